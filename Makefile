@@ -1,0 +1,52 @@
+# minhash_lsh: README.md for use, src/README.md for the design, test/README.md for tests.
+
+EXTENSION  = minhash_lsh
+MODULE_big = $(EXTENSION)
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
+
+# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue.
+OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp)))
+
+# The install script is written once, unversioned, so that its history reads as one file.
+DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
+
+# sql/ and expected/ belong to pg_regress; every other test lives under test/.
+REGRESS      = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress
+REGRESS_PREP = build/regress
+
+# Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
+# PostgreSQL 15 uses `register` in headers, which C++17 removed.
+PG_CPPFLAGS = -Isrc -DMINHASH_VERSION='"$(EXTVERSION)"'
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-register \
+              -Wall -Wextra -Wno-unused-parameter
+
+# Hardened distributions (-D_GLIBCXX_ASSERTIONS) need the C++ runtime; --as-needed drops it elsewhere.
+SHLIB_LINK  = -lstdc++
+
+EXTRA_CLEAN = build $(OBJS:.o=.d)
+
+# Functions as long as these gain nothing from being inlined into compiled queries.
+override with_llvm = no
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+
+# The targets of a fresh machine run before there is a pg_config.
+FRESH_TARGETS = demo check
+ifneq ($(filter-out $(FRESH_TARGETS),$(or $(MAKECMDGOALS),all)),)
+include $(PGXS)
+
+$(DATA_built): src/sql/$(EXTENSION).sql $(EXTENSION).control
+	cp $< $@
+
+$(REGRESS_PREP):
+	mkdir -p $@
+
+# gcc vectorises at -O3 only; PGXS builds at -O2.
+src/core/%.o: override CXXFLAGS += -O3
+
+# Distributions configure PostgreSQL without --enable-depend, so headers are tracked here.
+$(OBJS): override CXXFLAGS += -MMD -MP
+-include $(OBJS:.o=.d)
+endif

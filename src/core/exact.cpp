@@ -1,0 +1,117 @@
+#include "core/exact.h"
+#include "core/hash.h"
+#include "core/unicode.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace minhash {
+
+namespace {
+
+// Where the unit that starts at `at` ends: a character, or a word without the space behind it.
+std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
+{
+    const std::uint8_t* const here = walk.buffer + at;
+    if (walk.how.of == unit::character)
+        return at + decode_utf8(here, walk.end - at).bytes;
+    const void* const space = std::memchr(here, ' ', walk.end - at);
+    return space == nullptr
+               ? walk.end
+               : at + static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(space) - here);
+}
+
+// Where the unit behind one that ends at `at` starts.
+std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
+{
+    return walk.how.of == unit::word && at < walk.end ? at + 1 : at;
+}
+
+counted_shingle&
+find(shingle_counts& counts, std::uint64_t hash, const shingle_range& shingle) noexcept
+{
+    const std::size_t mask = counts.table.size() - 1;
+    std::size_t at = hash & mask;
+    for (;; at = (at + 1) & mask) {
+        counted_shingle& entry = counts.table[at];
+        if (entry.first.bytes == 0)
+            return entry;
+        if (entry.hash == hash && entry.first.bytes == shingle.bytes &&
+            std::memcmp(counts.buffer + entry.first.offset,
+                        counts.buffer + shingle.offset,
+                        shingle.bytes) == 0)
+            return entry;
+    }
+}
+
+} // namespace
+
+shingle_walk start_walk(const std::uint8_t* buffer,
+                        std::uint32_t from,
+                        std::uint32_t end,
+                        const shingling& how) noexcept
+{
+    return {buffer, how, from, from, end, false};
+}
+
+bool next(shingle_walk& walk, shingle_range& out) noexcept
+{
+    if (walk.started) {
+        if (walk.to == walk.end)
+            return false;
+        walk.from = unit_start(walk, unit_end(walk, walk.from));
+        walk.to = unit_end(walk, unit_start(walk, walk.to));
+    } else {
+        if (walk.from == walk.end)
+            return false;
+        walk.started = true;
+        walk.to = unit_end(walk, walk.from);
+        for (int units = 1; units < walk.how.size && walk.to < walk.end; units++)
+            walk.to = unit_end(walk, unit_start(walk, walk.to));
+    }
+    out = {walk.from, walk.to - walk.from};
+    return true;
+}
+
+bool full(const shingle_counts& counts) noexcept
+{
+    return counts.used >= counts.table.size() / 4 * 3;
+}
+
+void move(const shingle_counts& from, shingle_counts& into) noexcept
+{
+    for (const counted_shingle& entry : from.table) {
+        if (entry.first.bytes > 0)
+            find(into, entry.hash, entry.first) = entry;
+    }
+    into.used = from.used;
+}
+
+counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept
+{
+    const std::uint64_t hash = XXH3_64bits(counts.buffer + shingle.offset, shingle.bytes);
+    counted_shingle& entry = find(counts, hash, shingle);
+    if (entry.first.bytes == 0) {
+        entry.hash = hash;
+        entry.first = shingle;
+        counts.used++;
+    }
+    entry.occurrences[text]++;
+    return entry;
+}
+
+overlap measure(const shingle_counts& counts, bool bag) noexcept
+{
+    overlap sizes = {0, 0, 0};
+    for (const counted_shingle& entry : counts.table) {
+        const std::uint32_t most = bag ? 0xFFFFFFFF : 1;
+        const std::uint32_t first = std::min(entry.occurrences[0], most);
+        const std::uint32_t second = std::min(entry.occurrences[1], most);
+        sizes.first += first;
+        sizes.second += second;
+        sizes.shared += std::min(first, second);
+    }
+    return sizes;
+}
+
+} // namespace minhash

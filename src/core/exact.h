@@ -1,0 +1,70 @@
+// Exact sets and bags of shingles, compared as strings: what shingles(), shingle_jaccard() and
+// shingle_containment() stand on. The same shingles as shingle.h cuts, from a text folded whole.
+#pragma once
+
+#include "core/scheme.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace minhash {
+
+struct shingle_range {
+    std::uint32_t offset; // in the buffer
+    std::uint32_t bytes;
+};
+
+// Walks over the shingles of one folded text inside a buffer, in the order of the text.
+struct shingle_walk {
+    const std::uint8_t* buffer;
+    shingling how;
+    std::uint32_t from; // where the next shingle starts
+    std::uint32_t to;   // where the last one ended; `from` before the first
+    std::uint32_t end;  // of the text
+    bool started;
+};
+
+shingle_walk start_walk(const std::uint8_t* buffer,
+                        std::uint32_t from,
+                        std::uint32_t end,
+                        const shingling& how) noexcept;
+
+// The next shingle; false at the end. A text shorter than a window is one shingle, itself, and an
+// empty text has none.
+bool next(shingle_walk& walk, shingle_range& out) noexcept;
+
+// A distinct shingle, where it was first met, and how often it occurs in each of two texts.
+struct counted_shingle {
+    std::uint64_t hash;
+    shingle_range first;
+    std::uint32_t occurrences[2];
+};
+
+// A hash table over the caller's memory: a power of two of zeroed entries.
+struct shingle_counts {
+    const std::uint8_t* buffer;
+    std::span<counted_shingle> table;
+    std::size_t used;
+};
+
+// Whether one more distinct shingle could overfill the table: the caller then moves to a larger.
+bool full(const shingle_counts& counts) noexcept;
+
+// Enters all shingles of one table into another, larger and zeroed one.
+void move(const shingle_counts& from, shingle_counts& into) noexcept;
+
+// Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
+counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
+
+// Sizes of the two sets or bags and of their intersection. A bag's intersection takes the smaller
+// of two counts; the size of the union is first + second - shared.
+struct overlap {
+    std::uint64_t first;
+    std::uint64_t second;
+    std::uint64_t shared;
+};
+
+overlap measure(const shingle_counts& counts, bool bag) noexcept;
+
+} // namespace minhash

@@ -1,0 +1,38 @@
+// Text as it is signed: case folded, white space collapsed, words apart by one space.
+#pragma once
+
+#include "core/scheme.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace minhash {
+
+// What a folded text remembers between two slices.
+struct folder {
+    shingling how;
+    bool started; // something was written: a separator is worth a space from now on
+    bool gap;     // a separator was read and is not written yet
+};
+
+constexpr folder start_folding(const shingling& how) noexcept
+{
+    return {how, false, false};
+}
+
+// Folding can make a text longer (U+023A takes two bytes, its folding U+2C65 three), and a
+// separator held back from the last slice is written in front.
+constexpr std::size_t folded_bytes_at_most(std::size_t bytes) noexcept
+{
+    return bytes + bytes / 2 + 1;
+}
+
+// Writes the folded form of a slice to `out`, which has room for folded_bytes_at_most(bytes), and
+// returns its length. Slices must not cut a character in two (unicode.h: whole_characters).
+// Concatenated outputs of slices are the output of the whole: separators at the ends are never
+// written, those between words (white space, and punctuation too if words are folded) as a space.
+// With neither fold nor words the text is copied as it is.
+std::size_t
+fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
+
+} // namespace minhash

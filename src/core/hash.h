@@ -1,0 +1,150 @@
+// The hash functions and constants of the scheme. All arithmetic is unsigned and wraps; nothing
+// here may ever change within a scheme version, because stored signatures depend on each bit.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace minhash {
+
+static_assert(XXH_VERSION_NUMBER >= 800, "XXH3 is stable since xxHash 0.8.0");
+static_assert(std::endian::native == std::endian::little,
+              "stored slots and hashed windows are little-endian");
+
+constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
+
+// Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4,
+// `bin` and `value` for its later rounds. They come from splitmix64 (Steele, Lea, Flood 2014) with
+// fixed seeds, independent of the user's seed, which enters through the shingle hash alone.
+struct multipliers {
+    std::uint32_t row[4096];
+    std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 takes the hash's halves as they are
+    std::uint32_t value[1 + later_rounds];
+};
+
+constexpr multipliers make_multipliers() noexcept
+{
+    multipliers made = {};
+    std::uint64_t state = 0x5851F42D4C957F2D;
+    const auto next = [&state] {
+        std::uint64_t z = state += 0x9E3779B97F4A7C15;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+        z = (z ^ z >> 27) * 0x94D049BB133111EB;
+        return static_cast<std::uint32_t>(z ^ z >> 31) | 1;
+    };
+
+    for (std::uint32_t& multiplier : made.row)
+        multiplier = next();
+    state = 0x14057B7EF767814F;
+    for (int round = 0; round <= later_rounds; round++) {
+        made.bin[round] = next();
+        made.value[round] = next();
+    }
+    made.bin[0] = made.value[0] = 0;
+    return made;
+}
+
+inline constexpr multipliers multiplier = make_multipliers();
+
+// MurmurHash3's finaliser (Appleby 2011).
+constexpr std::uint64_t fmix64(std::uint64_t x) noexcept
+{
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD;
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53;
+    return x ^ x >> 33;
+}
+
+// What the seed adds to a window of up to eight bytes before it is mixed.
+constexpr std::uint64_t window_mask(std::int64_t seed) noexcept
+{
+    return fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88;
+}
+
+// One round of a Feistel network on the halves (a, b); Word is an integer or a vector of them.
+template <typename Word>
+constexpr void feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
+{
+    const Word product = from * constant;
+    into ^= product ^ product >> 15;
+}
+
+// A bijection on 64 bits with 32-bit multiplications only, so that it vectorises. Five rounds are
+// the fewest with full avalanche (measured: four leave a bias of 0.5).
+template <typename Word>
+constexpr void mix(Word& a, Word& b) noexcept
+{
+    feistel(b, a, 0x9E3779B1);
+    feistel(a, b, 0x85EBCA77);
+    feistel(b, a, 0xC2B2AE3D);
+    feistel(a, b, 0x7FEB352D);
+    feistel(b, a, 0x846CA68B);
+}
+
+constexpr std::uint32_t low(std::uint64_t hash) noexcept
+{
+    return static_cast<std::uint32_t>(hash);
+}
+
+constexpr std::uint32_t high(std::uint64_t hash) noexcept
+{
+    return static_cast<std::uint32_t>(hash >> 32);
+}
+
+constexpr std::uint64_t join(std::uint32_t lo, std::uint32_t hi) noexcept
+{
+    return static_cast<std::uint64_t>(hi) << 32 | lo;
+}
+
+// The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes
+// (padded with zeros: text holds no NUL); longer ones take XXH3.
+inline std::uint64_t
+hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
+{
+    if (count > 8)
+        return XXH3_64bits_withSeed(bytes, count, static_cast<std::uint64_t>(seed));
+    std::uint64_t window = 0;
+    std::memcpy(&window, bytes, count);
+    window ^= window_mask(seed);
+    std::uint32_t a = low(window);
+    std::uint32_t b = high(window);
+    mix(a, b);
+    return join(a, b);
+}
+
+// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, so that
+// for given other words it is a bijection of every single one, then the full mix.
+template <typename Word>
+constexpr void chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
+{
+    a ^= word_lo;
+    b ^= word_hi;
+    feistel(b, a, 0x9E3779B1);
+    feistel(a, b, 0x85EBCA77);
+}
+
+// The i-th occurrence (from 0) of a shingle, for bags. The first one is the shingle itself.
+constexpr std::uint64_t hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
+{
+    if (occurrence == 0)
+        return shingle;
+    const std::uint64_t x = shingle ^ occurrence * 0x9E3779B97F4A7C15;
+    std::uint32_t a = low(x);
+    std::uint32_t b = high(x);
+    mix(a, b);
+    return join(a, b);
+}
+
+// The key of a band: XXH3 over its slots, seeded by the band's number, so that equal slots in
+// different bands do not meet.
+inline std::uint64_t
+hash_band(const std::uint32_t* slots, std::uint32_t rows, std::uint32_t band) noexcept
+{
+    return XXH3_64bits_withSeed(slots, rows * sizeof(std::uint32_t), band);
+}
+
+} // namespace minhash

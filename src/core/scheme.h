@@ -1,0 +1,52 @@
+// How a signature was made. Two signatures can be compared, merged or joined only if their
+// schemes are equal; a released scheme never changes (golden vectors: test/golden).
+#pragma once
+
+#include "core/status.h"
+
+#include <cstdint>
+
+namespace minhash {
+
+// Values below are stored. Zero is never a valid value, so that zeroed bytes are not a signature.
+enum class method : std::uint8_t {
+    fss = 1,     // FSS-4, sketch.h
+    classic = 2, // one hash function per slot, sketch.h
+};
+
+enum class unit : std::uint8_t {
+    character = 1,
+    word = 2,
+};
+
+constexpr int scheme_version = 1;
+constexpr int min_num_hashes = 16;
+constexpr int max_num_hashes = 4096; // bins are kept in 16 bits, tables are sized once
+constexpr int max_shingle_size = 255;
+constexpr int bits_per_slot = 32;
+
+// The part of a scheme that says what the elements of a text's set are.
+struct shingling {
+    unit of;
+    std::uint16_t size; // units per shingle
+    bool fold;          // case, white space, punctuation between words
+    bool bag;           // the i-th occurrence of a shingle is an element of its own
+};
+
+struct scheme {
+    std::uint8_t version;
+    method made_by;
+    std::uint8_t bits;
+    std::uint16_t num_hashes;
+    shingling shingles;
+    std::int64_t seed;
+};
+
+// Whether the values lie in their ranges; says which one does not.
+status validate(const shingling& shingles) noexcept;
+status validate(const scheme& value) noexcept;
+
+const char* name_of(method value) noexcept;
+const char* name_of(unit value) noexcept;
+
+} // namespace minhash

@@ -1,0 +1,56 @@
+// Shingles of a text: the text is folded and cut slice by slice, and its shingles come out as
+// 64-bit hashes in two arrays of halves (lo, hi), the form that the vector code wants. Memory is
+// bounded by the struct, whatever the length of the text or of a word in it.
+#pragma once
+
+#include "core/fold.h"
+#include "core/hash.h"
+#include "core/scheme.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace minhash {
+
+constexpr std::size_t slice_bytes = 2048;    // text taken by one step; its arrays stay in L1 cache
+constexpr std::size_t max_held_bytes = 1024; // 254 characters of four bytes fit
+constexpr std::size_t padding = 64;          // vector code reads and writes whole vectors
+constexpr std::size_t max_batch = slice_bytes + 2; // shingles of one step: one per byte, gap, end
+
+struct shingle_batch {
+    std::size_t count;
+    alignas(64) std::uint32_t lo[max_batch + padding];
+    alignas(64) std::uint32_t hi[max_batch + padding];
+};
+
+struct shingler {
+    folder folding;
+    std::int64_t seed;
+    bool cut_any;           // a whole window was seen: the text is not shorter than one
+    std::size_t held_bytes; // folded bytes kept from the last step: unfinished windows or words
+    std::size_t held_words; // hashes of the last words, fewer than a window
+    bool inside_long_word;  // a word longer than max_held_bytes is being hashed piece by piece
+    XXH3_state_t long_word;
+
+    alignas(64) std::uint8_t text[max_held_bytes + folded_bytes_at_most(slice_bytes) + padding];
+    std::uint32_t begin[max_held_bytes + slice_bytes + padding]; // of characters or words in `text`
+    std::uint32_t end[max_held_bytes + slice_bytes + padding];
+    alignas(64) std::uint32_t word_lo[max_shingle_size + max_batch + padding];
+    alignas(64) std::uint32_t word_hi[max_shingle_size + max_batch + padding];
+};
+
+// Starts a text. The shingling must be valid.
+void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
+
+// Cuts the next at most slice_bytes bytes of the text, which must not cut a character in two
+// (unicode.h: whole_characters), into the batch.
+void cut(shingler& state,
+         const std::uint8_t* text,
+         std::size_t bytes,
+         shingle_batch& batch) noexcept;
+
+// Ends the text: what is left to cut, among it the one shingle of a text shorter than a window. A
+// text that folds to nothing has no shingle at all.
+void finish(shingler& state, shingle_batch& batch) noexcept;
+
+} // namespace minhash

@@ -1,0 +1,59 @@
+// Hashed shingles -> signature. A signature under construction is at every moment the exact
+// signature of the elements absorbed so far; absorbing an element twice changes nothing.
+//
+// FSS-4 is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017; arXiv 1704.04370)
+// cut to four rounds. In each round an element throws one value at one pseudo-random slot; a slot
+// keeps its smallest (round, value). A slot that no round hit takes a classic MinHash of its own,
+// the guarantee round. The code of a slot orders rounds before values,
+//
+//     round 0       0 v(31)          round 1..3    1 (round-1)(2) v(29)          guarantee  111
+//     v(29)
+//
+// so that the signature of a union is the elementwise minimum, and equal slots estimate the
+// Jaccard similarity without bias, with about half the variance of the classic scheme when the
+// sets are smaller than the number of slots.
+//
+// Classic is the textbook (Broder 1997): slot i holds the minimum of one hash function i.
+#pragma once
+
+#include "core/hash.h"
+#include "core/scheme.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace minhash {
+
+constexpr std::uint32_t empty_slot = 0xFFFFFFFF;
+constexpr std::uint32_t guarantee_code = 0xE0000000;
+constexpr std::uint32_t later_round_code = 0x80000000;
+
+struct sketch {
+    method made_by;
+    std::uint32_t num_hashes;
+    alignas(64) std::uint32_t slots[max_num_hashes];
+};
+
+// Starts the signature of the empty set: all slots empty.
+void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept;
+
+// Adds `count` elements, given by the halves of their hashes.
+void absorb(sketch& state,
+            const std::uint32_t* lo,
+            const std::uint32_t* hi,
+            std::size_t count) noexcept;
+
+// Whether nothing was absorbed.
+bool is_empty(const sketch& state) noexcept;
+
+// Elementwise minimum: the signature of the union of two sets. `into` may be either input.
+void merge(const std::uint32_t* a,
+           const std::uint32_t* b,
+           std::uint32_t num_hashes,
+           std::uint32_t* into) noexcept;
+
+// The number of equal slots, by position.
+std::uint32_t
+count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
+
+} // namespace minhash

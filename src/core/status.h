@@ -1,0 +1,29 @@
+// What can go wrong in the core, as values: the core neither throws nor jumps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace minhash {
+
+enum class status : std::uint8_t {
+    ok,
+    bad_method,       // not a known method of making signatures
+    bad_num_hashes,   // outside min_num_hashes..max_num_hashes
+    bad_bits,         // bits per slot that this version does not store
+    bad_unit,         // neither characters nor words
+    bad_shingle_size, // outside 1..max_shingle_size
+    bad_flags,        // header bits that this version does not define
+    bad_seed,         // not a 64-bit signed integer
+    bad_version,      // made by a later version of the scheme
+    bad_length,       // fewer or more bytes than the header asks for
+    bad_digits,       // text form: a slot is not eight hexadecimal digits
+};
+
+// The outcome of parsing, and where in the input it was decided.
+struct parse_result {
+    status what;
+    std::size_t position;
+};
+
+} // namespace minhash

@@ -1,0 +1,38 @@
+// How many bands of how many rows: the S-curve of LSH banding, and choices on it.
+// (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, section 3.4.)
+#pragma once
+
+namespace minhash {
+
+// The probability that two sets of the given Jaccard similarity agree in all rows of at least one
+// band: 1 - (1 - similarity^rows)^bands.
+double band_probability(double similarity, int bands, int rows) noexcept;
+
+// The rule of thumb for the similarity at which the curve rises: (1/bands)^(1/rows).
+double threshold_rule(int bands, int rows) noexcept;
+
+// Where the curve is steepest: ((rows - 1) / (bands * rows - 1))^(1/rows), its inflection point.
+// With one row it is steepest at 0.
+double steepest_point(int bands, int rows) noexcept;
+
+// The standard error of an estimate from independent slots: sqrt(J (1 - J) / num_hashes).
+double standard_error(double similarity, int num_hashes) noexcept;
+
+// bands * rows <= num_hashes; bands = 0 if no choice will do.
+struct band_choice {
+    int bands;
+    int rows;
+};
+
+// Of all choices that find at least `recall` of the pairs at the threshold, the one with the most
+// rows, hence the fewest candidates in vain, and as few bands as that takes.
+band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
+
+// The choice that minimises the weighted areas under the curve left of the threshold (candidates
+// in vain) and above it right of the threshold (pairs missed): datasketch's rule.
+band_choice choose_by_area(double threshold,
+                           int num_hashes,
+                           double false_positive_weight,
+                           double false_negative_weight) noexcept;
+
+} // namespace minhash

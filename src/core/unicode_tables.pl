@@ -1,0 +1,69 @@
+#!/usr/bin/perl
+# Writes unicode_tables.inc: simple case folding and word separators of every code point.
+#
+#     perl unicode_tables.pl /usr/share/unicode > unicode_tables.inc
+#
+# The tables are part of the signature scheme: they were made once, from Unicode 15.0.0
+# (Debian 12's package unicode-data), and never change within scheme version 1. A lint makes
+# them anew and compares.
+use strict;
+use warnings;
+
+my $dir = shift // '/usr/share/unicode';
+my ($white, $punctuation) = (1, 2);    # enum class separator in unicode.h
+my (@fold, @class);
+
+sub rows
+{
+    my ($file, $code) = @_;
+    open my $in, '<', "$dir/$file" or die "$dir/$file: $!\n";
+    while (<$in>)
+    {
+        die "$file is not of Unicode 15.0.0\n" if $. == 1 && /^# / && !/-15\.0\.0\.txt/;
+        s/\s*#.*//s;
+        next unless /\S/;
+        my ($range, @fields) = split /\s*;\s*/;
+        my ($first, $last) = split /\.\./, $range;
+        $code->(hex $first, hex($last // $first), @fields);
+    }
+}
+
+# Status C and S are the simple folding; F changes lengths, T is for Turkic languages only.
+rows('CaseFolding.txt', sub {
+    my ($first, undef, $status, $mapping) = @_;
+    $fold[$first] = hex($mapping) - $first if $status =~ /^[CS]$/;
+});
+rows('extracted/DerivedGeneralCategory.txt', sub {
+    my ($first, $last, $category) = @_;
+    @class[$first .. $last] = ($punctuation) x ($last - $first + 1) if $category =~ /^P/;
+});
+$class[ord] = $punctuation for split //, '$+<=>^`|~';    # ASCII symbols: punctuation to C's ispunct
+rows('PropList.txt', sub {
+    my ($first, $last, $property) = @_;
+    @class[$first .. $last] = ($white) x ($last - $first + 1) if $property eq 'White_Space';
+});
+
+# Two stages: code point >> 7 -> block, block and low bits -> record.
+my (@block_of, %block_number, @blocks, %record_number, @records);
+for my $high (0 .. 0x10FFFF >> 7)
+{
+    my @block = map {
+        my $record = sprintf '{%d, %d}', $fold[$_] // 0, $class[$_] // 0;
+        $record_number{$record} //= push(@records, $record) - 1;
+    } $high << 7 .. ($high << 7) + 127;
+    push @block_of, $block_number{"@block"} //= push(@blocks, \@block) - 1;
+}
+die "too many records or blocks\n" if @records > 256 || @blocks > 256;
+
+sub table
+{
+    my ($declaration, @values) = @_;
+    print "constexpr $declaration = {\n";
+    print '    ', join(', ', splice @values, 0, 16), ",\n" while @values;
+    print "};\n\n";
+}
+
+print "// Made by unicode_tables.pl from Unicode 15.0.0. Do not edit.\n\n";
+table('std::uint8_t unicode_block_of[8704]', @block_of);
+table('std::uint8_t unicode_blocks[][128]', map { '{' . join(', ', @$_) . '}' } @blocks);
+table('unicode_record unicode_records[]', @records);

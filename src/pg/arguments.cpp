@@ -1,0 +1,109 @@
+// Arguments of SQL functions, checked, and results.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include <cmath>
+
+namespace minhash::pg {
+
+namespace {
+
+std::string_view view(const text* value)
+{
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+}
+
+} // namespace
+
+signature arg_signature(FunctionCallInfo fcinfo, int argument)
+{
+    // Not the packed form: slots are read where they lie, and want their alignment.
+    struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
+    const std::size_t bytes = VARSIZE(stored) - VARHDRSZ;
+    signature value;
+    const status read =
+        decode({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), bytes}, value);
+    if (read != status::ok)
+        fail_stored(read, bytes);
+    return value;
+}
+
+Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots)
+{
+    const std::size_t bytes = VARHDRSZ + stored_bytes(slots.size());
+    struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
+    SET_VARSIZE(stored, bytes);
+    std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
+    encode_header(made, out);
+    memcpy(out + header_bytes, slots.data(), slots.size_bytes());
+    return PointerGetDatum(stored);
+}
+
+Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values)
+{
+    TupleDesc columns;
+    if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "return type must be a row type");
+    bool* const nulls = static_cast<bool*>(palloc0(values.size()));
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values.data(), nulls));
+}
+
+Datum make_bigint_array(std::span<Datum> values)
+{
+    return PointerGetDatum(construct_array(values.data(),
+                                           static_cast<int>(values.size()),
+                                           INT8OID,
+                                           sizeof(std::int64_t),
+                                           FLOAT8PASSBYVAL,
+                                           TYPALIGN_DOUBLE));
+}
+
+shingling arg_shingling(FunctionCallInfo fcinfo, int first)
+{
+    const int size = arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size);
+    text* const given = PG_GETARG_TEXT_PP(first + 1);
+    unit of = unit::character;
+    if (view(given) == name_of(unit::word))
+        of = unit::word;
+    else if (view(given) != name_of(unit::character))
+        fail_choice("unit", given, "\"char\" and \"word\"");
+    return {of,
+            static_cast<std::uint16_t>(size),
+            PG_GETARG_BOOL(first + 2),
+            PG_GETARG_BOOL(first + 3)};
+}
+
+method arg_method(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    if (view(given) == name_of(method::fss))
+        return method::fss;
+    if (view(given) != name_of(method::classic))
+        fail_choice("method", given, "\"fss\" and \"classic\"");
+    return method::classic;
+}
+
+int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most)
+{
+    const int value = PG_GETARG_INT32(argument);
+    if (value < least || value > most)
+        fail_range(name, value, least, most);
+    return value;
+}
+
+double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name)
+{
+    const double value = PG_GETARG_FLOAT8(argument);
+    if (!(value >= 0 && value <= 1))
+        fail_fraction(name, value, "between 0 and 1");
+    return value;
+}
+
+banding arg_banding(FunctionCallInfo fcinfo, int first)
+{
+    return {arg_between(fcinfo, first, "bands", 1, max_num_hashes),
+            arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
+}
+
+} // namespace minhash::pg

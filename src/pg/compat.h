@@ -1,0 +1,21 @@
+// Differences between PostgreSQL versions, all of them. Included by glue.h alone.
+#pragma once
+
+#if PG_VERSION_NUM < 150000
+#error "minhash_lsh needs PostgreSQL 15 or later"
+#endif
+
+extern "C" {
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#include "varatt.h"
+#endif
+}
+
+// Soft errors came with 16: before, input functions have no context to save an error in, and it
+// is raised.
+#if PG_VERSION_NUM < 160000
+#define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
+#endif
+
+// Parsing an array of type modifiers, materialised results: InitMaterializedSRF came with 15.1.

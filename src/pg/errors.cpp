@@ -1,0 +1,226 @@
+#include "pg/errors.h"
+
+namespace minhash::pg {
+
+namespace {
+
+// What to do about an argument, by its name.
+const char* advice(std::string_view name)
+{
+    if (name == "num_hashes")
+        return "128 hashes estimate a similarity of 0.8 with a standard error of 0.035.";
+    if (name == "shingle_size")
+        return "5 characters suit short and ordinary texts, 3 to 5 words long ones.";
+    if (name == "bands" || name == "rows")
+        return "Use lsh_params() to choose bands and rows for a threshold.";
+    if (name == "recall")
+        return "Recall is the share of the pairs at the threshold to be found, for instance 0.95.";
+    if (name == "threshold" || name == "similarity")
+        return "Similarities go from 0, nothing in common, to 1, the same shingles.";
+    if (name == "steps")
+        return "20 steps show the curve at 0.00, 0.05, 0.10 and so on.";
+    return "Leave the argument out to get its default.";
+}
+
+const char* expectation(status what)
+{
+    switch (what) {
+    case status::bad_method:
+        return "the method \"fss\" or \"classic\"";
+    case status::bad_version:
+        return "scheme version 1, the only one that this release knows";
+    case status::bad_num_hashes:
+        return "a number of hashes between 16 and 4096";
+    case status::bad_bits:
+        return "32 bits per slot";
+    case status::bad_unit:
+        return "the unit \"char\" or \"word\"";
+    case status::bad_shingle_size:
+        return "a shingle size between 1 and 255";
+    case status::bad_flags:
+        return "\"fold\" or \"raw\", then \"set\" or \"bag\"";
+    case status::bad_seed:
+        return "a 64-bit seed";
+    case status::bad_length:
+        return "as many slots as the signature has hashes, or none";
+    case status::bad_digits:
+        return "eight hexadecimal digits for each slot";
+    case status::ok:
+        break;
+    }
+    return "nothing else";
+}
+
+const char* describe(const scheme& made)
+{
+    char* const text = static_cast<char*>(palloc(max_text_prefix + 1));
+    text[write_prefix(made, text)] = '\0';
+    return text;
+}
+
+} // namespace
+
+void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%s must be between %lld and %lld",
+                   name,
+                   static_cast<long long>(least),
+                   static_cast<long long>(most)),
+            errdetail("The value given is %lld.", static_cast<long long>(value)),
+            errhint("%s", advice(name)));
+    pg_unreachable();
+}
+
+void fail_fraction(const char* name, double value, const char* range)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%s must be %s", name, range),
+            errdetail("The value given is %g.", value),
+            errhint("%s", advice(name)));
+    pg_unreachable();
+}
+
+void fail_choice(const char* name, text* given, const char* choices)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("unrecognized %s: \"%s\"", name, text_to_cstring(given)),
+            errhint("The choices are %s.", choices));
+    pg_unreachable();
+}
+
+void fail_weights()
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("weights must be finite, at least 0 and not both 0"),
+            errhint("Equal weights of 0.5 are the usual choice."));
+    pg_unreachable();
+}
+
+void fail_no_choice(double threshold, int num_hashes, double recall)
+{
+    ereport(
+        ERROR,
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("no bands and rows of %d hashes find a share of %g of the pairs at similarity %g",
+               num_hashes,
+               recall,
+               threshold),
+        errhint("Use more hashes, a higher threshold or a lower recall."));
+    pg_unreachable();
+}
+
+void fail_bands(int bands, int rows, int num_hashes)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%d bands of %d rows need %lld hashes, but the signature has %d",
+                   bands,
+                   rows,
+                   static_cast<long long>(bands) * rows,
+                   num_hashes),
+            rows <= num_hashes
+                ? errhint("With %d rows, at most %d bands fit.", rows, num_hashes / rows)
+                : errhint("At most %d rows fit, in a single band.", num_hashes));
+    pg_unreachable();
+}
+
+void fail_incomparable(const scheme& a, const scheme& b)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATA_EXCEPTION),
+            errmsg("cannot compare signatures of different schemes"),
+            errdetail("One is %s, the other %s.", describe(a), describe(b)),
+            errhint("Call minhash() with the same arguments for both texts."));
+    pg_unreachable();
+}
+
+void refuse_text(Node* context, const char* input, const parse_result& result)
+{
+    constexpr int shown = 60;
+    const bool clipped = strlen(input) > shown;
+    const int clip = pg_mbcliplen(input, static_cast<int>(strlen(input)), shown);
+    const std::size_t character =
+        pg_mbstrlen_with_len(input, static_cast<int>(result.position)) + 1;
+    errsave(context,
+            (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+             errmsg("invalid input syntax for type %s: \"%.*s%s\"",
+                    "minhash_signature",
+                    clip,
+                    input,
+                    clipped ? "..." : ""),
+             errdetail("Expected %s at character %zu.", expectation(result.what), character),
+             errhint("Signatures are made by minhash().")));
+}
+
+void refuse_typmod(Node* context, int expected, int actual)
+{
+    errsave(context,
+            (errcode(ERRCODE_DATA_EXCEPTION),
+             errmsg("expected a signature of %d hashes, not %d", expected, actual),
+             errhint("Call minhash() with num_hashes => %d.", expected)));
+}
+
+void fail_received(status what, std::size_t bytes)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+            errmsg("invalid binary signature of %zu bytes", bytes),
+            errdetail("Expected %s.", expectation(what)));
+    pg_unreachable();
+}
+
+void fail_stored(status what, std::size_t bytes)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATA_CORRUPTED),
+            errmsg("damaged signature of %zu bytes", bytes),
+            errdetail("Expected %s.", expectation(what)),
+            errhint("Make it again from its text, with minhash()."));
+    pg_unreachable();
+}
+
+void fail_typmod_count()
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("invalid type modifier"),
+            errhint("The modifier is the number of hashes, as in minhash_signature(128)."));
+    pg_unreachable();
+}
+
+void fail_too_many_shingles(std::size_t most)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+            errmsg("texts have too many shingles"),
+            errdetail("At most %zu can be held.", most),
+            errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
+    pg_unreachable();
+}
+
+void fail_text_too_long(std::size_t most)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+            errmsg("texts are too long to be compared exactly"),
+            errdetail("Folded and in UTF-8 they take more than %zu bytes.", most),
+            errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
+    pg_unreachable();
+}
+
+void fail_no_conversion(int encoding)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_FUNCTION),
+            errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+                   pg_encoding_to_char(encoding),
+                   pg_encoding_to_char(PG_UTF8)));
+    pg_unreachable();
+}
+
+} // namespace minhash::pg

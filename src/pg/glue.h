@@ -1,0 +1,92 @@
+// The only file that includes PostgreSQL's headers. The glue turns Datums into the core's spans
+// and values and back; nothing in it has a destructor, so that an error may leave from anywhere.
+#pragma once
+
+// Standard headers first: PostgreSQL's port.h redefines printf and its relatives.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+}
+
+#include "pg/compat.h"
+
+#include "core/codec.h"
+#include "core/scheme.h"
+
+// Defines a function that SQL can call. The name is that of the SQL function; both symbols are
+// exported whatever -fvisibility says.
+#define MINHASH_FUNCTION(name)                                                                     \
+    extern "C" {                                                                                   \
+    [[gnu::visibility("default")]] const Pg_finfo_record* pg_finfo_##name();                       \
+    [[gnu::visibility("default")]] Datum name(PG_FUNCTION_ARGS);                                   \
+    const Pg_finfo_record* pg_finfo_##name()                                                       \
+    {                                                                                              \
+        static const Pg_finfo_record info = {1};                                                   \
+        return &info;                                                                              \
+    }                                                                                              \
+    }                                                                                              \
+    Datum name(PG_FUNCTION_ARGS)
+
+namespace minhash::pg {
+
+// Memory for a struct that wants more than MAXALIGN, in the given context.
+template <typename Value>
+Value* allocate(MemoryContext context)
+{
+    char* const raw =
+        static_cast<char*>(MemoryContextAlloc(context, sizeof(Value) + alignof(Value)));
+    return reinterpret_cast<Value*>(TYPEALIGN(alignof(Value), raw));
+}
+
+// The signature in an argument, detoasted; an ERROR if its bytes are damaged.
+signature arg_signature(FunctionCallInfo fcinfo, int argument);
+
+// A new varlena with the given scheme and slots (none for the empty set).
+Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots);
+
+// The row that a function with OUT parameters returns; all of them are not null.
+Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
+
+Datum make_bigint_array(std::span<Datum> values);
+
+// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
+shingling arg_shingling(FunctionCallInfo fcinfo, int first);
+
+method arg_method(FunctionCallInfo fcinfo, int argument);
+
+// An integer argument; an ERROR if it is not between the two.
+int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most);
+
+// A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
+double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
+
+// bands and rows, both at least 1, as two consecutive arguments.
+struct banding {
+    int bands;
+    int rows;
+};
+
+banding arg_banding(FunctionCallInfo fcinfo, int first);
+
+} // namespace minhash::pg

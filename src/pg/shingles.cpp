@@ -1,0 +1,160 @@
+// Exact shingles: as an array, and the exact similarities of two texts.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+#include "pg/text_reader.h"
+
+#include "core/exact.h"
+#include "core/fold.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+constexpr std::size_t most_folded_bytes = 0xFFFFFFFF;       // offsets are 32 bits
+constexpr std::size_t most_shingles = std::size_t{1} << 26; // 3 GiB of table
+constexpr int shingles_between_interrupts = 4096;
+
+// One or two folded texts in one buffer, and the distinct shingles counted so far.
+struct exact_state {
+    shingling how;
+    std::uint8_t* buffer;
+    std::size_t used;
+    std::size_t capacity;
+    std::uint32_t end[2]; // of each text in the buffer
+    shingle_counts counts;
+};
+
+void reserve(exact_state& state, std::size_t more)
+{
+    const std::size_t wanted = state.used + more;
+    if (wanted <= state.capacity)
+        return;
+    if (wanted > most_folded_bytes)
+        fail_text_too_long(most_folded_bytes);
+    state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
+    state.buffer = state.buffer == nullptr
+                       ? static_cast<std::uint8_t*>(
+                             MemoryContextAllocHuge(CurrentMemoryContext, state.capacity))
+                       : static_cast<std::uint8_t*>(repalloc_huge(state.buffer, state.capacity));
+}
+
+void fold_text(exact_state& state, FunctionCallInfo fcinfo, int argument)
+{
+    text* const value = PG_GETARG_TEXT_PP(argument);
+    text_reader* const reader = static_cast<text_reader*>(palloc(sizeof(text_reader)));
+    folder folding = start_folding(state.how);
+    std::span<const std::uint8_t> slice;
+
+    open(*reader, value);
+    reserve(state, folded_bytes_at_most(VARSIZE_ANY_EXHDR(value)));
+    while (read(*reader, slice)) {
+        reserve(state, folded_bytes_at_most(slice.size()));
+        state.used += fold(folding, slice.data(), slice.size(), state.buffer + state.used);
+    }
+    state.end[argument] = static_cast<std::uint32_t>(state.used);
+    pfree(reader);
+    PG_FREE_IF_COPY(value, argument);
+}
+
+std::span<counted_shingle> make_table(std::size_t entries)
+{
+    const std::size_t bytes = entries * sizeof(counted_shingle);
+    const int flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO;
+    return {static_cast<counted_shingle*>(palloc_extended(bytes, flags)), entries};
+}
+
+void grow(shingle_counts& counts)
+{
+    if (counts.used >= most_shingles)
+        fail_too_many_shingles(most_shingles);
+    shingle_counts larger = {counts.buffer, make_table(counts.table.size() * 2), 0};
+    move(counts, larger);
+    pfree(counts.table.data());
+    counts = larger;
+}
+
+shingle_walk walk_text(const exact_state& state, int text)
+{
+    return start_walk(state.buffer, text == 0 ? 0 : state.end[0], state.end[text], state.how);
+}
+
+// Folds the texts of the first `texts` arguments and counts their shingles.
+exact_state count_arguments(FunctionCallInfo fcinfo, int texts)
+{
+    exact_state state = {arg_shingling(fcinfo, texts), nullptr, 0, 0, {0, 0}, {}};
+    for (int text = 0; text < texts; text++)
+        fold_text(state, fcinfo, text);
+
+    state.counts = {state.buffer, make_table(1024), 0};
+    for (int text = 0; text < texts; text++) {
+        shingle_walk walk = walk_text(state, text);
+        shingle_range shingle;
+        for (int counted = 0; next(walk, shingle); counted++) {
+            if (counted % shingles_between_interrupts == 0)
+                CHECK_FOR_INTERRUPTS();
+            if (full(state.counts))
+                grow(state.counts);
+            count(state.counts, shingle, text);
+        }
+    }
+    return state;
+}
+
+} // namespace
+
+// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; of a set,
+// each shingle where it first occurs.
+MINHASH_FUNCTION(shingles)
+{
+    exact_state state = count_arguments(fcinfo, 1);
+    shingle_walk walk = walk_text(state, 0);
+    shingle_range shingle;
+    ArrayBuildState* result = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+
+    for (int seen = 0; next(walk, shingle); seen++) {
+        if (seen % shingles_between_interrupts == 0)
+            CHECK_FOR_INTERRUPTS();
+        if (static_cast<std::size_t>(seen) >= most_shingles)
+            fail_too_many_shingles(most_shingles);
+        if (!state.how.bag) {
+            counted_shingle& entry = count(state.counts, shingle, 1);
+            if (entry.first.offset != shingle.offset)
+                continue;
+        }
+        const char* const utf8 = reinterpret_cast<const char*>(state.buffer + shingle.offset);
+        const int bytes = static_cast<int>(shingle.bytes);
+        const bool keep = GetDatabaseEncoding() == PG_UTF8 || GetDatabaseEncoding() == PG_SQL_ASCII;
+        const char* const server = keep ? utf8 : pg_any_to_server(utf8, bytes, PG_UTF8);
+        const int server_bytes = server == utf8 ? bytes : static_cast<int>(strlen(server));
+        const Datum element = PointerGetDatum(cstring_to_text_with_len(server, server_bytes));
+        result = accumArrayResult(result, element, false, TEXTOID, CurrentMemoryContext);
+    }
+    PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
+}
+
+// shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over
+// size of the union; 0 if both texts are empty.
+MINHASH_FUNCTION(shingle_jaccard)
+{
+    const exact_state state = count_arguments(fcinfo, 2);
+    const overlap sizes = measure(state.counts, state.how.bag);
+    const std::uint64_t either = sizes.first + sizes.second - sizes.shared;
+    PG_RETURN_FLOAT8(either == 0 ? 0
+                                 : static_cast<double>(sizes.shared) / static_cast<double>(either));
+}
+
+// shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first
+// text's shingles that the second has; 0 if the first text is empty.
+MINHASH_FUNCTION(shingle_containment)
+{
+    const exact_state state = count_arguments(fcinfo, 2);
+    const overlap sizes = measure(state.counts, state.how.bag);
+    PG_RETURN_FLOAT8(sizes.first == 0
+                         ? 0
+                         : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first));
+}
+
+} // namespace minhash::pg

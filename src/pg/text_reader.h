@@ -1,0 +1,25 @@
+// A text Datum as the slices of UTF-8 that the core takes, whatever the server's encoding.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "core/shingle.h"
+
+namespace minhash::pg {
+
+struct text_reader {
+    const std::uint8_t* at;
+    std::size_t left;
+
+    Oid conversion; // to UTF-8; none if the bytes are taken as they are
+    std::uint8_t converted[slice_bytes + 16];
+};
+
+// Starts to read a detoasted text from its beginning.
+void open(text_reader& reader, const text* value);
+
+// The next slice of at most slice_bytes bytes that cuts no character; false at the end. It points
+// into the text where that is UTF-8 already, so nothing is copied. Answers to cancel.
+bool read(text_reader& reader, std::span<const std::uint8_t>& slice);
+
+} // namespace minhash::pg

@@ -1,0 +1,136 @@
+// The S-curve and choices on it, and how many rows the planner may expect.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include "core/tuning.h"
+
+#include <cmath>
+
+namespace minhash::pg {
+
+// lsh_probability(similarity, bands, rows) -> float8
+MINHASH_FUNCTION(lsh_probability)
+{
+    const double similarity = arg_fraction(fcinfo, 0, "similarity");
+    const banding shape = arg_banding(fcinfo, 1);
+    PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
+}
+
+// lsh_threshold(bands, rows) -> float8: the rule of thumb.
+MINHASH_FUNCTION(lsh_threshold)
+{
+    const banding shape = arg_banding(fcinfo, 0);
+    PG_RETURN_FLOAT8(threshold_rule(shape.bands, shape.rows));
+}
+
+// lsh_steepest_point(bands, rows) -> float8: the exact inflection of the curve.
+MINHASH_FUNCTION(lsh_steepest_point)
+{
+    const banding shape = arg_banding(fcinfo, 0);
+    PG_RETURN_FLOAT8(steepest_point(shape.bands, shape.rows));
+}
+
+// lsh_curve(bands, rows, steps) -> (similarity, probability) rows
+MINHASH_FUNCTION(lsh_curve)
+{
+    const banding shape = arg_banding(fcinfo, 0);
+    const int steps = arg_between(fcinfo, 2, "steps", 1, 1000000);
+    InitMaterializedSRF(fcinfo, 0);
+    ReturnSetInfo* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    for (int step = 0; step <= steps; step++) {
+        CHECK_FOR_INTERRUPTS();
+        const double similarity = static_cast<double>(step) / steps;
+        Datum values[] = {Float8GetDatum(similarity),
+                          Float8GetDatum(band_probability(similarity, shape.bands, shape.rows))};
+        bool nulls[] = {false, false};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+    return static_cast<Datum>(0);
+}
+
+// lsh_params(threshold, num_hashes, recall, rule, false_positive_weight, false_negative_weight)
+// -> one row
+MINHASH_FUNCTION(lsh_params)
+{
+    const double threshold = arg_fraction(fcinfo, 0, "threshold");
+    const int num_hashes = arg_between(fcinfo, 1, "num_hashes", 1, max_num_hashes);
+    const double recall = PG_GETARG_FLOAT8(2);
+    text* const rule = PG_GETARG_TEXT_PP(3);
+    const std::string_view rule_name = {VARDATA_ANY(rule), VARSIZE_ANY_EXHDR(rule)};
+    const double false_positives = PG_GETARG_FLOAT8(4);
+    const double false_negatives = PG_GETARG_FLOAT8(5);
+    if (threshold == 0)
+        fail_fraction("threshold", threshold, "greater than 0 and at most 1");
+    if (!(recall > 0 && recall < 1))
+        fail_fraction("recall", recall, "greater than 0 and less than 1");
+    if (!(false_positives >= 0 && false_negatives >= 0 && false_positives + false_negatives > 0) ||
+        !std::isfinite(false_positives + false_negatives))
+        fail_weights();
+
+    band_choice chosen;
+    if (rule_name == "recall")
+        chosen = choose_by_recall(threshold, num_hashes, recall);
+    else if (rule_name == "area")
+        chosen = choose_by_area(threshold, num_hashes, false_positives, false_negatives);
+    else
+        fail_choice("rule", rule, "\"recall\" and \"area\"");
+    if (chosen.bands == 0)
+        fail_no_choice(threshold, num_hashes, recall);
+
+    const auto probability_at = [&](double similarity) {
+        return Float8GetDatum(
+            band_probability(std::fmax(similarity, 0), chosen.bands, chosen.rows));
+    };
+    Datum values[] = {
+        Int32GetDatum(chosen.bands),
+        Int32GetDatum(chosen.rows),
+        Int32GetDatum(chosen.bands * chosen.rows),
+        probability_at(threshold),
+        probability_at(threshold - 0.1),
+        Float8GetDatum(steepest_point(chosen.bands, chosen.rows)),
+    };
+    return make_row(fcinfo, values);
+}
+
+namespace {
+
+// Answers the planner's question for a row count with the value of an integer argument, plus
+// `more`, where that is known at plan time.
+Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
+{
+    Node* const asked = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));
+    if (!IsA(asked, SupportRequestRows))
+        return nullptr;
+    SupportRequestRows* const request = reinterpret_cast<SupportRequestRows*>(asked);
+    if (!is_funcclause(request->node))
+        return nullptr;
+    List* const arguments = reinterpret_cast<FuncExpr*>(request->node)->args;
+    if (argument >= list_length(arguments))
+        return nullptr;
+    Node* const given =
+        estimate_expression_value(request->root, static_cast<Node*>(list_nth(arguments, argument)));
+    if (!IsA(given, Const))
+        return nullptr;
+    const Const* const known = reinterpret_cast<const Const*>(given);
+    if (known->constisnull || known->consttype != INT4OID)
+        return nullptr;
+    request->rows = std::fmax(1, DatumGetInt32(known->constvalue) + static_cast<double>(more));
+    return asked;
+}
+
+} // namespace
+
+// lsh_bands yields as many rows as there are bands.
+MINHASH_FUNCTION(lsh_bands_support)
+{
+    PG_RETURN_POINTER(estimate_rows(fcinfo, 1, 0));
+}
+
+// lsh_curve yields one row more than there are steps.
+MINHASH_FUNCTION(lsh_curve_support)
+{
+    PG_RETURN_POINTER(estimate_rows(fcinfo, 2, 1));
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,98 @@
+// The type minhash_signature: text and binary form, type modifier.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+namespace minhash::pg {
+
+namespace {
+
+// minhash_signature(n) takes signatures of n hashes only; false if a soft error was saved.
+bool fits_typmod(const scheme& made, int typmod, Node* context)
+{
+    if (typmod < 0 || typmod == made.num_hashes)
+        return true;
+    refuse_typmod(context, typmod, made.num_hashes);
+    return false;
+}
+
+} // namespace
+
+// minhash_signature_in(cstring, oid, typmod) -> minhash_signature
+MINHASH_FUNCTION(minhash_signature_in)
+{
+    const std::string_view input = PG_GETARG_CSTRING(0);
+    const std::size_t room = sizeof(std::uint32_t) * (input.size() / digits_per_slot + 1);
+    std::uint32_t* const slots = static_cast<std::uint32_t*>(palloc(room));
+    scheme made;
+    std::size_t count;
+
+    const parse_result result = parse_text(input, made, slots, count);
+    if (result.what != status::ok) {
+        refuse_text(fcinfo->context, input.data(), result);
+        PG_RETURN_NULL();
+    }
+    if (!fits_typmod(made, PG_GETARG_INT32(2), fcinfo->context))
+        PG_RETURN_NULL();
+    return make_signature(made, {slots, count});
+}
+
+MINHASH_FUNCTION(minhash_signature_out)
+{
+    const signature value = arg_signature(fcinfo, 0);
+    const std::size_t room = max_text_prefix + value.slots.size() * digits_per_slot + 1;
+    char* const out = static_cast<char*>(palloc(room));
+    out[write_text(value, out)] = '\0';
+    PG_RETURN_CSTRING(out);
+}
+
+// minhash_signature_recv(internal, oid, typmod) -> minhash_signature
+MINHASH_FUNCTION(minhash_signature_recv)
+{
+    const StringInfo message = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
+    const std::size_t bytes = static_cast<std::size_t>(message->len - message->cursor);
+    if (bytes > stored_bytes(max_num_hashes))
+        fail_received(status::bad_length, bytes);
+
+    // The message's bytes lie anywhere: they are checked where they are aligned.
+    struct varlena* const stored = static_cast<struct varlena*>(palloc(VARHDRSZ + bytes));
+    SET_VARSIZE(stored, VARHDRSZ + bytes);
+    pq_copymsgbytes(message, VARDATA(stored), static_cast<int>(bytes));
+    signature value;
+    const status read = decode({reinterpret_cast<std::uint8_t*>(VARDATA(stored)), bytes}, value);
+    if (read != status::ok)
+        fail_received(read, bytes);
+    fits_typmod(value.made, PG_GETARG_INT32(2), nullptr);
+    PG_RETURN_POINTER(stored);
+}
+
+MINHASH_FUNCTION(minhash_signature_send)
+{
+    arg_signature(fcinfo, 0); // no damaged bytes are sent
+    const struct varlena* const stored = PG_GETARG_VARLENA_P(0);
+    StringInfoData message;
+    pq_begintypsend(&message);
+    pq_sendbytes(&message, VARDATA(stored), static_cast<int>(VARSIZE(stored) - VARHDRSZ));
+    PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+}
+
+MINHASH_FUNCTION(minhash_signature_typmod_in)
+{
+    int count;
+    const std::int32_t* const modifiers = ArrayGetIntegerTypmods(PG_GETARG_ARRAYTYPE_P(0), &count);
+    if (count != 1)
+        fail_typmod_count();
+    if (modifiers[0] < min_num_hashes || modifiers[0] > max_num_hashes)
+        fail_range("num_hashes", modifiers[0], min_num_hashes, max_num_hashes);
+    PG_RETURN_INT32(modifiers[0]);
+}
+
+// minhash_signature(minhash_signature, typmod, explicit) -> minhash_signature: the cast that
+// enforces a type modifier on assignment.
+MINHASH_FUNCTION(minhash_signature)
+{
+    fits_typmod(arg_signature(fcinfo, 0).made, PG_GETARG_INT32(1), nullptr);
+    PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,297 @@
+-- The install script, unversioned: the Makefile copies it to minhash_lsh--<version>.sql.
+-- Every object has its COMMENT ON beside it; sql/catalog.sql fails on one that has none.
+
+\echo Use "CREATE EXTENSION minhash_lsh" to load this file. \quit
+
+-- The type. Signatures are pseudo-random bytes, which do not compress: storage external.
+
+CREATE TYPE minhash_signature;
+
+CREATE FUNCTION minhash_signature_in(cstring, oid, integer) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_in(cstring, oid, integer) IS 'input of minhash_signature';
+
+CREATE FUNCTION minhash_signature_out(minhash_signature) RETURNS cstring
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'output of minhash_signature';
+
+CREATE FUNCTION minhash_signature_recv(internal, oid, integer) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_recv(internal, oid, integer) IS 'binary input of minhash_signature';
+
+CREATE FUNCTION minhash_signature_send(minhash_signature) RETURNS bytea
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'binary output of minhash_signature';
+
+CREATE FUNCTION minhash_signature_typmod_in(cstring[]) RETURNS integer
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_typmod_in(cstring[]) IS 'type modifier of minhash_signature';
+
+CREATE TYPE minhash_signature (
+    INPUT = minhash_signature_in,
+    OUTPUT = minhash_signature_out,
+    RECEIVE = minhash_signature_recv,
+    SEND = minhash_signature_send,
+    TYPMOD_IN = minhash_signature_typmod_in,
+    INTERNALLENGTH = VARIABLE,
+    ALIGNMENT = int4,
+    STORAGE = external
+);
+COMMENT ON TYPE minhash_signature IS 'MinHash signature of a set of shingles, with the scheme it was made by';
+
+CREATE FUNCTION minhash_signature(minhash_signature, integer, boolean) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature(minhash_signature, integer, boolean) IS
+    'enforces the type modifier: minhash_signature(128) takes signatures of 128 hashes only';
+
+CREATE CAST (minhash_signature AS minhash_signature)
+    WITH FUNCTION minhash_signature(minhash_signature, integer, boolean) AS IMPLICIT;
+COMMENT ON CAST (minhash_signature AS minhash_signature) IS 'enforces the type modifier';
+
+-- Shingles, exactly.
+
+CREATE FUNCTION shingles(
+    document text,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false
+) RETURNS text[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION shingles(text, integer, text, boolean, boolean) IS
+    'the shingles of a text in its order: all distinct ones, or each occurrence if bag';
+
+CREATE FUNCTION shingle_jaccard(
+    a text,
+    b text,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false
+) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION shingle_jaccard(text, text, integer, text, boolean, boolean) IS
+    'exact Jaccard similarity of two texts: shingles they share over shingles of either';
+
+CREATE FUNCTION shingle_containment(
+    a text,
+    b text,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false
+) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION shingle_containment(text, text, integer, text, boolean, boolean) IS
+    'exact containment: the share of the first text''s shingles that the second has';
+
+-- Signatures.
+
+CREATE FUNCTION minhash(
+    document text,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss'
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash(text, integer, integer, text, boolean, boolean, bigint, text) IS
+    'MinHash signature of a text''s shingles';
+
+CREATE FUNCTION minhash_similarity(a minhash_signature, b minhash_signature) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_similarity(minhash_signature, minhash_signature) IS
+    'estimated Jaccard similarity: the share of equal slots';
+
+CREATE FUNCTION minhash_distance(a minhash_signature, b minhash_signature) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_distance(minhash_signature, minhash_signature) IS
+    'estimated Jaccard distance: 1 - minhash_similarity';
+
+CREATE FUNCTION minhash_num_hashes(signature minhash_signature) RETURNS integer
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_num_hashes(minhash_signature) IS 'number of hashes, which are slots, of a signature';
+
+CREATE FUNCTION minhash_scheme(
+    signature minhash_signature,
+    OUT method text,
+    OUT num_hashes integer,
+    OUT bits integer,
+    OUT unit text,
+    OUT shingle_size integer,
+    OUT fold boolean,
+    OUT bag boolean,
+    OUT seed bigint,
+    OUT version integer
+) RETURNS record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_scheme(minhash_signature) IS 'how a signature was made';
+
+CREATE FUNCTION minhash_standard_error(similarity double precision, num_hashes integer DEFAULT 128)
+    RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_standard_error(double precision, integer) IS
+    'standard error of an estimate from independent hashes: sqrt(J (1 - J) / num_hashes)';
+
+CREATE FUNCTION minhash_slots(signature minhash_signature) RETURNS bigint[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_slots(minhash_signature) IS 'the slots of a signature; none for the empty set';
+
+CREATE CAST (minhash_signature AS bigint[]) WITH FUNCTION minhash_slots(minhash_signature);
+COMMENT ON CAST (minhash_signature AS bigint[]) IS 'the slots of a signature';
+
+-- Bands.
+
+CREATE FUNCTION lsh_band_keys(signature minhash_signature, bands integer, rows integer) RETURNS bigint[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION lsh_band_keys(minhash_signature, integer, integer) IS
+    'band keys of a signature; signatures with equal keys are candidates';
+
+CREATE FUNCTION lsh_bands_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_bands_support(internal) IS 'planner support: lsh_bands yields as many rows as bands';
+
+CREATE FUNCTION lsh_bands(
+    signature minhash_signature,
+    bands integer,
+    rows integer,
+    OUT band integer,
+    OUT key bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 16 SUPPORT lsh_bands_support;
+COMMENT ON FUNCTION lsh_bands(minhash_signature, integer, integer) IS
+    'band keys of a signature as rows, bands counted from 1';
+
+-- Tuning.
+
+CREATE FUNCTION lsh_probability(similarity double precision, bands integer, rows integer)
+    RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_probability(double precision, integer, integer) IS
+    'probability that a pair of this similarity becomes a candidate: 1 - (1 - similarity^rows)^bands';
+
+CREATE FUNCTION lsh_threshold(bands integer, rows integer) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_threshold(integer, integer) IS
+    'rule of thumb for the similarity where candidates set in: (1 / bands)^(1 / rows)';
+
+CREATE FUNCTION lsh_steepest_point(bands integer, rows integer) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_steepest_point(integer, integer) IS
+    'similarity where lsh_probability rises most: ((rows - 1) / (bands * rows - 1))^(1 / rows)';
+
+CREATE FUNCTION lsh_curve_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_curve_support(internal) IS 'planner support: lsh_curve yields one row more than steps';
+
+CREATE FUNCTION lsh_curve(
+    bands integer,
+    rows integer,
+    steps integer DEFAULT 20,
+    OUT similarity double precision,
+    OUT probability double precision
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 21 SUPPORT lsh_curve_support;
+COMMENT ON FUNCTION lsh_curve(integer, integer, integer) IS
+    'lsh_probability at similarities from 0 to 1 in equal steps';
+
+CREATE FUNCTION lsh_params(
+    threshold double precision DEFAULT 0.8,
+    num_hashes integer DEFAULT 128,
+    recall double precision DEFAULT 0.95,
+    rule text DEFAULT 'recall',
+    false_positive_weight double precision DEFAULT 0.5,
+    false_negative_weight double precision DEFAULT 0.5,
+    OUT bands integer,
+    OUT rows integer,
+    OUT hashes_used integer,
+    OUT probability_at_threshold double precision,
+    OUT probability_below double precision,
+    OUT steepest_point double precision
+) RETURNS record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+COMMENT ON FUNCTION lsh_params(double precision, integer, double precision, text, double precision, double precision) IS
+    'bands and rows that find the wanted share of the pairs at the threshold, or that weigh the areas of errors';
+
+-- Equality, order and hashing of whole signatures.
+
+CREATE FUNCTION minhash_lt(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_lt(minhash_signature, minhash_signature) IS 'implementation of < operator';
+CREATE FUNCTION minhash_le(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_le(minhash_signature, minhash_signature) IS 'implementation of <= operator';
+CREATE FUNCTION minhash_eq(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_eq(minhash_signature, minhash_signature) IS 'implementation of = operator';
+CREATE FUNCTION minhash_ne(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_ne(minhash_signature, minhash_signature) IS 'implementation of <> operator';
+CREATE FUNCTION minhash_ge(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_ge(minhash_signature, minhash_signature) IS 'implementation of >= operator';
+CREATE FUNCTION minhash_gt(minhash_signature, minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gt(minhash_signature, minhash_signature) IS 'implementation of > operator';
+CREATE FUNCTION minhash_cmp(minhash_signature, minhash_signature) RETURNS integer
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_cmp(minhash_signature, minhash_signature) IS 'less-equal-greater of two signatures';
+CREATE FUNCTION minhash_hash(minhash_signature) RETURNS integer
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_hash(minhash_signature) IS 'hash of a signature';
+CREATE FUNCTION minhash_hash_extended(minhash_signature, bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_hash_extended(minhash_signature, bigint) IS 'hash of a signature with a seed';
+
+CREATE OPERATOR < (
+    FUNCTION = minhash_lt, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (minhash_signature, minhash_signature) IS 'less than, by stored bytes';
+CREATE OPERATOR <= (
+    FUNCTION = minhash_le, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (minhash_signature, minhash_signature) IS 'less than or equal, by stored bytes';
+CREATE OPERATOR = (
+    FUNCTION = minhash_eq, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (minhash_signature, minhash_signature) IS 'same scheme and same slots';
+CREATE OPERATOR <> (
+    FUNCTION = minhash_ne, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (minhash_signature, minhash_signature) IS 'another scheme or other slots';
+CREATE OPERATOR >= (
+    FUNCTION = minhash_ge, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (minhash_signature, minhash_signature) IS 'greater than or equal, by stored bytes';
+CREATE OPERATOR > (
+    FUNCTION = minhash_gt, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (minhash_signature, minhash_signature) IS 'greater than, by stored bytes';
+
+CREATE OPERATOR FAMILY minhash_ops USING btree;
+COMMENT ON OPERATOR FAMILY minhash_ops USING btree IS 'order of signatures by their stored bytes';
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING btree FAMILY minhash_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 minhash_cmp(minhash_signature, minhash_signature);
+COMMENT ON OPERATOR CLASS minhash_ops USING btree IS 'order of signatures by their stored bytes';
+
+CREATE OPERATOR FAMILY minhash_ops USING hash;
+COMMENT ON OPERATOR FAMILY minhash_ops USING hash IS 'equality of signatures';
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING hash FAMILY minhash_ops AS
+    OPERATOR 1 =,
+    FUNCTION 1 minhash_hash(minhash_signature),
+    FUNCTION 2 minhash_hash_extended(minhash_signature, bigint);
+COMMENT ON OPERATOR CLASS minhash_ops USING hash IS 'equality of signatures';

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Install the Debian packages named that are not installed yet.
+#
+#   install_packages.sh PACKAGE...
+#
+# Does nothing (and needs no privilege and no network) when all are there.
+set -euo pipefail
+
+if (($# == 0)); then
+    echo "usage: $0 PACKAGE..." >&2
+    exit 2
+fi
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    # Other systems name their packages differently, so nothing can be checked
+    # here; a missing tool shows itself in the steps that follow.
+    echo "not a Debian system; make sure the equivalents of these are installed: $*" >&2
+    exit 0
+fi
+
+# The wanted half of the state ("install ok") is left out on purpose: a package
+# that is on hold is installed all the same.
+missing=()
+for package in "$@"; do
+    if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
+        missing+=("$package")
+    fi
+done
+if ((${#missing[@]} == 0)); then
+    exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+        echo "these packages are missing and neither root nor sudo is there to install them: ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# apt-get's chatter is shown only if something goes wrong.
+apt() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
+}
+
+clusters() {
+    local path
+    for path in /etc/postgresql/*/* /var/lib/postgresql/*/*; do
+        if [[ -e $path ]]; then
+            echo "$path"
+        fi
+    done
+}
+
+echo "installing packages: ${missing[*]}" >&2
+before=$(clusters)
+
+# A failed update is not final: the lists already here may be good enough.
+apt update || echo "apt-get update failed, going on with the package lists at hand" >&2
+
+status=0
+apt install --no-install-recommends "${missing[@]}" || status=$?
+
+# Installing the server package makes Debian create and start a cluster "main"
+# that nobody asked for. Taking that one away again is simpler and safer than
+# preventing it: switching it off needs a changed system configuration
+# (createcluster.conf, policy-rc.d), which an interrupted run would leave
+# behind. Only a cluster that appeared just now is dropped, never an older one,
+# nor one that took over an older data directory.
+for conf in /etc/postgresql/*/main; do
+    version=$(basename "$(dirname "$conf")")
+    if [[ -e $conf/postgresql.conf ]] &&
+        ! grep -qxF -e "$conf" -e "/var/lib/postgresql/$version/main" <<<"$before"; then
+        "${as_root[@]}" pg_dropcluster --stop "$version" main >>"$log" 2>&1 ||
+            echo "could not remove the new PostgreSQL cluster $version/main" >&2
+    fi
+done
+
+if ((status != 0)); then
+    cat "$log" >&2
+    echo "could not install: ${missing[*]}" >&2
+    exit 1
+fi

@@ -49,8 +49,10 @@ bool start_next_pass(bag_counter& state) noexcept
     } else {
         if (state.last == last_hash)
             return false;
+        // Twice as wide, or one crowded range would leave its width to all others.
         state.first = state.last + 1;
-        state.last = last_hash - state.first < width ? last_hash : state.first + width;
+        const std::uint64_t left = last_hash - state.first;
+        state.last = left / 2 < width ? last_hash : state.first + 2 * width;
     }
     clear(state);
     return true;

@@ -68,6 +68,7 @@ void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept
 {
     state.made_by = made_by;
     state.num_hashes = num_hashes;
+    state.fresh = true;
     std::fill_n(state.slots, num_hashes, empty_slot);
 }
 
@@ -80,12 +81,12 @@ void absorb(sketch& state,
         absorb_fss(state, lo, hi, count);
     else
         absorb_classic(state, lo, hi, count);
+    state.fresh &= count == 0;
 }
 
 bool is_empty(const sketch& state) noexcept
 {
-    const auto empty = [](std::uint32_t slot) { return slot == empty_slot; };
-    return std::all_of(state.slots, state.slots + state.num_hashes, empty);
+    return state.fresh;
 }
 
 void merge(const std::uint32_t* a,

@@ -31,6 +31,7 @@ constexpr std::uint32_t later_round_code = 0x80000000;
 struct sketch {
     method made_by;
     std::uint32_t num_hashes;
+    bool fresh; // nothing was absorbed yet
     alignas(64) std::uint32_t slots[max_num_hashes];
 };
 

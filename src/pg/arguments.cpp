@@ -16,6 +16,15 @@ std::string_view view(const text* value)
 
 } // namespace
 
+bool arg_is_constant(FunctionCallInfo fcinfo, int argument)
+{
+    const Node* const call = fcinfo->flinfo->fn_expr;
+    if (call == nullptr || !IsA(call, FuncExpr))
+        return false;
+    const List* const given = reinterpret_cast<const FuncExpr*>(call)->args;
+    return argument < list_length(given) && IsA(list_nth(given, argument), Const);
+}
+
 signature arg_signature(FunctionCallInfo fcinfo, int argument)
 {
     // Not the packed form: slots are read where they lie, and want their alignment.

@@ -18,4 +18,8 @@ extern "C" {
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
-// Parsing an array of type modifiers, materialised results: InitMaterializedSRF came with 15.1.
+#if PG_VERSION_NUM >= 180000
+#define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
+#else
+#define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC
+#endif

@@ -28,7 +28,7 @@ const char* expectation(status what)
     case status::bad_method:
         return "the method \"fss\" or \"classic\"";
     case status::bad_version:
-        return "scheme version 1, the only one that this release knows";
+        return "scheme version 1";
     case status::bad_num_hashes:
         return "a number of hashes between 16 and 4096";
     case status::bad_bits:
@@ -42,7 +42,7 @@ const char* expectation(status what)
     case status::bad_seed:
         return "a 64-bit seed";
     case status::bad_length:
-        return "as many slots as the signature has hashes, or none";
+        return "as many slots as there are hashes, or none";
     case status::bad_digits:
         return "eight hexadecimal digits for each slot";
     case status::ok:
@@ -78,7 +78,7 @@ void fail_fraction(const char* name, double value, const char* range)
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("%s must be %s", name, range),
-            errdetail("The value given is %g.", value),
+            errdetail("The value given is %s.", float8out_internal(value)),
             errhint("%s", advice(name)));
     pg_unreachable();
 }
@@ -116,16 +116,16 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
 
 void fail_bands(int bands, int rows, int num_hashes)
 {
+    const int fitting = num_hashes / rows;
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("%d bands of %d rows need %lld hashes, but the signature has %d",
+            errmsg("bands => %d and rows => %d need %lld hashes, but the signature has %d",
                    bands,
                    rows,
                    static_cast<long long>(bands) * rows,
                    num_hashes),
-            rows <= num_hashes
-                ? errhint("With %d rows, at most %d bands fit.", rows, num_hashes / rows)
-                : errhint("At most %d rows fit, in a single band.", num_hashes));
+            fitting > 0 ? errhint("With rows => %d, bands may be up to %d.", rows, fitting)
+                        : errhint("With one band, rows may be up to %d.", num_hashes));
     pg_unreachable();
 }
 
@@ -165,12 +165,26 @@ void refuse_typmod(Node* context, int expected, int actual)
              errhint("Call minhash() with num_hashes => %d.", expected)));
 }
 
+namespace {
+
+int bytes_detail(status what, std::size_t bytes)
+{
+    if (what == status::bad_length)
+        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; "
+                         "there are %zu bytes.",
+                         header_bytes,
+                         bytes);
+    return errdetail("Expected %s.", expectation(what));
+}
+
+} // namespace
+
 void fail_received(status what, std::size_t bytes)
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-            errmsg("invalid binary signature of %zu bytes", bytes),
-            errdetail("Expected %s.", expectation(what)));
+            errmsg("invalid binary signature"),
+            bytes_detail(what, bytes));
     pg_unreachable();
 }
 
@@ -178,8 +192,8 @@ void fail_stored(status what, std::size_t bytes)
 {
     ereport(ERROR,
             errcode(ERRCODE_DATA_CORRUPTED),
-            errmsg("damaged signature of %zu bytes", bytes),
-            errdetail("Expected %s.", expectation(what)),
+            errmsg("damaged signature"),
+            bytes_detail(what, bytes),
             errhint("Make it again from its text, with minhash()."));
     pg_unreachable();
 }

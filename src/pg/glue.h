@@ -26,6 +26,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/memutils.h"
 }
 
@@ -58,6 +59,10 @@ Value* allocate(MemoryContext context)
         static_cast<char*>(MemoryContextAlloc(context, sizeof(Value) + alignof(Value)));
     return reinterpret_cast<Value*>(TYPEALIGN(alignof(Value), raw));
 }
+
+// Whether an argument is a constant of the query, so that it is the same in every call. (A
+// parameter is not: PL/pgSQL runs one prepared expression with many values.)
+bool arg_is_constant(FunctionCallInfo fcinfo, int argument);
 
 // The signature in an argument, detoasted; an ERROR if its bytes are damaged.
 signature arg_signature(FunctionCallInfo fcinfo, int argument);

@@ -8,6 +8,7 @@
 #include "core/fold.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace minhash::pg {
 
@@ -88,7 +89,9 @@ exact_state count_arguments(FunctionCallInfo fcinfo, int texts)
     for (int text = 0; text < texts; text++)
         fold_text(state, fcinfo, text);
 
-    state.counts = {state.buffer, make_table(1024), 0};
+    // Room for every shingle to be distinct in texts of up to 100 kB; above that texts repeat.
+    const std::size_t expected = std::min<std::size_t>(state.used, 100000);
+    state.counts = {state.buffer, make_table(std::bit_ceil(64 + expected * 3 / 2)), 0};
     for (int text = 0; text < texts; text++) {
         shingle_walk walk = walk_text(state, text);
         shingle_range shingle;

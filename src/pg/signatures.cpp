@@ -50,7 +50,7 @@ void read_arguments(FunctionCallInfo fcinfo, signer& state)
     };
     state.parsed = true;
     for (int argument = 1; argument <= 7; argument++)
-        state.parsed &= get_fn_expr_arg_stable(fcinfo->flinfo, argument);
+        state.parsed &= arg_is_constant(fcinfo, argument);
 }
 
 void absorb_batch(signer& state)

@@ -22,7 +22,8 @@ PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-regi
               -Wall -Wextra -Wno-unused-parameter
 
 # Hardened distributions (-D_GLIBCXX_ASSERTIONS) need the C++ runtime; --as-needed drops it elsewhere.
-SHLIB_LINK  = -lstdc++
+# The standard library's templates are visible whatever -fvisibility says; the map hides them.
+SHLIB_LINK  = -lstdc++ -Wl,--version-script=src/exports.map
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 
@@ -32,9 +33,13 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 
-# The targets of a fresh machine run before there is a pg_config.
-FRESH_TARGETS = demo check
-ifneq ($(filter-out $(FRESH_TARGETS),$(or $(MAKECMDGOALS),all)),)
+# On a fresh Debian machine there is no pg_config yet: these install what they need, as root or
+# with sudo. check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR.
+.PHONY: check demo unit lint tap
+ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+check: ; test/check.sh
+demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
+else
 include $(PGXS)
 
 $(DATA_built): src/sql/$(EXTENSION).sql $(EXTENSION).control
@@ -50,3 +55,7 @@ src/core/%.o: override CXXFLAGS += -O3
 $(OBJS): override CXXFLAGS += -MMD -MP
 -include $(OBJS:.o=.d)
 endif
+
+unit: ; $(MAKE) -C test $@
+lint: all ; test/lint/all.sh
+tap: ; test/tools/tap.sh $(PROVE_TESTS)

@@ -1,0 +1,41 @@
+// Writes a golden file anew from its own first eight columns, with the reference alone:
+//
+//     write_signatures signatures.tsv
+//
+// For looking at differences and for adding rows; rows of a released scheme never change.
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "../unit/reference.h"
+
+int main(int count, char** arguments)
+{
+    if (count != 2)
+        return 2;
+    std::ifstream file(arguments[1]);
+    std::string line;
+    std::getline(file, line);
+    std::cout << line << '\n';
+    while (std::getline(file, line)) {
+        std::istringstream fields(line);
+        std::string field[8];
+        for (std::string& value : field)
+            std::getline(fields, value, '\t');
+        const minhash::scheme made = {
+            .version = minhash::scheme_version,
+            .made_by = field[7] == "classic" ? minhash::method::classic : minhash::method::fss,
+            .bits = minhash::bits_per_slot,
+            .num_hashes = static_cast<std::uint16_t>(std::stoi(field[1])),
+            .shingles = {.of = field[3] == "word" ? minhash::unit::word : minhash::unit::character,
+                         .size = static_cast<std::uint16_t>(std::stoi(field[2])),
+                         .fold = field[4] == "t",
+                         .bag = field[5] == "t"},
+            .seed = std::stoll(field[6]),
+        };
+        for (const std::string& value : field)
+            std::cout << value << '\t';
+        std::cout << reference::text_form(made, reference::sign(field[0], made)) << '\n';
+    }
+}

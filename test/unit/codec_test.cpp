@@ -1,0 +1,204 @@
+#include "core/codec.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace {
+
+using minhash::method;
+using minhash::scheme;
+using minhash::status;
+using minhash::unit;
+using reference::slot_list;
+
+// Schemes at the ends of all ranges.
+std::vector<scheme> schemes()
+{
+    std::vector<scheme> made;
+    for (const method made_by : {method::fss, method::classic})
+        for (const unit of : {unit::character, unit::word})
+            for (const bool flag : {false, true})
+                for (const std::int64_t seed :
+                     {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
+                    for (const int size : {1, 255})
+                        for (const int num_hashes : {16, 100, 4096})
+                            made.push_back({1,
+                                            made_by,
+                                            32,
+                                            static_cast<std::uint16_t>(num_hashes),
+                                            {of, static_cast<std::uint16_t>(size), flag, !flag},
+                                            seed});
+    return made;
+}
+
+slot_list random_slots(const scheme& made, std::uint64_t seed)
+{
+    support::random_source random = {seed};
+    slot_list slots(made.num_hashes);
+    for (std::uint32_t& slot : slots)
+        slot = static_cast<std::uint32_t>(random.next());
+    return slots;
+}
+
+std::vector<std::uint8_t> store(const scheme& made, const slot_list& slots)
+{
+    std::vector<std::uint8_t> bytes(minhash::stored_bytes(slots.size()));
+    minhash::encode_header(made, bytes.data());
+    for (std::size_t at = 0; at < slots.size() * 4; at++)
+        bytes[minhash::header_bytes + at] = static_cast<std::uint8_t>(slots[at / 4] >> at % 4 * 8);
+    return bytes;
+}
+
+bool in_range(const scheme& made)
+{
+    return made.version == 1 && (made.made_by == method::fss || made.made_by == method::classic) &&
+           made.bits == 32 && made.num_hashes >= 16 && made.num_hashes <= 4096 &&
+           (made.shingles.of == unit::character || made.shingles.of == unit::word) &&
+           made.shingles.size >= 1 && made.shingles.size <= 255;
+}
+
+bool equal(const scheme& a, const scheme& b)
+{
+    return a.version == b.version && a.made_by == b.made_by && a.bits == b.bits &&
+           a.num_hashes == b.num_hashes && a.shingles.of == b.shingles.of &&
+           a.shingles.size == b.shingles.size && a.shingles.fold == b.shingles.fold &&
+           a.shingles.bag == b.shingles.bag && a.seed == b.seed;
+}
+
+// Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches
+// no further than the bytes, and is written back as the same bytes.
+status
+decode(const std::vector<std::uint8_t>& stored, scheme* made = nullptr, slot_list* slots = nullptr)
+{
+    const auto copy = support::exact_copy<std::uint8_t>(stored.data(), stored.size());
+    minhash::signature out = {};
+    const status what = minhash::decode({copy.get(), stored.size()}, out);
+    if (what == status::ok) {
+        EXPECT_TRUE(in_range(out.made));
+        EXPECT_TRUE(out.empty() || out.slots.size() == out.made.num_hashes);
+        const slot_list found(out.slots.begin(), out.slots.end());
+        EXPECT_EQ(store(out.made, found), stored);
+        if (made != nullptr)
+            *made = out.made;
+        if (slots != nullptr)
+            *slots = found;
+    }
+    return what;
+}
+
+TEST(codec, stored_bytes_are_as_documented)
+{
+    const scheme made = {1, method::classic, 32, 0x0123, {unit::word, 0x00FE, true, true}, -2};
+    const std::vector<std::uint8_t> bytes = store(made, {});
+    const std::vector<std::uint8_t> expected =
+        {1, 2, 32, 0x32, 0xFE, 0x00, 0x23, 0x01, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+    EXPECT_EQ(bytes, expected);
+    EXPECT_EQ(minhash::stored_bytes(0), 16u);
+    EXPECT_EQ(minhash::stored_bytes(128), 528u);
+}
+
+TEST(codec, stored_round_trip)
+{
+    for (const scheme& made : schemes()) {
+        for (const slot_list& slots : {slot_list(), random_slots(made, 61)}) {
+            scheme read = {};
+            slot_list read_slots = {1, 2, 3};
+            ASSERT_EQ(decode(store(made, slots), &read, &read_slots), status::ok);
+            ASSERT_TRUE(equal(read, made));
+            ASSERT_EQ(read_slots, slots);
+        }
+    }
+}
+
+TEST(codec, every_truncation_and_extension_is_refused)
+{
+    scheme made = support::default_scheme;
+    for (const std::uint16_t num_hashes : {std::uint16_t{16}, std::uint16_t{128}}) {
+        made.num_hashes = num_hashes;
+        const std::vector<std::uint8_t> whole = store(made, random_slots(made, 62));
+        for (std::size_t length = 0; length <= whole.size() + 40; length++) {
+            std::vector<std::uint8_t> bytes = whole;
+            bytes.resize(length);
+            const bool good = length == 16 || length == whole.size();
+            ASSERT_EQ(decode(bytes), good ? status::ok : status::bad_length) << length;
+        }
+    }
+}
+
+TEST(codec, every_single_bit_flip_is_valid_or_refused)
+{
+    for (const scheme& made : schemes()) {
+        if (made.num_hashes == 4096)
+            continue;
+        const std::vector<std::uint8_t> whole = store(made, random_slots(made, 63));
+        // Bits of the slots are all alike: the first and the last slot stand for them.
+        for (std::size_t bit = 0; bit < whole.size() * 8; bit++) {
+            if (bit == 20 * 8)
+                bit = (whole.size() - 4) * 8;
+            std::vector<std::uint8_t> bytes = whole;
+            bytes[bit / 8] = static_cast<std::uint8_t>(bytes[bit / 8] ^ 1u << bit % 8);
+            const status what = decode(bytes);
+            if (bit / 8 >= 8) {
+                ASSERT_EQ(what, status::ok) << bit;
+            }
+            if (bit / 8 == 0) {
+                ASSERT_EQ(what, status::bad_version) << bit;
+            }
+            if (bit / 8 == 2) {
+                ASSERT_EQ(what, status::bad_bits) << bit;
+            }
+            if (bit / 8 == 6 || bit / 8 == 7) {
+                ASSERT_NE(what, status::ok) << bit;
+            }
+        }
+    }
+}
+
+TEST(codec, random_bytes_never_decode_out_of_range)
+{
+    support::random_source random = {64};
+    const std::vector<std::uint8_t> whole =
+        store(support::default_scheme, random_slots(support::default_scheme, 65));
+    for (int trial = 0; trial < 20000; trial++) {
+        std::vector<std::uint8_t> bytes(
+            whole.begin(),
+            whole.begin() + static_cast<std::ptrdiff_t>(random.below(whole.size() + 1)));
+        for (std::size_t changes = random.below(4); changes > 0 && !bytes.empty(); changes--)
+            bytes[random.below(std::min<std::size_t>(bytes.size(), 16))] =
+                static_cast<std::uint8_t>(random.next());
+        decode(bytes);
+    }
+}
+
+TEST(codec, zeroed_bytes_are_no_signature)
+{
+    for (const std::size_t length : {0u, 16u, 80u, 528u})
+        EXPECT_NE(decode(std::vector<std::uint8_t>(length)), status::ok);
+}
+
+TEST(codec, comparable_asks_for_equal_schemes)
+{
+    const auto comparable = [](const scheme& a, const scheme& b) {
+        return minhash::comparable(support::view(a, {}), support::view(b, {}));
+    };
+    const scheme made = support::default_scheme;
+    EXPECT_TRUE(comparable(made, made));
+    const slot_list slots = random_slots(made, 66);
+    EXPECT_TRUE(minhash::comparable(support::view(made, slots), support::view(made, {})));
+
+    std::vector<scheme> others(7, made);
+    others[0].made_by = method::classic;
+    others[1].num_hashes = 64;
+    others[2].shingles.of = unit::word;
+    others[3].shingles.size = 4;
+    others[4].shingles.fold = false;
+    others[5].shingles.bag = true;
+    others[6].seed = 1;
+    for (const scheme& other : others) {
+        EXPECT_FALSE(comparable(made, other));
+        EXPECT_FALSE(comparable(other, made));
+    }
+}
+
+} // namespace

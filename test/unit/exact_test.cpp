@@ -1,0 +1,231 @@
+#include "core/exact.h"
+
+#include <gtest/gtest.h>
+
+#include "texts.h"
+
+namespace {
+
+using minhash::shingling;
+using minhash::unit;
+using reference::string_list;
+
+// Two folded texts in one buffer, counted in a table that grows from a size too small.
+struct comparison {
+    string_list shingles[2];
+    minhash::overlap set;
+    minhash::overlap bag;
+
+    double jaccard() const
+    {
+        return static_cast<double>(set.shared) /
+               static_cast<double>(set.first + set.second - set.shared);
+    }
+};
+
+comparison compare(const std::string& left, const std::string& right, const shingling& how)
+{
+    const std::string folded[2] = {support::fold(left, how), support::fold(right, how)};
+    const std::string both = folded[0] + folded[1];
+    const auto buffer = support::exact_copy<std::uint8_t>(both.data(), both.size());
+
+    comparison made = {};
+    std::vector<minhash::counted_shingle> table(4);
+    minhash::shingle_counts counts = {buffer.get(), table, 0};
+    for (const int text : {0, 1}) {
+        const auto from = static_cast<std::uint32_t>(text == 0 ? 0 : folded[0].size());
+        const auto end = static_cast<std::uint32_t>(text == 0 ? folded[0].size() : both.size());
+        minhash::shingle_walk walk = minhash::start_walk(buffer.get(), from, end, how);
+        minhash::shingle_range range;
+        while (minhash::next(walk, range)) {
+            EXPECT_GE(range.offset, from);
+            EXPECT_LE(range.offset + range.bytes, end);
+            made.shingles[text].push_back(both.substr(range.offset, range.bytes));
+            if (minhash::full(counts)) {
+                std::vector<minhash::counted_shingle> larger(2 * table.size());
+                minhash::shingle_counts moved = {buffer.get(), larger, 0};
+                minhash::move(counts, moved);
+                if (moved.used != counts.used) // or the walk below would never find a free entry
+                    throw std::logic_error("entries were lost");
+                table.swap(larger);
+                counts = {buffer.get(), table, moved.used};
+            }
+            const minhash::counted_shingle& entry = minhash::count(counts, range, text);
+            EXPECT_EQ(both.substr(entry.first.offset, entry.first.bytes),
+                      both.substr(range.offset, range.bytes));
+            EXPECT_GE(entry.occurrences[text], 1u);
+        }
+        EXPECT_FALSE(minhash::next(walk, range)); // the end stays the end
+    }
+    made.set = minhash::measure(counts, false);
+    made.bag = minhash::measure(counts, true);
+    return made;
+}
+
+minhash::overlap reference_set(const string_list& left, const string_list& right)
+{
+    const std::set<std::string> a(left.begin(), left.end());
+    const std::set<std::string> b(right.begin(), right.end());
+    string_list shared;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
+    return {a.size(), b.size(), shared.size()};
+}
+
+minhash::overlap reference_bag(const string_list& left, const string_list& right)
+{
+    const std::multiset<std::string> a(left.begin(), left.end());
+    const std::multiset<std::string> b(right.begin(), right.end());
+    string_list shared;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
+    return {a.size(), b.size(), shared.size()};
+}
+
+void expect_equal(const minhash::overlap& found, const minhash::overlap& expected)
+{
+    EXPECT_EQ(found.first, expected.first);
+    EXPECT_EQ(found.second, expected.second);
+    EXPECT_EQ(found.shared, expected.shared);
+}
+
+shingling characters(std::uint16_t size, bool fold = false)
+{
+    return {unit::character, size, fold, false};
+}
+
+shingling words(std::uint16_t size, bool fold = true)
+{
+    return {unit::word, size, fold, false};
+}
+
+string_list shingles(const std::string& text, const shingling& how)
+{
+    return compare(text, "", how).shingles[0];
+}
+
+TEST(exact, equals_the_reference)
+{
+    support::random_source random = {81};
+    for (const texts::kind& kind : texts::kinds) {
+        for (const std::size_t length : {0u, 1u, 2u, 3u, 7u, 50u, 600u}) {
+            const std::string left = texts::make(kind, length, random);
+            const std::string right = left.substr(0, random.below(left.size() + 1)) +
+                                      texts::make(kind, length / 2, random);
+            for (const shingling& how : texts::shinglings({1, 2, 3, 5, 40, 255})) {
+                SCOPED_TRACE(kind.name + (" " + std::to_string(length)) + " " +
+                             texts::describe(how));
+                const comparison found = compare(left, right, how);
+                const string_list expected[2] = {reference::shingles(left, how),
+                                                 reference::shingles(right, how)};
+                ASSERT_EQ(found.shingles[0], expected[0]);
+                ASSERT_EQ(found.shingles[1], expected[1]);
+                expect_equal(found.set, reference_set(expected[0], expected[1]));
+                expect_equal(found.bag, reference_bag(expected[0], expected[1]));
+            }
+        }
+    }
+}
+
+// The strings that are compared exactly and the hashes that are signed are the same shingles.
+TEST(exact, has_as_many_shingles_as_are_signed)
+{
+    support::random_source random = {82};
+    for (const texts::kind& kind : texts::kinds) {
+        const std::string text = texts::make(kind, 400, random);
+        for (const shingling& how : texts::shinglings({1, 3, 255}))
+            EXPECT_EQ(shingles(text, how).size(), support::cut(text, how, 0).size());
+    }
+}
+
+TEST(exact, moving_keeps_all_counts)
+{
+    support::random_source random = {83};
+    const std::string left = texts::make(texts::kinds[0], 5000, random);
+    const std::string right = texts::make(texts::kinds[0], 5000, random);
+    const comparison found = compare(left, right, characters(2));
+    const string_list expected[2] = {reference::shingles(left, characters(2)),
+                                     reference::shingles(right, characters(2))};
+    expect_equal(found.set, reference_set(expected[0], expected[1]));
+    expect_equal(found.bag, reference_bag(expected[0], expected[1]));
+}
+
+// --- worked examples ------------------------------------------------------------------------
+
+TEST(exact, examples_of_characters)
+{
+    EXPECT_EQ(shingles("abcdabd", characters(2)),
+              (string_list{"ab", "bc", "cd", "da", "ab", "bd"}));
+    const comparison a = compare("abcdabd", "", characters(2));
+    EXPECT_EQ(a.set.first, 5u);
+    EXPECT_EQ(a.bag.first, 6u);
+    const comparison b = compare("abcab", "", characters(2));
+    EXPECT_EQ(b.set.first, 3u);
+    EXPECT_EQ(b.bag.first, 4u);
+}
+
+TEST(exact, examples_of_words)
+{
+    EXPECT_EQ(shingles("it is trivial to show", words(3)),
+              (string_list{"it is trivial", "is trivial to", "trivial to show"}));
+    EXPECT_EQ(shingles("The quick brown fox jumps over the lazy dog", words(5)),
+              (string_list{"the quick brown fox jumps",
+                           "quick brown fox jumps over",
+                           "brown fox jumps over the",
+                           "fox jumps over the lazy",
+                           "jumps over the lazy dog"}));
+    std::string many;
+    for (int word = 0; word < 10000; word++)
+        many += std::to_string(word) + " ";
+    EXPECT_EQ(compare(many, "", words(5)).set.first, 9996u);
+}
+
+TEST(exact, examples_of_sets)
+{
+    EXPECT_DOUBLE_EQ(compare("2 3 5 7", "3 4 7", words(1)).jaccard(), 2.0 / 5);
+    // Bit vectors 10111 and 10011: the places of their ones.
+    EXPECT_DOUBLE_EQ(compare("1 3 4 5", "1 4 5", words(1)).jaccard(), 3.0 / 4);
+    EXPECT_DOUBLE_EQ(
+        compare("chair, desk, rug, keyboard, mouse", "chair, rug, keyboard", words(1)).jaccard(),
+        3.0 / 5);
+}
+
+TEST(exact, examples_of_word_order)
+{
+    const std::string left = "I went to work today";
+    const std::string right = "today I went to work";
+    EXPECT_DOUBLE_EQ(compare(left, right, words(1)).jaccard(), 1.0);
+    EXPECT_DOUBLE_EQ(compare(left, right, words(2)).jaccard(), 3.0 / 5);
+}
+
+TEST(exact, example_rude_and_crude)
+{
+    const comparison found = compare("this is really rude", "this is really crude", characters(3));
+    EXPECT_EQ(found.bag.first, 17u);
+    EXPECT_EQ(found.bag.second, 18u);
+    EXPECT_EQ(found.set.first, 16u);
+    EXPECT_EQ(found.set.second, 17u);
+    EXPECT_EQ(found.set.shared, 14u);
+    EXPECT_DOUBLE_EQ(found.jaccard(), 0.7368421052631579);
+    EXPECT_EQ(found.bag.shared, 15u);
+    EXPECT_EQ(found.bag.first + found.bag.second - found.bag.shared, 20u);
+}
+
+TEST(exact, example_lorem_ipsum)
+{
+    const std::string left = "Lorem Ipsum dolor sit amet";
+    const std::string right = left + " is how dummy text starts";
+    const comparison five = compare(left, right, characters(5));
+    EXPECT_EQ(five.set.shared, 22u);
+    EXPECT_DOUBLE_EQ(five.jaccard(), 22.0 / 47);
+    EXPECT_EQ(five.set.shared, five.set.first); // contained
+    EXPECT_DOUBLE_EQ(compare(left, right, characters(3)).jaccard(), 24.0 / 49);
+}
+
+TEST(exact, examples_of_others)
+{
+    const comparison charlotte = compare("Charlotte Brown", "Charlene Browning", characters(2));
+    EXPECT_DOUBLE_EQ(charlotte.jaccard(), 10.0 / 20);
+    const comparison olivia = compare("Olivia Thomas", "Olive Thomason", characters(2));
+    EXPECT_DOUBLE_EQ(olivia.jaccard(), 9.0 / 16);
+}
+
+} // namespace

@@ -1,0 +1,61 @@
+// The frozen signatures: from the text to the text form, through everything the core does.
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace {
+
+TEST(golden, signatures)
+{
+    const auto rows = support::read_golden("signatures.tsv");
+    ASSERT_GE(rows.size(), 56u);
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.at(0) + " " + row.at(8).substr(0, 50));
+        const minhash::scheme made = support::golden_scheme(row);
+        EXPECT_EQ(reference::text_form(made, reference::sign(row[0], made)), row.at(8));
+        for (const std::size_t slice : {2048u, 7u, 1u})
+            EXPECT_EQ(support::write_text(made, support::sign(row[0], made, slice)), row.at(8));
+    }
+}
+
+// The figures of the scheme's definition, word for word.
+TEST(golden, the_quick_brown_fox)
+{
+    minhash::scheme made = support::default_scheme;
+    made.num_hashes = 16;
+    const auto fox = support::sign("the quick brown fox jumps over the lazy dog", made);
+    const auto other = support::sign("the quick brown fox jumped over the lazy dogs", made);
+    EXPECT_EQ(fox,
+              (reference::slot_list{0x2ab4584d,
+                                    0x17f93e2c,
+                                    0x03f03531,
+                                    0x2b3b01d7,
+                                    0x2ebb6eee,
+                                    0x33ad1471,
+                                    0x0cbf9ddb,
+                                    0x2e127a32,
+                                    0x03088e1a,
+                                    0x94dd7c33,
+                                    0x841766ba,
+                                    0x1a318374,
+                                    0x261bfdae,
+                                    0x1ccba55d,
+                                    0x097590b6,
+                                    0x39660c2e}));
+    EXPECT_EQ(minhash::count_equal(fox.data(), other.data(), 16), 14u); // 0.8750
+}
+
+TEST(golden, files_can_be_copied_into_a_table)
+{
+    for (const char* const name :
+         {"signatures.tsv", "band_keys.tsv", "shingle_hashes.tsv", "multipliers.tsv"}) {
+        const auto rows = support::read_golden(name);
+        for (const auto& row : rows) {
+            EXPECT_EQ(row.size(), rows.front().size()) << name;
+            for (const std::string& field : row)
+                EXPECT_EQ(field.find_first_of("\\\r"), std::string::npos) << name;
+        }
+    }
+}
+
+} // namespace

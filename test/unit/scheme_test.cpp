@@ -1,0 +1,85 @@
+#include "core/scheme.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace {
+
+using minhash::status;
+
+template <typename Change>
+status changed(Change change)
+{
+    minhash::scheme made = support::default_scheme;
+    change(made);
+    return minhash::validate(made);
+}
+
+TEST(scheme, the_default_is_valid)
+{
+    EXPECT_EQ(minhash::validate(support::default_scheme), status::ok);
+    EXPECT_EQ(minhash::validate(support::default_scheme.shingles), status::ok);
+}
+
+TEST(scheme, number_of_hashes)
+{
+    for (int number = 0; number <= 0xFFFF; number++) {
+        const bool valid = number >= 16 && number <= 4096;
+        ASSERT_EQ(
+            changed([=](auto& made) { made.num_hashes = static_cast<std::uint16_t>(number); }),
+            valid ? status::ok : status::bad_num_hashes)
+            << number;
+    }
+}
+
+TEST(scheme, shingle_size)
+{
+    for (int size = 0; size <= 0xFFFF; size++) {
+        const bool valid = size >= 1 && size <= 255;
+        ASSERT_EQ(
+            changed([=](auto& made) { made.shingles.size = static_cast<std::uint16_t>(size); }),
+            valid ? status::ok : status::bad_shingle_size)
+            << size;
+    }
+}
+
+TEST(scheme, bytes_of_other_versions)
+{
+    for (int value = 0; value <= 0xFF; value++) {
+        const auto byte = static_cast<std::uint8_t>(value);
+        EXPECT_EQ(changed([=](auto& made) { made.version = byte; }),
+                  value == 1 ? status::ok : status::bad_version);
+        EXPECT_EQ(changed([=](auto& made) { made.made_by = minhash::method{byte}; }),
+                  value == 1 || value == 2 ? status::ok : status::bad_method);
+        EXPECT_EQ(changed([=](auto& made) { made.bits = byte; }),
+                  value == 32 ? status::ok : status::bad_bits);
+        EXPECT_EQ(changed([=](auto& made) { made.shingles.of = minhash::unit{byte}; }),
+                  value == 1 || value == 2 ? status::ok : status::bad_unit);
+    }
+}
+
+TEST(scheme, any_seed_and_flags)
+{
+    for (const std::int64_t seed : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
+        EXPECT_EQ(changed([=](auto& made) { made.seed = seed; }), status::ok);
+    for (const bool fold : {false, true}) {
+        for (const bool bag : {false, true}) {
+            EXPECT_EQ(changed([=](auto& made) {
+                          made.shingles.fold = fold;
+                          made.shingles.bag = bag;
+                      }),
+                      status::ok);
+        }
+    }
+}
+
+TEST(scheme, names)
+{
+    EXPECT_STREQ(minhash::name_of(minhash::method::fss), "fss");
+    EXPECT_STREQ(minhash::name_of(minhash::method::classic), "classic");
+    EXPECT_STREQ(minhash::name_of(minhash::unit::character), "char");
+    EXPECT_STREQ(minhash::name_of(minhash::unit::word), "word");
+}
+
+} // namespace

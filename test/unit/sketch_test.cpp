@@ -1,0 +1,252 @@
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "support.h"
+
+namespace {
+
+using minhash::method;
+using reference::hash_list;
+using reference::slot_list;
+
+constexpr method methods[] = {method::fss, method::classic};
+
+// Gives the elements to the sketch in batches of the sizes that `next_size` says.
+template <typename NextSize>
+slot_list sketch_in_batches(method made_by,
+                            const hash_list& elements,
+                            std::uint32_t num_hashes,
+                            NextSize next_size)
+{
+    const auto state = std::make_unique<minhash::sketch>();
+    minhash::start(*state, made_by, num_hashes);
+    for (auto at = elements.begin(); at != elements.end();) {
+        const auto left = static_cast<std::size_t>(elements.end() - at);
+        const auto end = at + static_cast<std::ptrdiff_t>(std::min(left, next_size()));
+        support::absorb(*state, hash_list(at, end));
+        at = end;
+    }
+    return support::slots_of(*state);
+}
+
+TEST(sketch, equals_the_reference)
+{
+    support::random_source random = {31};
+    for (const std::uint32_t num_hashes : {16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
+        for (const std::size_t count : {0u, 1u, 2u, 5u, 20u, 100u, 1000u, 20000u}) {
+            const hash_list elements = support::random_hashes(random, count);
+            for (const method made_by : methods) {
+                // The textbook multiplies every element with every slot; spare the largest cases.
+                if (made_by == method::classic && num_hashes * count > 4'000'000)
+                    continue;
+                ASSERT_EQ(support::sketch(made_by, elements, num_hashes),
+                          reference::sketch(made_by, elements, num_hashes))
+                    << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+                    << " elements";
+            }
+        }
+    }
+}
+
+// Around the sizes of vectors and of unrolled loops.
+TEST(sketch, equals_the_reference_for_every_small_count)
+{
+    support::random_source random = {32};
+    for (const std::uint32_t num_hashes : {16u, 31u, 32u, 33u, 100u, 127u, 130u}) {
+        for (std::size_t count = 0; count <= 140; count++) {
+            const hash_list elements = support::random_hashes(random, count);
+            for (const method made_by : methods)
+                ASSERT_EQ(support::sketch(made_by, elements, num_hashes),
+                          reference::sketch(made_by, elements, num_hashes))
+                    << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+                    << " elements";
+        }
+    }
+}
+
+TEST(sketch, equals_the_reference_for_every_number_of_hashes)
+{
+    support::random_source random = {33};
+    const hash_list few = support::random_hashes(random, 7);
+    const hash_list many = support::random_hashes(random, 150);
+    for (std::uint32_t num_hashes = 16; num_hashes <= 4096; num_hashes += 1 + num_hashes / 64) {
+        for (const method made_by : methods) {
+            ASSERT_EQ(support::sketch(made_by, few, num_hashes),
+                      reference::sketch(made_by, few, num_hashes))
+                << num_hashes;
+            ASSERT_EQ(support::sketch(made_by, many, num_hashes),
+                      reference::sketch(made_by, many, num_hashes))
+                << num_hashes;
+        }
+    }
+}
+
+// Halves at the ends of their ranges: signed comparisons would go wrong here, and bins overflow.
+TEST(sketch, equals_the_reference_for_extreme_hashes)
+{
+    static const std::uint64_t half[] =
+        {0, 1, 7, 8, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xDFFFFFFF, 0xE0000000, 0xFFFFFFFE};
+    hash_list elements;
+    for (const std::uint64_t hi : half)
+        for (const std::uint64_t lo : half)
+            elements.push_back(hi << 32 | lo);
+    for (const std::uint32_t num_hashes : {16u, 100u, 128u, 4096u}) {
+        for (const method made_by : methods) {
+            EXPECT_EQ(support::sketch(made_by, elements, num_hashes),
+                      reference::sketch(made_by, elements, num_hashes));
+            for (const std::uint64_t element : elements)
+                ASSERT_EQ(support::sketch(made_by, {element}, num_hashes),
+                          reference::sketch(made_by, {element}, num_hashes))
+                    << std::hex << element;
+        }
+    }
+}
+
+TEST(sketch, batches_make_no_difference)
+{
+    support::random_source random = {34};
+    for (const std::uint32_t num_hashes : {16u, 100u, 128u, 512u, 4096u}) {
+        for (const std::size_t count : {2u, 50u, 130u, 600u, 3000u}) {
+            const hash_list elements = support::random_hashes(random, count);
+            for (const method made_by : methods) {
+                if (made_by == method::classic && num_hashes * count > 400'000)
+                    continue;
+                const slot_list whole = support::sketch(made_by, elements, num_hashes);
+                const auto check = [&](const char* how, auto next_size) {
+                    ASSERT_EQ(sketch_in_batches(made_by, elements, num_hashes, next_size), whole)
+                        << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+                        << " elements, " << how;
+                };
+                if (num_hashes * count < 100'000)
+                    check("one by one", [] { return std::size_t{1}; });
+                check("thirteen by thirteen", [] { return std::size_t{13}; });
+                check("at random", [&] { return 1 + random.below(count); });
+                check("halves", [&] { return (count + 1) / 2; });
+            }
+        }
+    }
+}
+
+TEST(sketch, order_and_repetition_make_no_difference)
+{
+    support::random_source random = {35};
+    for (const std::uint32_t num_hashes : {16u, 128u, 512u}) {
+        for (const std::size_t count : {1u, 20u, 300u}) {
+            hash_list elements = support::random_hashes(random, count);
+            for (const method made_by : methods) {
+                const slot_list once = support::sketch(made_by, elements, num_hashes);
+                hash_list twice = elements;
+                twice.insert(twice.end(), elements.rbegin(), elements.rend());
+                EXPECT_EQ(support::sketch(made_by, twice, num_hashes), once);
+                EXPECT_EQ(sketch_in_batches(made_by,
+                                            twice,
+                                            num_hashes,
+                                            [&] { return 1 + random.below(9); }),
+                          once);
+                const hash_list reversed(elements.rbegin(), elements.rend());
+                EXPECT_EQ(support::sketch(made_by, reversed, num_hashes), once);
+            }
+        }
+    }
+}
+
+TEST(sketch, absorbing_nothing_changes_nothing)
+{
+    support::random_source random = {36};
+    for (const method made_by : methods) {
+        const auto state = std::make_unique<minhash::sketch>();
+        minhash::start(*state, made_by, 100);
+        support::absorb(*state, {});
+        EXPECT_TRUE(minhash::is_empty(*state));
+        EXPECT_EQ(support::slots_of(*state), slot_list(100, minhash::empty_slot));
+
+        support::absorb(*state, support::random_hashes(random, 3));
+        const slot_list before = support::slots_of(*state);
+        support::absorb(*state, {});
+        EXPECT_EQ(support::slots_of(*state), before);
+        EXPECT_FALSE(minhash::is_empty(*state));
+
+        minhash::start(*state, made_by, 4096);
+        EXPECT_TRUE(minhash::is_empty(*state));
+    }
+}
+
+// With the classic method an element with the halves 0 and 0xFFFFFFFF leaves all slots as they are
+// at the start. Such texts can be made: the mix is invertible.
+TEST(sketch, no_element_leaves_a_sketch_empty)
+{
+    const std::string text = "e.Yl*\\<|";
+    minhash::scheme made = support::default_scheme;
+    made.shingles = {minhash::unit::character, 8, false, false};
+    made.seed = 3367;
+    ASSERT_EQ(support::cut(text, made.shingles, made.seed), hash_list{0xFFFFFFFF00000000u});
+    for (const method made_by : methods) {
+        made.made_by = made_by;
+        EXPECT_EQ(support::sign(text, made), reference::sign(text, made))
+            << minhash::name_of(made_by);
+    }
+}
+
+TEST(sketch, merge_is_the_sketch_of_the_union)
+{
+    support::random_source random = {37};
+    for (const std::uint32_t num_hashes : {16u, 17u, 128u, 1000u, 4096u}) {
+        for (const std::size_t count : {0u, 1u, 5u, 100u, 900u}) {
+            for (const method made_by : methods) {
+                if (made_by == method::classic && num_hashes * count > 1'000'000)
+                    continue;
+                hash_list left = support::random_hashes(random, count);
+                hash_list right = support::random_hashes(random, 1 + random.below(2 * count + 1));
+                right.insert(right.end(), left.begin(), left.begin() + left.size() / 3);
+                hash_list both = left;
+                both.insert(both.end(), right.begin(), right.end());
+
+                slot_list a = support::sketch(made_by, left, num_hashes);
+                slot_list b = support::sketch(made_by, right, num_hashes);
+                slot_list least(num_hashes);
+                for (std::uint32_t slot = 0; slot < num_hashes; slot++)
+                    least[slot] = std::min(a[slot], b[slot]);
+
+                slot_list merged(num_hashes);
+                minhash::merge(a.data(), b.data(), num_hashes, merged.data());
+                EXPECT_EQ(merged, least);
+                EXPECT_EQ(merged, support::sketch(made_by, both, num_hashes));
+
+                slot_list into_left = a;
+                minhash::merge(into_left.data(), b.data(), num_hashes, into_left.data());
+                EXPECT_EQ(into_left, merged);
+                slot_list into_right = b;
+                minhash::merge(a.data(), into_right.data(), num_hashes, into_right.data());
+                EXPECT_EQ(into_right, merged);
+            }
+        }
+    }
+}
+
+TEST(sketch, counts_equal_slots_by_position)
+{
+    support::random_source random = {38};
+    for (const std::uint32_t num_hashes : {1u, 15u, 16u, 17u, 100u, 128u, 4095u, 4096u}) {
+        slot_list a(num_hashes);
+        std::iota(a.begin(), a.end(), 0xFFFFF000u);
+        slot_list b = a;
+        EXPECT_EQ(minhash::count_equal(a.data(), b.data(), num_hashes), num_hashes);
+        std::uint32_t equal = num_hashes;
+        for (std::uint32_t& slot : b) {
+            if (random.below(3) == 0) {
+                slot ^= 1u << random.below(32);
+                equal--;
+            }
+        }
+        EXPECT_EQ(minhash::count_equal(a.data(), b.data(), num_hashes), equal);
+        // The same values at other places do not count.
+        std::rotate(a.begin(), a.begin() + 1, a.end());
+        if (num_hashes > 1) {
+            slot_list ascending(num_hashes);
+            std::iota(ascending.begin(), ascending.end(), 0xFFFFF000u);
+            EXPECT_EQ(minhash::count_equal(a.data(), ascending.data(), num_hashes), 0u);
+        }
+    }
+}
+
+} // namespace

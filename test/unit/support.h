@@ -1,0 +1,231 @@
+// What several tests need: the core driven as its caller drives it, and random numbers that are
+// the same on every machine.
+#pragma once
+
+#include "core/bag.h"
+#include "core/codec.h"
+#include "core/exact.h"
+#include "core/fold.h"
+#include "core/shingle.h"
+#include "core/sketch.h"
+#include "core/unicode.h"
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "reference.h"
+
+namespace support {
+
+using minhash::method;
+using minhash::scheme;
+using minhash::shingling;
+using minhash::unit;
+using reference::hash_list;
+using reference::slot_list;
+
+// splitmix64: the standard library's distributions differ between implementations.
+struct random_source {
+    std::uint64_t state;
+
+    std::uint64_t next()
+    {
+        return reference::splitmix64(state);
+    }
+
+    std::size_t below(std::size_t limit)
+    {
+        return static_cast<std::size_t>(next() % limit);
+    }
+};
+
+inline hash_list random_hashes(random_source& random, std::size_t count)
+{
+    hash_list made(count);
+    for (std::uint64_t& hash : made)
+        hash = random.next();
+    return made;
+}
+
+// A copy on the heap with not a byte to spare, so that AddressSanitizer sees every step outside.
+template <typename Value>
+std::unique_ptr<Value[]> exact_copy(const void* from, std::size_t count)
+{
+    std::unique_ptr<Value[]> copy(new Value[count]);
+    if (count > 0)
+        std::memcpy(copy.get(), from, count * sizeof(Value));
+    return copy;
+}
+
+// Calls `take(bytes, count)` with the slices of a text that its caller would make: at most
+// `slice` bytes, and no character cut in two.
+template <typename Take>
+void for_each_slice(const std::string& text, std::size_t slice, Take take)
+{
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t left = text.size() - at;
+        std::size_t count = 0;
+        for (std::size_t wanted = slice; count == 0; wanted++) // a slice holds a character at least
+            count = wanted >= left ? left : minhash::whole_characters(bytes + at, wanted);
+        take(exact_copy<std::uint8_t>(bytes + at, count).get(), count);
+        at += count;
+    }
+}
+
+inline std::string
+fold(const std::string& text, const shingling& how, std::size_t slice = minhash::slice_bytes)
+{
+    minhash::folder state = minhash::start_folding(how);
+    std::string folded;
+    for_each_slice(text, slice, [&](const std::uint8_t* bytes, std::size_t count) {
+        const std::unique_ptr<std::uint8_t[]> out(
+            new std::uint8_t[minhash::folded_bytes_at_most(count)]);
+        const std::size_t written = minhash::fold(state, bytes, count, out.get());
+        folded.append(reinterpret_cast<const char*>(out.get()), written);
+    });
+    return folded;
+}
+
+// Calls `take(batch)` with every batch of shingles of the text.
+template <typename Take>
+void for_each_batch(
+    const std::string& text, const shingling& how, std::int64_t seed, std::size_t slice, Take take)
+{
+    const auto state = std::make_unique<minhash::shingler>();
+    const auto batch = std::make_unique<minhash::shingle_batch>();
+    const auto checked = [&] {
+        if (batch->count > minhash::max_batch)
+            throw std::logic_error("a batch is larger than max_batch");
+        take(*batch);
+    };
+    minhash::start(*state, how, seed);
+    for_each_slice(text, slice, [&](const std::uint8_t* bytes, std::size_t count) {
+        minhash::cut(*state, bytes, count, *batch);
+        checked();
+    });
+    minhash::finish(*state, *batch);
+    checked();
+}
+
+inline void append(hash_list& to, const minhash::shingle_batch& batch)
+{
+    for (std::size_t index = 0; index < batch.count; index++)
+        to.push_back(std::uint64_t{batch.hi[index]} << 32 | batch.lo[index]);
+}
+
+inline hash_list cut(const std::string& text,
+                     const shingling& how,
+                     std::int64_t seed,
+                     std::size_t slice = minhash::slice_bytes)
+{
+    hash_list found;
+    for_each_batch(text, how, seed, slice, [&](auto& batch) { append(found, batch); });
+    return found;
+}
+
+inline void absorb(minhash::sketch& state, const hash_list& elements)
+{
+    slot_list lo, hi;
+    for (const std::uint64_t element : elements) {
+        lo.push_back(static_cast<std::uint32_t>(element));
+        hi.push_back(static_cast<std::uint32_t>(element >> 32));
+    }
+    const auto exact_lo = exact_copy<std::uint32_t>(lo.data(), lo.size());
+    const auto exact_hi = exact_copy<std::uint32_t>(hi.data(), hi.size());
+    minhash::absorb(state, exact_lo.get(), exact_hi.get(), elements.size());
+}
+
+inline slot_list slots_of(const minhash::sketch& state)
+{
+    return {state.slots, state.slots + state.num_hashes};
+}
+
+inline slot_list sketch(method made_by, const hash_list& elements, std::uint32_t num_hashes)
+{
+    const auto state = std::make_unique<minhash::sketch>();
+    minhash::start(*state, made_by, num_hashes);
+    absorb(*state, elements);
+    return slots_of(*state);
+}
+
+inline minhash::signature view(const scheme& made, const slot_list& slots)
+{
+    return {made, {slots.data(), slots.size()}};
+}
+
+// A text signed as the SQL function does it: sliced, in passes if it is a bag.
+inline slot_list sign(const std::string& text,
+                      const scheme& made,
+                      std::size_t slice = minhash::slice_bytes,
+                      std::size_t bag_entries = 0)
+{
+    const auto state = std::make_unique<minhash::sketch>();
+    minhash::start(*state, made.made_by, made.num_hashes);
+
+    std::vector<minhash::bag_entry> table(bag_entries > 0 ? bag_entries
+                                                          : minhash::bag_table_size(text.size()));
+    minhash::bag_counter counter;
+    minhash::start(counter, table);
+    do {
+        for_each_batch(text, made.shingles, made.seed, slice, [&](minhash::shingle_batch& batch) {
+            if (made.shingles.bag)
+                minhash::number_occurrences(counter, batch);
+            minhash::absorb(*state, batch.lo, batch.hi, batch.count);
+        });
+    } while (made.shingles.bag && minhash::start_next_pass(counter));
+    return minhash::is_empty(*state) ? slot_list() : slots_of(*state);
+}
+
+inline std::string write_text(const scheme& made, const slot_list& slots)
+{
+    std::string out(minhash::max_text_prefix + slots.size() * minhash::digits_per_slot, '?');
+    out.resize(minhash::write_text(view(made, slots), out.data()));
+    return out;
+}
+
+constexpr scheme default_scheme = {.version = minhash::scheme_version,
+                                   .made_by = method::fss,
+                                   .bits = minhash::bits_per_slot,
+                                   .num_hashes = 128,
+                                   .shingles = {unit::character, 5, true, false},
+                                   .seed = 0};
+
+// The rows of a golden file behind its header line, cut at tabs.
+inline std::vector<std::vector<std::string>> read_golden(const std::string& name)
+{
+    std::ifstream file(std::string(MINHASH_GOLDEN "/") + name);
+    std::vector<std::vector<std::string>> rows;
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        rows.emplace_back(1);
+        for (const char byte : line) {
+            if (byte == '\t')
+                rows.back().emplace_back();
+            else
+                rows.back().back() += byte;
+        }
+    }
+    return rows;
+}
+
+// The scheme that fields 1 to 7 of a golden row ask for.
+inline scheme golden_scheme(const std::vector<std::string>& row)
+{
+    scheme made = default_scheme;
+    made.num_hashes = static_cast<std::uint16_t>(std::stoi(row.at(1)));
+    made.shingles.size = static_cast<std::uint16_t>(std::stoi(row.at(2)));
+    made.shingles.of = row.at(3) == "word" ? unit::word : unit::character;
+    made.shingles.fold = row.at(4) == "t";
+    made.shingles.bag = row.at(5) == "t";
+    made.seed = std::stoll(row.at(6));
+    made.made_by = row.at(7) == "classic" ? method::classic : method::fss;
+    return made;
+}
+
+} // namespace support

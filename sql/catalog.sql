@@ -1,0 +1,71 @@
+-- Every object of the extension keeps the rules: each of these queries lists the ones that do not.
+
+-- The extension's objects.
+CREATE TEMP VIEW members AS
+SELECT classid, objid, classid::regclass AS catalog, pg_describe_object(classid, objid, 0) AS object
+FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh') AND deptype = 'e';
+CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
+
+-- What there is, by kind: anything new is to be seen here.
+SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text COLLATE "C";
+SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'minhash_lsh') AS newest_version, extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
+
+-- Without COMMENT. (The array type that comes with a type has none.)
+SELECT object FROM members
+WHERE obj_description(objid, catalog::text) IS NULL
+  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type WHERE typarray = objid))
+ORDER BY object;
+-- Comments that are empty, end in a full stop or start with a space.
+SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
+
+-- Functions that are not PARALLEL SAFE, not IMMUTABLE, not STRICT, or leakproof or security definer.
+SELECT oid::regprocedure AS function FROM functions WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict OR proleakproof OR prosecdef ORDER BY 1;
+-- C functions whose symbol is not the function's name, or which come from another library.
+SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (prosrc <> proname OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
+
+-- Arguments and result columns without a name, of functions that users call. (Operators, support functions and the type's own are called by nobody.)
+SELECT p.oid::regprocedure AS function, proargnames
+FROM functions p
+WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
+  AND '_cstring'::regtype <> ALL (proargtypes) AND proname !~ '^minhash_signature(_send)?$'
+  AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
+  AND (proargnames IS NULL OR '' = ANY (proargnames) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
+ORDER BY 1;
+-- Functions whose name has another prefix than shingle, minhash or lsh.
+SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|minhash|lsh_)' ORDER BY 1;
+
+-- Shared arguments with another default or type than everywhere else.
+SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants
+FROM (SELECT a.argument, a.type, pg_get_function_arg_default(p.oid, a.position::int) AS value
+      FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]), coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs]))) WITH ORDINALITY AS a (argument, type, mode, position)
+      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold', 'recall', 'num_hashes') AND a.mode = 'i'
+        AND pg_get_function_arg_default(p.oid, a.position::int) IS NOT NULL) AS arguments
+GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
+
+-- Operator classes that do not validate.
+SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid WHERE NOT amvalidate(c.oid) ORDER BY object;
+SELECT opcname, amname, opcdefault FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid ORDER BY amname;
+
+-- Operators without commutator, negator or selectivity.
+SELECT oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
+WHERE oprcom = 0 OR oprnegate = 0 OR oprrest = 0 OR oprjoin = 0 OR (oprname = '=') <> oprcanhash OR (oprname = '=') <> oprcanmerge ORDER BY 1;
+-- Commutators and negators that are not each other's.
+SELECT o.oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
+JOIN pg_operator c ON c.oid = o.oprcom JOIN pg_operator n ON n.oid = o.oprnegate WHERE c.oprcom <> o.oid OR n.oprnegate <> o.oid ORDER BY 1;
+
+-- The type's functions are all there.
+SELECT typinput <> 0 AS input, typoutput <> 0 AS output, typreceive <> 0 AS receive, typsend <> 0 AS send, typmodin <> 0 AS typmod_in FROM pg_type WHERE oid = 'minhash_signature'::regtype;
+
+-- It can be moved to another schema and works there, also when that is not in the search path.
+CREATE SCHEMA elsewhere;
+ALTER EXTENSION minhash_lsh SET SCHEMA elsewhere;
+SET search_path = pg_catalog;
+SELECT elsewhere.minhash_similarity(elsewhere.minhash('a text'), elsewhere.minhash('a text')) AS similarity, pg_catalog.count(*) AS bands FROM elsewhere.lsh_bands(elsewhere.minhash('a text'), 16, 8);
+SELECT elsewhere.minhash_num_hashes(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16)), (elsewhere.lsh_params()).bands;
+RESET search_path;
+ALTER EXTENSION minhash_lsh SET SCHEMA public;
+DROP SCHEMA elsewhere;
+
+DROP VIEW functions, members;

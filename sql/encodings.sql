@@ -1,0 +1,81 @@
+-- A text has the same signature in whatever encoding its database keeps it.
+\pset format unaligned
+\pset tuples_only on
+\set home :DBNAME
+\encoding UTF8
+
+-- What an earlier run that was broken off may have left.
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS minhash_lsh_latin1;
+DROP DATABASE IF EXISTS minhash_lsh_euc_jp;
+DROP DATABASE IF EXISTS minhash_lsh_sql_ascii;
+DROP DATABASE IF EXISTS minhash_lsh_mule;
+RESET client_min_messages;
+
+-- In the database of this test, which is UTF8: short texts, texts in which the pieces that are converted at once begin
+-- at every place of a character, and long texts. (A digest stands for many signatures.)
+SELECT getdatabaseencoding();
+SELECT minhash('Café NAÏVE', 16) AS cafe, shingles('Café NAÏVE', 3) AS cafe_shingles \gset
+SELECT :'cafe' AS cafe, :'cafe_shingles' AS shingles;
+SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16) AS japanese, minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word') AS japanese_words \gset
+SELECT :'japanese' AS japanese, :'japanese_words' AS words;
+SELECT minhash('µ ÿ ß Å', 16) AS micro \gset
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) AS latin FROM generate_series(500, 530) n \gset
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) AS kanji FROM generate_series(500, 530) n \gset
+SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16) AS long_latin, minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true) AS long_kanji FROM generate_series(1, 20000) i \gset
+
+-- LATIN1.
+CREATE DATABASE minhash_lsh_latin1 TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+\c minhash_lsh_latin1
+\encoding UTF8
+CREATE EXTENSION minhash_lsh;
+SELECT getdatabaseencoding(), octet_length('Café NAÏVE');
+SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, shingles('Café NAÏVE', 3)::text = :'cafe_shingles' AS shingles, minhash('µ ÿ ß Å', 16)::text = :'micro' AS micro;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) = :'latin' AS pieces FROM generate_series(500, 530) n;
+SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16)::text = :'long_latin' AS long FROM generate_series(1, 20000) i;
+SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160) || 'b', 3) AS no_break_space, shingles('«oui»', 1, 'word') AS quotes;
+-- µ folds to a letter that LATIN1 does not have: it can be signed and compared, but not shown.
+SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
+SELECT shingles('5 µm', 4);
+\echo :SQLSTATE
+
+-- EUC_JP: characters of one, two and three bytes.
+\c :home
+CREATE DATABASE minhash_lsh_euc_jp TEMPLATE template0 ENCODING 'EUC_JP' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+\c minhash_lsh_euc_jp
+\encoding UTF8
+CREATE EXTENSION minhash_lsh;
+SELECT getdatabaseencoding(), octet_length('a日丂ｱ');
+SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese, minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word')::text = :'japanese_words' AS words;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
+SELECT minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true)::text = :'long_kanji' AS long FROM generate_series(1, 20000) i;
+SELECT shingles('東京都庁', 2), shingles('東京、 京都。', 1, 'word'), shingle_jaccard('ＡＢＣ東京', 'ａｂｃ東京', 2) AS full_width;
+
+-- SQL_ASCII says nothing about its bytes: they are UTF-8 where they can be, else each is a character of its own.
+\c :home
+CREATE DATABASE minhash_lsh_sql_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+\c minhash_lsh_sql_ascii
+CREATE EXTENSION minhash_lsh;
+SELECT getdatabaseencoding();
+SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
+-- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, beyond the last code point.
+SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes, (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ') FROM unnest(shingles(document, 1)) s) AS characters,
+       minhash_similarity(minhash(document), minhash(document)) AS itself, minhash_similarity(minhash(document), minhash('abc')) AS other
+FROM unnest(ARRAY[E'\xff\xfe\x80', E'A\x80Z', E'caf\xe9', E'\xe6\x97', E'\xe6\x97\xa5', E'\xc0\xaf', E'\xed\xa0\x80', E'\xf4\x90\x80\x80', E'\xf0\x9f\x98', E'\xe6\x97A']) document;
+SELECT minhash_similarity(minhash(repeat(E'\xe6\x97', 5000)), minhash(repeat(E'\xe6\x97', 4000))) AS long_and_cut, shingle_jaccard(repeat(E'\xff', 10000), repeat(E'\xff', 5000)) AS exact,
+       minhash(repeat(E'\xff', 10000), unit => 'word') IS NOT NULL AS words, minhash(repeat(E'\xe6\x97 ', 3000), bag => true, unit => 'word') IS NOT NULL AS bag;
+
+-- MULE_INTERNAL has no conversion to UTF8.
+\c :home
+CREATE DATABASE minhash_lsh_mule TEMPLATE template0 ENCODING 'MULE_INTERNAL' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+\c minhash_lsh_mule
+CREATE EXTENSION minhash_lsh;
+SELECT minhash('text');
+\echo :SQLSTATE
+
+\c :home
+DROP DATABASE minhash_lsh_latin1;
+DROP DATABASE minhash_lsh_euc_jp;
+DROP DATABASE minhash_lsh_sql_ascii;
+DROP DATABASE minhash_lsh_mule;

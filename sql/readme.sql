@@ -1,0 +1,68 @@
+CREATE EXTENSION IF NOT EXISTS minhash_lsh;
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, '');
+
+ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
+CREATE TABLE article_bands (key bigint, id bigint, PRIMARY KEY (key, id));
+INSERT INTO article_bands
+    SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) ORDER BY key, id;
+
+SELECT a.id, b.id AS near_duplicate,
+       round(minhash_similarity(a.sig, b.sig)::numeric, 2) AS estimated,
+       round(shingle_jaccard(a.body, b.body)::numeric, 2) AS exact
+FROM (SELECT DISTINCT x.id AS left_id, y.id AS right_id
+      FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id) candidates
+JOIN articles a ON a.id = left_id
+JOIN articles b ON b.id = right_id
+WHERE minhash_similarity(a.sig, b.sig) >= 0.7 AND shingle_jaccard(a.body, b.body) >= 0.8
+ORDER BY exact DESC, a.id, b.id;
+
+SELECT * FROM minhash_scheme((SELECT sig FROM articles WHERE id = 1));
+
+SELECT shingles('It is trivial to show', shingle_size => 3, unit => 'word');
+SELECT minhash('It is trivial to show', num_hashes => 16);
+SELECT lsh_band_keys(minhash('It is trivial to show', num_hashes => 16), bands => 4, rows => 4);
+SELECT shingle_containment('Lorem ipsum dolor sit amet',
+                           'Lorem ipsum dolor sit amet is how dummy text starts');
+
+SELECT threshold, bands, rows, hashes_used,
+       round(probability_at_threshold::numeric, 3) AS at_threshold,
+       round(probability_below::numeric, 3) AS at_0_1_less
+FROM generate_series(0.5, 0.9, 0.1) AS threshold,
+     lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
+
+PREPARE near_duplicates(text) AS
+SELECT a.id, round(minhash_similarity(a.sig, minhash($1))::numeric, 2) AS estimated
+FROM (SELECT DISTINCT id FROM lsh_bands(minhash($1), bands => 13, rows => 7)
+      JOIN article_bands USING (key)) candidates
+JOIN articles a USING (id)
+WHERE minhash_similarity(a.sig, minhash($1)) >= 0.7
+ORDER BY estimated DESC, id;
+
+EXECUTE near_duplicates('The quick brown fox jumps over a lazy dog near the bank of the river.');
+
+BEGIN;
+DELETE FROM article_bands WHERE (key, id) IN
+    (SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) WHERE id = 5);
+UPDATE articles SET body = 'The quick brown fox jumps over the lazy dog near the river bank.' WHERE id = 5;
+INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) WHERE id = 5;
+COMMIT;
+EXECUTE near_duplicates('The quick brown fox jumps over the lazy dog near the river bank.');
+
+CREATE TABLE article_slots AS
+    SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
+    FROM articles, minhash_slots(sig) AS s;
+SELECT a.id, b.id AS candidate
+FROM article_slots a JOIN article_slots b ON a.id < b.id
+ AND ((a.s1, a.s2, a.s3) = (b.s1, b.s2, b.s3) OR (a.s4, a.s5, a.s6) = (b.s4, b.s5, b.s6))
+ORDER BY 1, 2;
+SELECT DISTINCT a.id, b.id AS candidate
+FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
+JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
+ORDER BY 1, 2;

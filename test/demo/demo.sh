@@ -136,11 +136,7 @@ FROM demo_shown s JOIN demo_files fa ON fa.id = s.a JOIN demo_files fb ON fb.id 
 ORDER BY s.same, s.exact DESC, s.estimated DESC, s.a, s.b
 LIMIT :show;
 
--- Only if the extension can count them.
-SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'shingle_count') AS counts \gset
-\if :counts
-    SELECT sum(shingle_count(body)) AS shingles FROM articles \gset
-\endif
+SELECT sum(cardinality(shingles(body))) AS shingles FROM articles \gset
 
 \echo Summary:
 \pset format unaligned
@@ -149,9 +145,7 @@ SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'shingle_count') AS counts \g
 SELECT rpad(what, 22), lpad(value, 14) FROM (
     SELECT 1 AS n, 'documents' AS what, to_char(count(*), 'FM999,999,999,999') AS value
     FROM articles
-\if :counts
     UNION ALL SELECT 2, 'shingles', to_char(:shingles, 'FM999,999,999,999')
-\endif
     UNION ALL SELECT 3, 'candidate pairs', to_char(count(*), 'FM999,999,999,999')
     FROM demo_candidates
     UNION ALL SELECT 4, 'near-duplicate pairs', to_char(rows, 'FM999,999,999,990')

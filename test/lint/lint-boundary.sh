@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The core knows nothing of PostgreSQL, and what may stand in one place only stands there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+status=0
+
+# only_in 'what' 'Perl regular expression' folder 'file ...': no other file below the folder has a
+# line that matches, comments aside.
+only_in() {
+    local what=$1 pattern=$2 folder=$3 allowed=" $4 " file found
+    while read -r file; do
+        [[ $allowed != *" $file "* ]] || continue
+        found=$(sed 's@//.*@@' "$file" | grep -nP -e "$pattern") || continue
+        printf '%s\n' "$what:"
+        printf '%s\n' "$found" | sed "s@^@$file:@"
+        status=1
+    done < <(find "$folder" \( -name '*.cpp' -o -name '*.h' -o -name '*.inc' \) | sort)
+}
+
+only_in 'src/core includes its own files and the standard library only' \
+    '^\s*#\s*include\s*+(?!"core/|<[a-z_]+>)' src/core src/core/hash.h
+only_in 'only src/core/hash.h includes xxhash.h' 'include.*xxhash' src src/core/hash.h
+only_in 'only src/pg/glue.h includes postgres.h' 'include.*\bpostgres\.h' src src/pg/glue.h
+only_in "PostgreSQL's headers are included by src/pg/glue.h (by version: compat.h)" \
+    '^\s*#\s*include\s*+(?!"pg/|"core/|<[a-z_]+>)' src/pg 'src/pg/glue.h src/pg/compat.h'
+only_in 'PostgreSQL versions differ in src/pg/compat.h alone' \
+    'PG_VERSION_NUM|PG_MAJORVERSION' src src/pg/compat.h
+only_in 'only src/pg/errors.cpp tells users of errors (soft ones before 16: compat.h)' \
+    '\b(ereport|ereturn|errsave)(_domain)?\s*\(' src 'src/pg/errors.cpp src/pg/compat.h'
+only_in 'nothing needs to catch an error, as memory contexts clean up' \
+    '\bPG_(TRY|CATCH|FINALLY)\b' src ''
+exit $status

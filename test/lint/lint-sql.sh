@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The install script says what the catalogue needs to know, and the version stands where it may.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+status=0
+
+# shellcheck disable=SC2016,SC2046  # Perl's variables; a list of files
+perl -0777 -ne '
+    my @wrong;
+    s/^\s*--.*$//mg;
+    push @wrong, "does not start with \\echo Use \"CREATE EXTENSION ...\" ... \\quit"
+        unless /\A\s*\\echo Use "(?:CREATE|ALTER) EXTENSION minhash_lsh\b[^\n]*\\quit\n/;
+    for my $phrase ("CREATE OR REPLACE", "IF NOT EXISTS", "SECURITY DEFINER") {
+        (my $pattern = $phrase) =~ s/ /\\s+/g;
+        push @wrong, "has $phrase" if /\b$pattern\b/i;
+    }
+    while (/CREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
+        my ($name, $text) = ($1, $2);
+        push @wrong, "$name is not PARALLEL SAFE"
+            unless $text =~ /\bPARALLEL\s*=?\s*SAFE\b/i;
+        next if $& =~ /^CREATE\s+AGGREGATE/i;
+        push @wrong, "$name does not state its volatility"
+            unless $text =~ /\b(?:IMMUTABLE|STABLE|VOLATILE)\b/i;
+    }
+    print "$ARGV: $_\n" for @wrong;
+    $failed = 1 if @wrong;
+    END { exit 1 if $failed }
+' src/sql/minhash_lsh.sql $(find src/sql/upgrade -name '*.sql' 2>/dev/null) || status=1
+
+version=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" minhash_lsh.control)
+while read -r other; do
+    if [[ $other != "$version" ]]; then
+        echo "META.json says version $other, minhash_lsh.control $version"
+        status=1
+    fi
+# The last version of META.json is that of its own format.
+done < <(sed -n 's/^ *"version": "\(.*\)".*/\1/p' META.json | head -n -1)
+
+# Frozen scripts, and what tells the history, name versions by their nature.
+found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|CHANGELOG.*)$' |
+    grep -vE '^src/sql/(released|upgrade)/' |
+    xargs -d '\n' grep -nIE "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)") || true
+if [[ -n $found ]]; then
+    echo "the version stands in minhash_lsh.control and META.json only:"
+    printf '%s\n' "$found"
+    status=1
+fi
+exit $status

@@ -1,0 +1,66 @@
+# A query on a text of 100 MB ends soon after it is told to.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $working = 100;    # ms that a query may work before it is cancelled
+my $limit = 250;      # ms from then to its end, on a machine that does other things too
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', 'log_statement = none');
+$node->start;
+
+# 5 MB of hexadecimal digits, stored as they are; repeat() makes 100 MB of them.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE seed (body text);
+ALTER TABLE seed ALTER body SET STORAGE external;
+INSERT INTO seed SELECT string_agg(md5(number::text), ' ') FROM generate_series(1, 152000) number;
+SQL
+
+# Runs a query three times; gives its SQLSTATE and the milliseconds it took, each time.
+sub run
+{
+    my ($query, $timeout) = @_;
+    my $once = "$query;\n\\echo state :SQLSTATE\n";
+    my ($code, $out) = $node->psql('postgres', <<"SQL");
+\\set ON_ERROR_STOP off
+SELECT length(body) FROM seed;
+SET statement_timeout = $timeout;
+\\timing on
+$once$once$once
+SQL
+    my @states = $out =~ /^state (\w+)/mg;
+    # The first time is that of SET, where psql shows it.
+    my @times = ($out =~ /^Time: ([\d.]+) ms/mg)[ -3 .. -1 ];
+    return (\@states, \@times);
+}
+
+my $large = 'repeat(body, 20)';
+my ($states, $times) = run("SELECT octet_length($large) FROM seed", 0);
+my ($alone) = sort { $a <=> $b } @$times;
+note("the text alone takes $alone ms");
+my $timeout = int $alone + $working;
+
+my @queries = (
+    "minhash($large)",
+    "minhash($large, unit => 'word', method => 'classic')",
+    "minhash($large, bag => true)",
+    "shingle_jaccard($large, $large)",
+    "shingle_jaccard($large, 'short', unit => 'word', bag => true)",
+    "cardinality(shingles($large))",
+    "cardinality(shingles($large, bag => true))");
+for my $query (@queries)
+{
+    ($states, $times) = run("SELECT $query FROM seed", $timeout);
+    is("@$states", '57014 57014 57014', "$query is cancelled");
+    my ($longest) = sort { $b <=> $a } @$times;
+    cmp_ok($longest - $timeout, '<', $limit, "$query ends in time");
+    note("told to end after $timeout ms, ended after @$times ms");
+}
+$node->stop;
+done_testing();

@@ -1,0 +1,106 @@
+# On real texts, a join of bands finds the near-duplicates that the S-curve predicts. The texts are
+# those that a Debian with our build packages has; the truth is exact and complete.
+use strict;
+use warnings;
+
+use Cwd qw(realpath);
+use Digest::MD5 qw(md5);
+use Encode qw(decode);
+use File::Find;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $threshold = 0.9;
+my $most_texts = 1000;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', 'log_statement = none');
+$node->start;
+
+# The first different texts (a copy is too easily found) in the order of their names: licences and
+# copyright files, then Perl's modules and PostgreSQL's headers, which every build machine has.
+my @paths = (glob('/usr/share/common-licenses/* /usr/share/doc/*/copyright'));
+my @folders = grep { -d } glob('/usr/share/perl /usr/share/perl5 /usr/include/postgresql');
+find({ no_chdir => 1, wanted => sub { push @paths, $_ if /\.(?:pm|pod|pl|h)\z/ } }, @folders)
+  if @folders;
+my (%seen, $count, $bytes);
+my $file = $node->basedir . '/texts';
+open my $out, '>:raw', $file or die "$file: $!";
+for my $path (sort @paths)
+{
+    last if ($count // 0) == $most_texts;
+    my $real = realpath($path);
+    next if !defined $real || $seen{$real}++ || !-f $real || !-r $real;
+    next if -s $real < 200 || -s $real > 50_000;
+    my $text = slurp_file($real);
+    next if index($text, "\0") >= 0 || $seen{ md5($text) }++;
+    next if !eval { decode('UTF-8', my $copy = $text, Encode::FB_CROAK); 1 };
+    $bytes += length $text;
+    $text =~ s/\\/\\\\/g;
+    $text =~ s/\n/\\n/g;
+    $text =~ s/\r/\\r/g;
+    $text =~ s/\t/\\t/g;
+    print $out ++$count, "\t$text\n";
+}
+close $out;
+cmp_ok($count, '>=', 200, 'enough texts are there');
+note("$count texts, $bytes bytes");
+
+$node->safe_psql('postgres', <<"SQL");
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE texts (
+    id int PRIMARY KEY,
+    body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED
+);
+COPY texts (id, body) FROM '$file';
+
+CREATE TABLE shape AS SELECT bands, rows FROM lsh_params($threshold);
+CREATE TABLE bands (key bigint, id int, PRIMARY KEY (key, id));
+INSERT INTO bands SELECT key, id FROM texts, shape, lsh_bands(sig, bands, rows);
+CREATE TABLE candidates AS
+    SELECT DISTINCT a.id AS left_id, b.id AS right_id
+    FROM bands a JOIN bands b ON a.key = b.key AND a.id < b.id;
+
+-- The truth. Two sets cannot be more similar than the smaller is large beside the larger, which
+-- leaves few pairs to be compared.
+CREATE TABLE sizes AS SELECT id, cardinality(shingles(body)) AS size, body FROM texts;
+ANALYZE;
+SET parallel_setup_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE compared AS
+    SELECT least(a.id, b.id) AS left_id, greatest(a.id, b.id) AS right_id,
+           shingle_jaccard(a.body, b.body) AS similarity
+    FROM sizes a JOIN sizes b
+        ON (a.size, a.id) < (b.size, b.id) AND a.size >= $threshold * b.size;
+SQL
+my ($true, $found, $predicted, $error, $candidates, $vain, $compared, $shape) =
+  split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT count(*), count(c.left_id), sum(p), sqrt(sum(p * (1 - p))),
+       (SELECT count(*) FROM candidates), (SELECT count(*) FROM candidates) - count(c.left_id),
+       (SELECT count(*) FROM compared),
+       (SELECT format('%s bands of %s rows', bands, rows) FROM shape)
+FROM (SELECT left_id, right_id, similarity, lsh_probability(similarity, bands, rows) AS p
+      FROM compared, shape WHERE similarity >= $threshold) t
+LEFT JOIN candidates c USING (left_id, right_id)
+SQL
+cmp_ok($true, '>', 0, 'there are near-duplicates to be found');
+cmp_ok($found, '>=', $predicted - 3 * $error, 'as many are found as the S-curve predicts');
+diag(sprintf '%d texts, %s: found %d of the %d pairs with J >= %.1f, '
+      . 'predicted %.1f +- %.1f; %d of %d candidates in vain; %d pairs compared exactly',
+    $count, $shape, $found, $true, $threshold, $predicted, $error, $vain, $candidates,
+    $compared);
+
+# The same on the whole curve, for all pairs whose similarity is known.
+diag('of these, ', $node->safe_psql('postgres', <<'SQL'));
+SELECT format('%s are candidates, predicted %s', count(c.left_id),
+              sum(lsh_probability(similarity, bands, rows))::numeric(9,1))
+FROM compared CROSS JOIN shape LEFT JOIN candidates c USING (left_id, right_id)
+SQL
+
+# What is no candidate is not looked at, and that is most of all pairs.
+cmp_ok($candidates, '<', $count * ($count - 1) / 2 / 5, 'few pairs become candidates');
+$node->stop;
+done_testing();

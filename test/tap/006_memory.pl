@@ -1,0 +1,52 @@
+# Signing a text takes little memory beyond the text, however large it is.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $limit = 150;    # MB
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', 'log_statement = none');
+$node->start;
+# A megabyte of hexadecimal words; repeat() makes 200 MB of it.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE seed (body text);
+ALTER TABLE seed ALTER body SET STORAGE external;
+INSERT INTO seed SELECT string_agg(md5(number::text), ' ') FROM generate_series(1, 30000) number;
+SQL
+
+# The most memory, in MB, that a new session's process has had after the query.
+sub peak
+{
+    my ($query) = @_;
+    my $status = $node->safe_psql('postgres', <<"SQL");
+SELECT $query FROM seed;
+SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()));
+SQL
+    $status =~ /^VmHWM:\s*(\d+) kB/m or die "no VmHWM: $status";
+    return $1 / 1024;
+}
+
+if (!-r '/proc/self/status')
+{
+    plan skip_all => 'no /proc';
+}
+my $text = 'repeat(body, 200)';
+my $alone = peak("octet_length($text)");
+note(sprintf 'with the text alone: %.0f MB', $alone);
+for my $call ("minhash($text)", "minhash($text, unit => 'word', num_hashes => 4096)",
+    "minhash($text, bag => true)")
+{
+    my $start = time;
+    my $extra = peak("octet_length($call" . '::text)') - $alone;
+    note(sprintf '%s: %.1f s', $call, time - $start);
+    cmp_ok($extra, '<', $limit, sprintf '%s takes %.1f MB more', $call, $extra);
+}
+$node->stop;
+done_testing();

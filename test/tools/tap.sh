@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Run TAP tests: those named, or all of test/tap. The extension must be installed.
+#
+#   tap.sh [FILE...]
+#
+# The tests start servers, which PostgreSQL refuses to do as root, and the user postgres may not
+# be allowed to enter the checkout: so a copy is run, in a directory of its own. The logs of a
+# failed run are kept in build/tap.
+#
+# Environment: PG_CONFIG    pg_config of the PostgreSQL to use
+#              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+bindir=$("${PG_CONFIG:-pg_config}" --bindir)
+pgxs=$(dirname "$("${PG_CONFIG:-pg_config}" --pgxs)")/../..
+if [[ ! -e $pgxs/src/test/perl/PostgreSQL/Test/Cluster.pm ]]; then
+    echo "$0: this PostgreSQL comes without its Perl modules for tests" >&2
+    exit 1
+fi
+
+user=()
+if ((EUID == 0)); then
+    name=postgres
+    id -u postgres >/dev/null 2>&1 || name=nobody
+    user=(runuser -u "$name" --)
+fi
+
+# Not below $TMPDIR: that may be private to the user who calls, and sockets need a short path.
+dir=$(mktemp -d /tmp/tap.XXXXXX)
+child=
+# shellcheck disable=SC2317,SC2329  # called by the traps below
+clean_up() {
+    trap '' INT TERM HUP
+    local pids=() pid tenth
+    if [[ -n $child ]]; then
+        kill -TERM -- "-$child" 2>/dev/null || true
+        # Servers are in no group of ours; SIGQUIT stops them at once.
+        for pid in "$dir"/tmp_check/*/pgdata/postmaster.pid; do
+            [[ ! -e $pid ]] || pids+=("$(head -n 1 "$pid")")
+        done
+        for pid in "${pids[@]}"; do
+            kill -QUIT "$pid" 2>/dev/null || true
+        done
+        for pid in "-$child" "${pids[@]}"; do
+            for ((tenth = 0; tenth < 100; tenth++)); do
+                kill -0 -- "$pid" 2>/dev/null || break
+                sleep 0.1
+            done
+        done
+    fi
+    rm -rf "$dir"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mkdir "$dir/tap"
+if (($# == 0)); then
+    set -- test/tap/*.pl
+fi
+cp "$@" "$dir/tap"
+if ((EUID == 0)); then
+    chown -R "$name" "$dir"
+fi
+tests=()
+for file in "$@"; do
+    tests+=("tap/$(basename "$file")")
+done
+read -r -a flags <<<"${PROVE_FLAGS:-}"
+
+# Settings of the user's own connections must not lead elsewhere; LC_ALL is what initdb sees.
+# A process group of its own, so that all of it can be told to end.
+status=0
+set -m
+(cd "$dir" && exec "${user[@]}" env -i PATH="$bindir:/usr/local/bin:/usr/bin:/bin" HOME="$dir" \
+    LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
+    TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 \
+    PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
+    prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "${tests[@]}") </dev/null &
+child=$!
+set +m
+wait "$child" || status=$?
+child=
+if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
+    mkdir -p build
+    rm -rf build/tap
+    cp -r "$dir/tmp_check/log" build/tap
+    echo "logs: build/tap" >&2
+fi
+exit "$status"

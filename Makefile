@@ -4,8 +4,11 @@ EXTENSION  = minhash_lsh
 MODULE_big = $(EXTENSION)
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
 
-# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue.
-OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp)))
+# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue. The kernels in src/core/simd
+# are compiled once per instruction set.
+include src/core/simd/targets.mk
+KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
+OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp))) $(KERNEL_OBJS)
 
 # The install script is written once, unversioned, so that its history reads as one file.
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
@@ -30,9 +33,6 @@ EXTRA_CLEAN = build $(OBJS:.o=.d)
 # Functions as long as these gain nothing from being inlined into compiled queries.
 override with_llvm = no
 
-PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
-
 # On a fresh Debian machine there is no pg_config yet: these install what they need, as root or
 # with sudo. check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR.
 .PHONY: check demo unit lint tap
@@ -40,6 +40,8 @@ ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 check: ; test/check.sh
 demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
 else
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 $(DATA_built): src/sql/$(EXTENSION).sql $(EXTENSION).control
@@ -50,6 +52,8 @@ $(REGRESS_PREP):
 
 # gcc vectorises at -O3 only; PGXS builds at -O2.
 src/core/%.o: override CXXFLAGS += -O3
+$(KERNEL_OBJS): src/core/simd/kernels_%.o: src/core/simd/kernels.cpp
+	$(COMPILE.cc) $(KERNEL_FLAGS_$*) -o $@ $<
 
 # Distributions configure PostgreSQL without --enable-depend, so headers are tracked here.
 $(OBJS): override CXXFLAGS += -MMD -MP

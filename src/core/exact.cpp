@@ -78,13 +78,14 @@ bool full(const shingle_counts& counts) noexcept
     return counts.used >= counts.table.size() / 4 * 3;
 }
 
-void move(const shingle_counts& from, shingle_counts& into) noexcept
+void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept
 {
-    for (const counted_shingle& entry : from.table) {
-        if (entry.first.bytes > 0)
+    for (const counted_shingle& entry : part) {
+        if (entry.first.bytes > 0) {
             find(into, entry.hash, entry.first) = entry;
+            into.used++;
+        }
     }
-    into.used = from.used;
 }
 
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept
@@ -100,18 +101,16 @@ counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int
     return entry;
 }
 
-overlap measure(const shingle_counts& counts, bool bag) noexcept
+void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept
 {
-    overlap sizes = {0, 0, 0};
-    for (const counted_shingle& entry : counts.table) {
-        const std::uint32_t most = bag ? 0xFFFFFFFF : 1;
+    const std::uint32_t most = bag ? 0xFFFFFFFF : 1;
+    for (const counted_shingle& entry : part) {
         const std::uint32_t first = std::min(entry.occurrences[0], most);
         const std::uint32_t second = std::min(entry.occurrences[1], most);
         sizes.first += first;
         sizes.second += second;
         sizes.shared += std::min(first, second);
     }
-    return sizes;
 }
 
 } // namespace minhash

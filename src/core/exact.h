@@ -51,8 +51,9 @@ struct shingle_counts {
 // Whether one more distinct shingle could overfill the table: the caller then moves to a larger.
 bool full(const shingle_counts& counts) noexcept;
 
-// Enters all shingles of one table into another, larger and zeroed one.
-void move(const shingle_counts& from, shingle_counts& into) noexcept;
+// Enters the shingles of a part of another table. Tables can be large: the caller moves them, and
+// measures them, part by part.
+void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
@@ -65,6 +66,7 @@ struct overlap {
     std::uint64_t shared;
 };
 
-overlap measure(const shingle_counts& counts, bool bag) noexcept;
+// Adds what a part of the table has to say.
+void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
 
 } // namespace minhash

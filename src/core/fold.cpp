@@ -1,9 +1,42 @@
 #include "core/fold.h"
+#include "core/kernels.h"
 #include "core/unicode.h"
 
 #include <cstring>
 
 namespace minhash {
+
+namespace {
+
+std::size_t fold_character(folder& state,
+                           const std::uint8_t* text,
+                           std::size_t bytes,
+                           std::uint8_t*& out) noexcept
+{
+    const utf8_character read = decode_utf8(text, bytes);
+    const bool valid = read.code_point != invalid_byte;
+    const separator separates = valid ? separator_of(read.code_point) : separator::none;
+    const bool punctuation_separates = state.how.fold && state.how.of == unit::word;
+    if (separates == separator::white_space ||
+        (separates == separator::punctuation && punctuation_separates)) {
+        state.gap = state.started;
+        return read.bytes;
+    }
+
+    if (state.gap)
+        *out++ = ' ';
+    state.gap = false;
+    state.started = true;
+    if (valid && state.how.fold) {
+        out += encode_utf8(fold_case(read.code_point), out);
+    } else {
+        std::memcpy(out, text, read.bytes);
+        out += read.bytes;
+    }
+    return read.bytes;
+}
+
+} // namespace
 
 std::size_t
 fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept
@@ -14,29 +47,14 @@ fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* o
         return bytes;
     }
 
-    const bool punctuation_separates = state.how.fold && words;
+    // Kernels take what they can; what stops them is folded here, one character at a time.
     std::uint8_t* const begin = out;
     for (std::size_t at = 0; at < bytes;) {
-        const utf8_character read = decode_utf8(text + at, bytes - at);
-        const bool valid = read.code_point != invalid_byte;
-        const separator separates = valid ? separator_of(read.code_point) : separator::none;
-
-        if (separates == separator::white_space ||
-            (separates == separator::punctuation && punctuation_separates)) {
-            state.gap = state.started;
-        } else {
-            if (state.gap)
-                *out++ = ' ';
-            state.gap = false;
-            state.started = true;
-            if (valid && state.how.fold) {
-                out += encode_utf8(fold_case(read.code_point), out);
-            } else {
-                std::memcpy(out, text + at, read.bytes);
-                out += read.bytes;
-            }
-        }
-        at += read.bytes;
+        std::size_t written;
+        at += kernels->fold(state, text + at, bytes - at, out, written);
+        out += written;
+        if (at < bytes)
+            at += fold_character(state, text + at, bytes - at, out);
     }
     return static_cast<std::size_t>(out - begin);
 }

@@ -20,14 +20,15 @@ constexpr folder start_folding(const shingling& how) noexcept
     return {how, false, false};
 }
 
-// Folding can make a text longer (U+023A takes two bytes, its folding U+2C65 three), and a
-// separator held back from the last slice is written in front.
-constexpr std::size_t folded_bytes_at_most(std::size_t bytes) noexcept
+// The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, its folding
+// U+2C65 three), a separator held back from the last slice is written in front, and kernels write
+// whole vectors.
+constexpr std::size_t folded_room(std::size_t bytes) noexcept
 {
-    return bytes + bytes / 2 + 1;
+    return bytes + bytes / 2 + 1 + 64;
 }
 
-// Writes the folded form of a slice to `out`, which has room for folded_bytes_at_most(bytes), and
+// Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and
 // returns its length. Slices must not cut a character in two (unicode.h: whole_characters).
 // Concatenated outputs of slices are the output of the whole: separators at the ends are never
 // written, those between words (white space, and punctuation too if words are folded) as a space.

@@ -52,7 +52,7 @@ constexpr multipliers make_multipliers() noexcept
 inline constexpr multipliers multiplier = make_multipliers();
 
 // MurmurHash3's finaliser (Appleby 2011).
-constexpr std::uint64_t fmix64(std::uint64_t x) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t fmix64(std::uint64_t x) noexcept
 {
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD;
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53;
@@ -60,14 +60,15 @@ constexpr std::uint64_t fmix64(std::uint64_t x) noexcept
 }
 
 // What the seed adds to a window of up to eight bytes before it is mixed.
-constexpr std::uint64_t window_mask(std::int64_t seed) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t window_mask(std::int64_t seed) noexcept
 {
     return fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88;
 }
 
 // One round of a Feistel network on the halves (a, b); Word is an integer or a vector of them.
 template <typename Word>
-constexpr void feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
+[[gnu::always_inline]] inline constexpr void
+feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
 {
     const Word product = from * constant;
     into ^= product ^ product >> 15;
@@ -76,7 +77,7 @@ constexpr void feistel(Word& into, const Word& from, std::uint32_t constant) noe
 // A bijection on 64 bits with 32-bit multiplications only, so that it vectorises. Five rounds are
 // the fewest with full avalanche (measured: four leave a bias of 0.5).
 template <typename Word>
-constexpr void mix(Word& a, Word& b) noexcept
+[[gnu::always_inline]] inline constexpr void mix(Word& a, Word& b) noexcept
 {
     feistel(b, a, 0x9E3779B1);
     feistel(a, b, 0x85EBCA77);
@@ -85,17 +86,18 @@ constexpr void mix(Word& a, Word& b) noexcept
     feistel(b, a, 0x846CA68B);
 }
 
-constexpr std::uint32_t low(std::uint64_t hash) noexcept
+[[gnu::always_inline]] inline constexpr std::uint32_t low(std::uint64_t hash) noexcept
 {
     return static_cast<std::uint32_t>(hash);
 }
 
-constexpr std::uint32_t high(std::uint64_t hash) noexcept
+[[gnu::always_inline]] inline constexpr std::uint32_t high(std::uint64_t hash) noexcept
 {
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
-constexpr std::uint64_t join(std::uint32_t lo, std::uint32_t hi) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t join(std::uint32_t lo,
+                                                           std::uint32_t hi) noexcept
 {
     return static_cast<std::uint64_t>(hi) << 32 | lo;
 }
@@ -116,10 +118,45 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return join(a, b);
 }
 
+// XXH3 of 9 to 16 bytes, the most frequent long ones, spelt out: without branches on the length,
+// and with what depends on the seed alone computed once.
+struct medium_hash {
+    static constexpr std::uint64_t factor = 0x165667919E3779F9;
+
+    std::uint64_t flip_front;
+    std::uint64_t flip_back;
+
+    [[gnu::always_inline]] explicit medium_hash(std::int64_t seed) noexcept
+    {
+        std::uint64_t secret[4]; // bytes 24 to 55 of XXH3's default secret
+        std::memcpy(secret, XXH3_kSecret + 24, sizeof(secret));
+        flip_front = (secret[0] ^ secret[1]) + static_cast<std::uint64_t>(seed);
+        flip_back = (secret[2] ^ secret[3]) - static_cast<std::uint64_t>(seed);
+    }
+
+    [[gnu::always_inline]] std::uint64_t operator()(const std::uint8_t* bytes,
+                                                    std::size_t count) const noexcept
+    {
+        std::uint64_t front;
+        std::uint64_t back;
+        std::memcpy(&front, bytes, 8);
+        std::memcpy(&back, bytes + count - 8, 8);
+        front ^= flip_front;
+        back ^= flip_back;
+        const auto product = static_cast<unsigned __int128>(front) * back;
+        std::uint64_t hash =
+            count + __builtin_bswap64(front) + back +
+            (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64));
+        hash = (hash ^ hash >> 37) * factor;
+        return hash ^ hash >> 32;
+    }
+};
+
 // A word shingle is hashed as the chain of its words' hashes: two rounds after each word, so that
 // for given other words it is a bijection of every single one, then the full mix.
 template <typename Word>
-constexpr void chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
+[[gnu::always_inline]] inline constexpr void
+chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
 {
     a ^= word_lo;
     b ^= word_hi;
@@ -128,7 +165,8 @@ constexpr void chain_word(Word& a, Word& b, const Word& word_lo, const Word& wor
 }
 
 // The i-th occurrence (from 0) of a shingle, for bags. The first one is the shingle itself.
-constexpr std::uint64_t hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t
+hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
 {
     if (occurrence == 0)
         return shingle;

@@ -7,13 +7,6 @@ namespace minhash {
 
 namespace {
 
-void put(shingle_batch& batch, std::uint64_t hash) noexcept
-{
-    batch.lo[batch.count] = low(hash);
-    batch.hi[batch.count] = high(hash);
-    batch.count++;
-}
-
 // Keeps the tail of the buffer, from `from` on, for the next step.
 void hold(shingler& state, std::size_t from, std::size_t bytes) noexcept
 {
@@ -21,27 +14,51 @@ void hold(shingler& state, std::size_t from, std::size_t bytes) noexcept
     state.held_bytes = bytes - from;
 }
 
-void cut_characters(shingler& state, std::size_t bytes, shingle_batch& batch) noexcept
+// Where the characters of a text start that is not all UTF-8: each invalid byte is one.
+std::size_t
+find_any_characters(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept
 {
     std::size_t characters = 0;
     for (std::size_t at = 0; at < bytes; characters++) {
-        state.begin[characters] = static_cast<std::uint32_t>(at);
-        at += decode_utf8(state.text + at, bytes - at).bytes;
+        begin[characters] = static_cast<std::uint32_t>(at);
+        at += decode_utf8(text + at, bytes - at).bytes;
     }
-    state.begin[characters] = static_cast<std::uint32_t>(bytes);
+    begin[characters] = static_cast<std::uint32_t>(bytes);
+    return characters;
+}
 
+void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
+{
     const std::size_t size = state.folding.how.size;
+    const bool ascii = kernels->is_ascii(state.text, bytes);
+    std::size_t characters =
+        ascii ? bytes : kernels->find_characters(state.text, bytes, state.begin);
+    if (characters == 0)
+        characters = find_any_characters(state.text, bytes, state.begin);
     if (characters < size) {
+        if (last && !state.cut_any && bytes > 0) {
+            const std::uint64_t whole = hash_bytes(state.text, bytes, state.seed);
+            batch.lo[0] = low(whole);
+            batch.hi[0] = high(whole);
+            batch.count = 1;
+        }
         hold(state, 0, bytes);
         return;
     }
-    const std::size_t windows = characters - size + 1;
-    for (std::size_t index = 0; index < windows; index++) {
-        const std::uint32_t from = state.begin[index];
-        put(batch, hash_bytes(state.text + from, state.begin[index + size] - from, state.seed));
-    }
+
+    batch.count = characters - size + 1;
+    if (ascii)
+        kernels->hash_windows(state.text, batch.count, size, state.seed, batch.lo, batch.hi);
+    else
+        kernels->hash_ranges(state.text,
+                             state.begin,
+                             state.begin + size,
+                             batch.count,
+                             state.seed,
+                             batch.lo,
+                             batch.hi);
     state.cut_any = true;
-    hold(state, state.begin[windows], bytes);
+    hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
 // Hashes the shingles that end in the words from held_words on, `words` in all, and keeps the last
@@ -49,52 +66,49 @@ void cut_characters(shingler& state, std::size_t bytes, shingle_batch& batch) no
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;
-    std::size_t windows = words >= size ? words - size + 1 : 0;
-    for (std::size_t index = 0; index < windows; index++) {
-        std::uint32_t a = 0;
-        std::uint32_t b = 0;
-        for (std::size_t word = index; word < index + size; word++)
-            chain_word(a, b, state.word_lo[word], state.word_hi[word]);
-        mix(a, b);
-        put(batch, join(a, b));
-    }
-    state.cut_any |= windows > 0;
-    std::memmove(state.word_lo, state.word_lo + windows, (words - windows) * sizeof(std::uint32_t));
-    std::memmove(state.word_hi, state.word_hi + windows, (words - windows) * sizeof(std::uint32_t));
-    state.held_words = words - windows;
+    batch.count = words >= size ? words - size + 1 : 0;
+    kernels->chain_words(state.word_lo, state.word_hi, batch.count, size, batch.lo, batch.hi);
+    state.cut_any |= batch.count > 0;
+    state.held_words = words - batch.count;
+    const std::size_t held = state.held_words * sizeof(std::uint32_t);
+    std::memmove(state.word_lo, state.word_lo + batch.count, held);
+    std::memmove(state.word_hi, state.word_hi + batch.count, held);
+}
+
+void put_word(shingler& state, std::size_t word, std::uint64_t hash) noexcept
+{
+    state.word_lo[word] = low(hash);
+    state.word_hi[word] = high(hash);
 }
 
 // Words end at a space; what follows the last space is held until its end is seen, or, once it is
 // longer than the buffer can hold, goes through XXH3's streaming form.
-void cut_words(shingler& state, std::size_t bytes, bool at_end, shingle_batch& batch) noexcept
+void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
-    std::size_t words = state.held_words;
-    std::size_t from = 0;
-    const auto add_word = [&](std::size_t to) {
-        std::uint64_t hash;
-        if (state.inside_long_word) {
-            XXH3_64bits_update(&state.long_word, state.text + from, to - from);
-            hash = XXH3_64bits_digest(&state.long_word);
-            state.inside_long_word = false;
-        } else {
-            hash = hash_bytes(state.text + from, to - from, state.seed);
-        }
-        state.word_lo[words] = low(hash);
-        state.word_hi[words] = high(hash);
-        words++;
-    };
+    std::size_t ends = kernels->find_spaces(state.text, bytes, state.end);
+    if (last && (bytes > 0 || state.inside_long_word))
+        state.end[ends++] = static_cast<std::uint32_t>(bytes);
 
-    for (std::size_t at = 0; at < bytes; at++) {
-        if (state.text[at] == ' ') {
-            add_word(at);
-            from = at + 1;
-        }
+    std::size_t first = 0; // word to be hashed from the buffer
+    if (ends > 0 && state.inside_long_word) {
+        XXH3_64bits_update(&state.long_word, state.text, state.end[0]);
+        put_word(state, state.held_words++, XXH3_64bits_digest(&state.long_word));
+        state.inside_long_word = false;
+        first = 1;
     }
-    if (at_end && (bytes > from || state.inside_long_word)) {
-        add_word(bytes);
-        from = bytes;
-    }
+    state.begin[0] = 0;
+    for (std::size_t word = 0; word < ends; word++)
+        state.begin[word + 1] = state.end[word] + 1;
+    kernels->hash_ranges(state.text,
+                         state.begin + first,
+                         state.end + first,
+                         ends - first,
+                         state.seed,
+                         state.word_lo + state.held_words,
+                         state.word_hi + state.held_words);
+    const std::size_t words = state.held_words + ends - first;
 
+    std::size_t from = last ? bytes : state.begin[ends];
     if (bytes - from > max_held_bytes) {
         if (!state.inside_long_word)
             XXH3_64bits_reset_withSeed(&state.long_word, static_cast<std::uint64_t>(state.seed));
@@ -103,6 +117,8 @@ void cut_words(shingler& state, std::size_t bytes, bool at_end, shingle_batch& b
         from = bytes;
     }
     hold(state, from, bytes);
+    if (last && !state.cut_any && words > 0 && words < state.folding.how.size)
+        state.folding.how.size = static_cast<std::uint16_t>(words);
     chain_words(state, words, batch);
 }
 
@@ -121,28 +137,15 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
 void cut(shingler& state,
          const std::uint8_t* text,
          std::size_t bytes,
+         bool last,
          shingle_batch& batch) noexcept
 {
     batch.count = 0;
     const std::size_t folded = fold(state.folding, text, bytes, state.text + state.held_bytes);
     if (state.folding.how.of == unit::character)
-        cut_characters(state, state.held_bytes + folded, batch);
+        cut_characters(state, state.held_bytes + folded, last, batch);
     else
-        cut_words(state, state.held_bytes + folded, false, batch);
-}
-
-void finish(shingler& state, shingle_batch& batch) noexcept
-{
-    batch.count = 0;
-    if (state.folding.how.of == unit::word) {
-        cut_words(state, state.held_bytes, true, batch);
-        if (!state.cut_any && state.held_words > 0) {
-            state.folding.how.size = static_cast<std::uint16_t>(state.held_words);
-            chain_words(state, state.held_words, batch);
-        }
-    } else if (!state.cut_any && state.held_bytes > 0) {
-        put(batch, hash_bytes(state.text, state.held_bytes, state.seed));
-    }
+        cut_words(state, state.held_bytes + folded, last, batch);
 }
 
 } // namespace minhash

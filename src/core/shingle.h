@@ -5,6 +5,7 @@
 
 #include "core/fold.h"
 #include "core/hash.h"
+#include "core/kernels.h"
 #include "core/scheme.h"
 
 #include <cstddef>
@@ -14,7 +15,6 @@ namespace minhash {
 
 constexpr std::size_t slice_bytes = 2048;    // text taken by one step; its arrays stay in L1 cache
 constexpr std::size_t max_held_bytes = 1024; // 254 characters of four bytes fit
-constexpr std::size_t padding = 64;          // vector code reads and writes whole vectors
 constexpr std::size_t max_batch = slice_bytes + 2; // shingles of one step: one per byte, gap, end
 
 struct shingle_batch {
@@ -32,7 +32,7 @@ struct shingler {
     bool inside_long_word;  // a word longer than max_held_bytes is being hashed piece by piece
     XXH3_state_t long_word;
 
-    alignas(64) std::uint8_t text[max_held_bytes + folded_bytes_at_most(slice_bytes) + padding];
+    alignas(64) std::uint8_t text[max_held_bytes + folded_room(slice_bytes) + padding];
     std::uint32_t begin[max_held_bytes + slice_bytes + padding]; // of characters or words in `text`
     std::uint32_t end[max_held_bytes + slice_bytes + padding];
     alignas(64) std::uint32_t word_lo[max_shingle_size + max_batch + padding];
@@ -43,14 +43,13 @@ struct shingler {
 void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
 
 // Cuts the next at most slice_bytes bytes of the text, which must not cut a character in two
-// (unicode.h: whole_characters), into the batch.
+// (unicode.h: whole_characters), into the batch. The last slice, which may be empty, also yields
+// what is left, among it the one shingle of a text shorter than a window. A text that folds to
+// nothing has no shingle at all.
 void cut(shingler& state,
          const std::uint8_t* text,
          std::size_t bytes,
+         bool last,
          shingle_batch& batch) noexcept;
-
-// Ends the text: what is left to cut, among it the one shingle of a text shorter than a window. A
-// text that folds to nothing has no shingle at all.
-void finish(shingler& state, shingle_batch& batch) noexcept;
 
 } // namespace minhash

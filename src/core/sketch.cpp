@@ -1,65 +1,61 @@
 #include "core/sketch.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace minhash {
 
 namespace {
 
-std::uint32_t highest(const sketch& state) noexcept
+// A text whose first batches leave slots wanting repeats itself, and each batch costs a guarantee
+// round. Elements met of late are left out then: absorbing them again would change nothing.
+std::size_t drop_seen(sketch& state,
+                      const std::uint32_t* lo,
+                      const std::uint32_t* hi,
+                      std::size_t count,
+                      std::uint32_t* new_lo,
+                      std::uint32_t* new_hi) noexcept
 {
-    return *std::max_element(state.slots, state.slots + state.num_hashes);
+    std::size_t kept = 0;
+    for (std::size_t index = 0; index < count; index++) {
+        const std::uint64_t element = join(lo[index], hi[index]);
+        std::uint64_t& last = state.seen[element % std::size(state.seen)];
+        new_lo[kept] = lo[index];
+        new_hi[kept] = hi[index];
+        kept += last != element;
+        last = element;
+    }
+    return kept;
 }
 
-// A multiplication maps the 32 hashed bits to a slot (Lemire 2019).
-void throw_at(sketch& state, std::uint32_t where, std::uint32_t code) noexcept
-{
-    std::uint32_t& slot = state.slots[static_cast<std::uint64_t>(where) * state.num_hashes >> 32];
-    slot = std::min(slot, code);
-}
-
-// Later rounds matter only while a slot holds none of round 0, and the guarantee round only for
-// slots that no round has hit so far: a slot that is still so after the last batch has been so
-// after every batch, hence has seen all elements.
 void absorb_fss(sketch& state,
                 const std::uint32_t* lo,
                 const std::uint32_t* hi,
                 std::size_t count) noexcept
 {
-    for (std::size_t index = 0; index < count; index++)
-        throw_at(state, hi[index], lo[index] >> 1);
-    if (highest(state) < later_round_code)
+    // A short batch is absorbed faster than it is looked through.
+    constexpr std::size_t long_batch = 512;
+    if (state.fresh || state.filled || count < long_batch) {
+        state.filled =
+            kernels->absorb_fss(state.slots, state.num_hashes, state.fresh, lo, hi, count);
         return;
-
-    for (std::uint32_t round = 1; round <= later_rounds; round++) {
-        for (std::size_t index = 0; index < count; index++) {
-            const std::uint32_t where = multiplier.bin[round] * lo[index] + hi[index];
-            const std::uint32_t value = multiplier.value[round] * hi[index] + lo[index];
-            throw_at(state, where, later_round_code | (round - 1) << 29 | value >> 3);
-        }
     }
-    if (highest(state) < guarantee_code)
-        return;
-
-    for (std::uint32_t slot = 0; slot < state.num_hashes; slot++) {
-        if (state.slots[slot] < guarantee_code)
-            continue;
-        for (std::size_t index = 0; index < count; index++) {
-            const std::uint32_t value = multiplier.row[slot] * lo[index] + hi[index];
-            state.slots[slot] = std::min(state.slots[slot], guarantee_code | value >> 3);
-        }
+    if (!state.repeating) {
+        state.repeating = true;
+        std::fill_n(state.seen, std::size(state.seen), join(lo[0], hi[0]));
+        kernels->absorb_fss(state.slots, state.num_hashes, false, lo, hi, 1);
     }
-}
 
-void absorb_classic(sketch& state,
-                    const std::uint32_t* lo,
-                    const std::uint32_t* hi,
-                    std::size_t count) noexcept
-{
-    for (std::size_t index = 0; index < count; index++)
-        for (std::uint32_t slot = 0; slot < state.num_hashes; slot++)
-            state.slots[slot] =
-                std::min(state.slots[slot], multiplier.row[slot] * lo[index] + hi[index]);
+    constexpr std::size_t step = 512;
+    for (std::size_t from = 0; from < count; from += step) {
+        alignas(64) std::uint32_t new_lo[step + padding];
+        alignas(64) std::uint32_t new_hi[step + padding];
+        const std::size_t given = std::min(step, count - from);
+        const std::size_t kept = drop_seen(state, lo + from, hi + from, given, new_lo, new_hi);
+        if (kept > 0)
+            state.filled =
+                kernels->absorb_fss(state.slots, state.num_hashes, false, new_lo, new_hi, kept);
+    }
 }
 
 } // namespace
@@ -69,6 +65,8 @@ void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept
     state.made_by = made_by;
     state.num_hashes = num_hashes;
     state.fresh = true;
+    state.filled = false;
+    state.repeating = false;
     std::fill_n(state.slots, num_hashes, empty_slot);
 }
 
@@ -77,11 +75,13 @@ void absorb(sketch& state,
             const std::uint32_t* hi,
             std::size_t count) noexcept
 {
+    if (count == 0)
+        return;
     if (state.made_by == method::fss)
         absorb_fss(state, lo, hi, count);
     else
-        absorb_classic(state, lo, hi, count);
-    state.fresh &= count == 0;
+        kernels->absorb_classic(state.slots, state.num_hashes, lo, hi, count);
+    state.fresh = false;
 }
 
 bool is_empty(const sketch& state) noexcept
@@ -94,17 +94,13 @@ void merge(const std::uint32_t* a,
            std::uint32_t num_hashes,
            std::uint32_t* into) noexcept
 {
-    for (std::uint32_t slot = 0; slot < num_hashes; slot++)
-        into[slot] = std::min(a[slot], b[slot]);
+    kernels->merge(a, b, num_hashes, into);
 }
 
 std::uint32_t
 count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept
 {
-    std::uint32_t equal = 0;
-    for (std::uint32_t slot = 0; slot < num_hashes; slot++)
-        equal += a[slot] == b[slot];
-    return equal;
+    return kernels->count_equal(a, b, num_hashes);
 }
 
 } // namespace minhash

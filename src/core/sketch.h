@@ -17,6 +17,7 @@
 #pragma once
 
 #include "core/hash.h"
+#include "core/kernels.h"
 #include "core/scheme.h"
 
 #include <cstddef>
@@ -31,14 +32,18 @@ constexpr std::uint32_t later_round_code = 0x80000000;
 struct sketch {
     method made_by;
     std::uint32_t num_hashes;
-    bool fresh; // nothing was absorbed yet
-    alignas(64) std::uint32_t slots[max_num_hashes];
+    bool fresh;     // nothing was absorbed yet
+    bool filled;    // FSS-4: every slot holds a value of round 0
+    bool repeating; // FSS-4: batches came and slots are wanting still, so `seen` is in use
+    alignas(64) std::uint32_t slots[max_num_hashes + padding];
+    std::uint64_t seen[1024]; // elements of late, each where its hash says
 };
 
 // Starts the signature of the empty set: all slots empty.
 void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept;
 
-// Adds `count` elements, given by the halves of their hashes.
+// Adds `count` elements, given by the halves of their hashes. Both arrays must be readable for
+// `padding` more.
 void absorb(sketch& state,
             const std::uint32_t* lo,
             const std::uint32_t* hi,

@@ -55,6 +55,26 @@ for my $high (0 .. 0x10FFFF >> 7)
 }
 die "too many records or blocks\n" if @records > 256 || @blocks > 256;
 
+# For vector code, which folds ASCII and lets most other characters through as they are: which
+# pairs of a lead byte and a second byte can start a character that is changed by folding, or is
+# taken as a separator. Bit n stands for second bytes 0x80 + 16 n and up. Of three kinds: characters
+# folded, words folded (punctuation separates), words as they are.
+sub lead_flags
+{
+    my ($changes) = @_;
+    my @flags = (0) x 64;
+    for my $code_point (0x80 .. 0x10FFFF)
+    {
+        next unless $changes->($fold[$code_point], $class[$code_point] // 0);
+        my ($lead, $second) =
+            $code_point < 0x800   ? (0xC0 | $code_point >> 6, $code_point)
+          : $code_point < 0x10000 ? (0xE0 | $code_point >> 12, $code_point >> 6)
+          :                         (0xF0 | $code_point >> 18, $code_point >> 12);
+        $flags[$lead - 0xC0] |= 1 << (($second >> 4) & 3);
+    }
+    return '{' . join(', ', @flags) . '}';
+}
+
 sub table
 {
     my ($declaration, @values) = @_;
@@ -67,3 +87,7 @@ print "// Made by unicode_tables.pl from Unicode 15.0.0. Do not edit.\n\n";
 table('std::uint8_t unicode_block_of[8704]', @block_of);
 table('std::uint8_t unicode_blocks[][128]', map { '{' . join(', ', @$_) . '}' } @blocks);
 table('unicode_record unicode_records[]', @records);
+table('std::uint8_t unicode_lead_flags[3][64]',
+    lead_flags(sub { $_[0] || $_[1] == $white }),
+    lead_flags(sub { $_[0] || $_[1] }),
+    lead_flags(sub { $_[1] == $white }));

@@ -1,9 +1,56 @@
-// The library as PostgreSQL loads it.
+// The library as PostgreSQL loads it: its version, its setting, the choice of kernels.
 #include "pg/glue.h"
 
+#include "core/kernels.h"
+
 extern "C" {
-// PostgreSQL 15 leaves the export to the compiler's default, which -fvisibility=hidden changes.
+// PostgreSQL 15 leaves exports to the compiler's default, which -fvisibility=hidden changes.
 [[gnu::visibility("default")]] const Pg_magic_struct* Pg_magic_func(void);
+[[gnu::visibility("default")]] void _PG_init(void);
 
 MINHASH_MODULE_MAGIC;
+}
+
+namespace minhash::pg {
+
+namespace {
+
+char* instruction_set; // owned by PostgreSQL
+
+bool check_instruction_set(char** value, void** extra, GucSource source)
+{
+    if (find_kernels(*value) != nullptr)
+        return true;
+    StringInfoData names;
+    initStringInfo(&names);
+    for (const kernel_table* const table : runnable_kernels())
+        appendStringInfo(&names, ", %s", table->name);
+    GUC_check_errhint("Here the choices are auto%s.", names.data);
+    return false;
+}
+
+void assign_instruction_set(const char* value, void* extra)
+{
+    kernels = find_kernels(value);
+}
+
+} // namespace
+
+} // namespace minhash::pg
+
+void _PG_init(void)
+{
+    using namespace minhash::pg;
+    DefineCustomStringVariable("minhash_lsh.instruction_set",
+                               "Instructions that signatures are computed with.",
+                               "All give the same results; \"auto\" takes the fastest of this CPU. "
+                               "For tests and benchmarks.",
+                               &instruction_set,
+                               "auto",
+                               PGC_USERSET,
+                               GUC_NOT_IN_SAMPLE,
+                               check_instruction_set,
+                               assign_instruction_set,
+                               nullptr);
+    MarkGUCPrefixReserved("minhash_lsh");
 }

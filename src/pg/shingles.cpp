@@ -47,12 +47,12 @@ void fold_text(exact_state& state, FunctionCallInfo fcinfo, int argument)
     text* const value = PG_GETARG_TEXT_PP(argument);
     text_reader* const reader = static_cast<text_reader*>(palloc(sizeof(text_reader)));
     folder folding = start_folding(state.how);
-    std::span<const std::uint8_t> slice;
 
     open(*reader, value);
-    reserve(state, folded_bytes_at_most(VARSIZE_ANY_EXHDR(value)));
-    while (read(*reader, slice)) {
-        reserve(state, folded_bytes_at_most(slice.size()));
+    reserve(state, folded_room(VARSIZE_ANY_EXHDR(value)));
+    while (!at_end(*reader)) {
+        const std::span<const std::uint8_t> slice = read(*reader);
+        reserve(state, folded_room(slice.size()));
         state.used += fold(folding, slice.data(), slice.size(), state.buffer + state.used);
     }
     state.end[argument] = static_cast<std::uint32_t>(state.used);
@@ -60,11 +60,29 @@ void fold_text(exact_state& state, FunctionCallInfo fcinfo, int argument)
     PG_FREE_IF_COPY(value, argument);
 }
 
+// Calls `take` with the parts of a table, answering to cancel in between: tables can take
+// gigabytes.
+template <typename Entry, typename Take>
+void for_each_part(std::span<Entry> table, Take take)
+{
+    constexpr std::size_t part = 65536;
+    for (std::size_t from = 0; from < table.size(); from += part) {
+        CHECK_FOR_INTERRUPTS();
+        take(table.subspan(from, std::min(part, table.size() - from)));
+    }
+}
+
 std::span<counted_shingle> make_table(std::size_t entries)
 {
     const std::size_t bytes = entries * sizeof(counted_shingle);
-    const int flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO;
-    return {static_cast<counted_shingle*>(palloc_extended(bytes, flags)), entries};
+    std::span<counted_shingle> table = {
+        static_cast<counted_shingle*>(palloc_extended(bytes, MCXT_ALLOC_HUGE)),
+        entries,
+    };
+    for_each_part(table, [](std::span<counted_shingle> part) {
+        memset(part.data(), 0, part.size_bytes());
+    });
+    return table;
 }
 
 void grow(shingle_counts& counts)
@@ -72,9 +90,17 @@ void grow(shingle_counts& counts)
     if (counts.used >= most_shingles)
         fail_too_many_shingles(most_shingles);
     shingle_counts larger = {counts.buffer, make_table(counts.table.size() * 2), 0};
-    move(counts, larger);
+    for_each_part(counts.table, [&](std::span<counted_shingle> part) { move(part, larger); });
     pfree(counts.table.data());
     counts = larger;
+}
+
+overlap measure_all(const exact_state& state)
+{
+    overlap sizes = {0, 0, 0};
+    for_each_part(state.counts.table,
+                  [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
+    return sizes;
 }
 
 shingle_walk walk_text(const exact_state& state, int text)
@@ -143,7 +169,7 @@ MINHASH_FUNCTION(shingles)
 MINHASH_FUNCTION(shingle_jaccard)
 {
     const exact_state state = count_arguments(fcinfo, 2);
-    const overlap sizes = measure(state.counts, state.how.bag);
+    const overlap sizes = measure_all(state);
     const std::uint64_t either = sizes.first + sizes.second - sizes.shared;
     PG_RETURN_FLOAT8(either == 0 ? 0
                                  : static_cast<double>(sizes.shared) / static_cast<double>(either));
@@ -154,7 +180,7 @@ MINHASH_FUNCTION(shingle_jaccard)
 MINHASH_FUNCTION(shingle_containment)
 {
     const exact_state state = count_arguments(fcinfo, 2);
-    const overlap sizes = measure(state.counts, state.how.bag);
+    const overlap sizes = measure_all(state);
     PG_RETURN_FLOAT8(sizes.first == 0
                          ? 0
                          : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first));

@@ -53,26 +53,18 @@ void read_arguments(FunctionCallInfo fcinfo, signer& state)
         state.parsed &= arg_is_constant(fcinfo, argument);
 }
 
-void absorb_batch(signer& state)
-{
-    if (state.made.shingles.bag)
-        number_occurrences(state.bag, state.batch);
-    absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
-}
-
 void absorb_text(signer& state, const text* document)
 {
     std::span<const std::uint8_t> slice;
     open(state.reader, document);
     start(state.cutter, state.made.shingles, state.made.seed);
-    while (read(state.reader, slice)) {
-        cut(state.cutter, slice.data(), slice.size(), state.batch);
-        absorb_batch(state);
-        if (state.made.shingles.bag && state.bag.overflowed)
-            return;
-    }
-    finish(state.cutter, state.batch);
-    absorb_batch(state);
+    do {
+        slice = read(state.reader);
+        cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);
+        if (state.made.shingles.bag)
+            number_occurrences(state.bag, state.batch);
+        absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
+    } while (!at_end(state.reader) && !(state.made.shingles.bag && state.bag.overflowed));
 }
 
 void start_bag(signer& state, MemoryContext context, std::size_t text_bytes)

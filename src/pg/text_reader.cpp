@@ -36,12 +36,10 @@ void open(text_reader& reader, const text* value)
     }
 }
 
-bool read(text_reader& reader, std::span<const std::uint8_t>& slice)
+std::span<const std::uint8_t> read(text_reader& reader)
 {
     CHECK_FOR_INTERRUPTS();
-    if (reader.left == 0)
-        return false;
-
+    std::span<const std::uint8_t> slice;
     std::size_t taken = std::min(reader.left, slice_bytes);
     if (!OidIsValid(reader.conversion)) {
         if (taken < reader.left)
@@ -71,7 +69,7 @@ bool read(text_reader& reader, std::span<const std::uint8_t>& slice)
     }
     reader.at += taken;
     reader.left -= taken;
-    return true;
+    return slice;
 }
 
 } // namespace minhash::pg

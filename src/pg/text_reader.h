@@ -18,8 +18,13 @@ struct text_reader {
 // Starts to read a detoasted text from its beginning.
 void open(text_reader& reader, const text* value);
 
-// The next slice of at most slice_bytes bytes that cuts no character; false at the end. It points
-// into the text where that is UTF-8 already, so nothing is copied. Answers to cancel.
-bool read(text_reader& reader, std::span<const std::uint8_t>& slice);
+inline bool at_end(const text_reader& reader)
+{
+    return reader.left == 0;
+}
+
+// The next slice of at most slice_bytes bytes that cuts no character; an empty one at the end. It
+// points into the text where that is UTF-8 already, so nothing is copied. Answers to cancel.
+std::span<const std::uint8_t> read(text_reader& reader);
 
 } // namespace minhash::pg

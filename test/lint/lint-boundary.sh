@@ -18,7 +18,8 @@ only_in() {
 }
 
 only_in 'src/core includes its own files and the standard library only' \
-    '^\s*#\s*include\s*+(?!"core/|<[a-z_]+>)' src/core src/core/hash.h
+    '^\s*#\s*include\s*+(?!"core/|<[a-z_]+>)' src/core \
+    'src/core/hash.h src/core/simd/vector.h'
 only_in 'only src/core/hash.h includes xxhash.h' 'include.*xxhash' src src/core/hash.h
 only_in 'only src/pg/glue.h includes postgres.h' 'include.*\bpostgres\.h' src src/pg/glue.h
 only_in "PostgreSQL's headers are included by src/pg/glue.h (by version: compat.h)" \

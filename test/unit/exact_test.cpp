@@ -13,8 +13,8 @@ using reference::string_list;
 // Two folded texts in one buffer, counted in a table that grows from a size too small.
 struct comparison {
     string_list shingles[2];
-    minhash::overlap set;
-    minhash::overlap bag;
+    minhash::overlap set = {};
+    minhash::overlap bag = {};
 
     double jaccard() const
     {
@@ -44,7 +44,10 @@ comparison compare(const std::string& left, const std::string& right, const shin
             if (minhash::full(counts)) {
                 std::vector<minhash::counted_shingle> larger(2 * table.size());
                 minhash::shingle_counts moved = {buffer.get(), larger, 0};
-                minhash::move(counts, moved);
+                // In two parts, as the caller does.
+                const std::size_t half = table.size() / 2;
+                minhash::move(counts.table.first(half), moved);
+                minhash::move(counts.table.subspan(half), moved);
                 if (moved.used != counts.used) // or the walk below would never find a free entry
                     throw std::logic_error("entries were lost");
                 table.swap(larger);
@@ -57,8 +60,11 @@ comparison compare(const std::string& left, const std::string& right, const shin
         }
         EXPECT_FALSE(minhash::next(walk, range)); // the end stays the end
     }
-    made.set = minhash::measure(counts, false);
-    made.bag = minhash::measure(counts, true);
+    const std::size_t third = table.size() / 3;
+    for (const auto part : {counts.table.first(third), counts.table.subspan(third)}) {
+        minhash::measure(part, false, made.set);
+        minhash::measure(part, true, made.bag);
+    }
     return made;
 }
 

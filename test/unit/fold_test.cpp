@@ -43,7 +43,7 @@ TEST(fold, grows_within_its_bound)
             longer += "\u2C65";
         }
         EXPECT_EQ(support::fold(text, folded_characters), longer);
-        EXPECT_LE(longer.size(), minhash::folded_bytes_at_most(text.size()));
+        EXPECT_LE(longer.size(), minhash::folded_room(text.size()));
         // A space held back is written in front of the next slice.
         EXPECT_EQ(support::fold("x " + text, folded_words, 2), "x " + longer);
     }
@@ -81,7 +81,7 @@ TEST(fold, is_idempotent)
 TEST(fold, an_empty_slice_changes_nothing)
 {
     minhash::folder state = minhash::start_folding(folded_words);
-    std::uint8_t out[8];
+    std::uint8_t out[minhash::folded_room(1)];
     const std::uint8_t letter = 'A';
     const std::uint8_t space = ' ';
     EXPECT_EQ(minhash::fold(state, &letter, 1, out), 1u);

@@ -161,10 +161,11 @@ TEST(shingle, a_shingler_can_be_used_again)
         reference::hash_list found;
         minhash::start(*state, how, 9);
         support::for_each_slice(text, 2048, [&](const std::uint8_t* bytes, std::size_t count) {
-            minhash::cut(*state, bytes, count, *batch);
+            minhash::cut(*state, bytes, count, false, *batch);
             support::append(found, *batch);
         });
-        minhash::finish(*state, *batch);
+        const std::uint8_t none = 0;
+        minhash::cut(*state, &none, 0, true, *batch);
         support::append(found, *batch);
         EXPECT_EQ(found, reference::hashes(text, how, 9));
     }

@@ -83,8 +83,7 @@ fold(const std::string& text, const shingling& how, std::size_t slice = minhash:
     minhash::folder state = minhash::start_folding(how);
     std::string folded;
     for_each_slice(text, slice, [&](const std::uint8_t* bytes, std::size_t count) {
-        const std::unique_ptr<std::uint8_t[]> out(
-            new std::uint8_t[minhash::folded_bytes_at_most(count)]);
+        const std::unique_ptr<std::uint8_t[]> out(new std::uint8_t[minhash::folded_room(count)]);
         const std::size_t written = minhash::fold(state, bytes, count, out.get());
         folded.append(reinterpret_cast<const char*>(out.get()), written);
     });
@@ -103,13 +102,20 @@ void for_each_batch(
             throw std::logic_error("a batch is larger than max_batch");
         take(*batch);
     };
+    // The last slice may have text or be empty: both are tried.
+    const bool last_has_text = text.size() % 2 == 1;
+    std::size_t taken = 0;
     minhash::start(*state, how, seed);
     for_each_slice(text, slice, [&](const std::uint8_t* bytes, std::size_t count) {
-        minhash::cut(*state, bytes, count, *batch);
+        taken += count;
+        minhash::cut(*state, bytes, count, last_has_text && taken == text.size(), *batch);
         checked();
     });
-    minhash::finish(*state, *batch);
-    checked();
+    if (!last_has_text) {
+        const std::uint8_t none = 0;
+        minhash::cut(*state, &none, 0, true, *batch);
+        checked();
+    }
 }
 
 inline void append(hash_list& to, const minhash::shingle_batch& batch)
@@ -135,6 +141,9 @@ inline void absorb(minhash::sketch& state, const hash_list& elements)
         lo.push_back(static_cast<std::uint32_t>(element));
         hi.push_back(static_cast<std::uint32_t>(element >> 32));
     }
+    // Kernels may read so far beyond the end, and no further.
+    lo.resize(lo.size() + minhash::padding, 0x5A5A5A5A);
+    hi.resize(hi.size() + minhash::padding, 0xA5A5A5A5);
     const auto exact_lo = exact_copy<std::uint32_t>(lo.data(), lo.size());
     const auto exact_hi = exact_copy<std::uint32_t>(hi.data(), hi.size());
     minhash::absorb(state, exact_lo.get(), exact_hi.get(), elements.size());

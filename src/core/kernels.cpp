@@ -1,0 +1,58 @@
+#include "core/kernels.h"
+
+namespace minhash {
+
+// Each in its own object, made from simd/kernels.cpp.
+extern const kernel_table baseline_kernels;
+#if defined(__x86_64__)
+extern const kernel_table sse42_kernels;
+extern const kernel_table avx2_kernels;
+extern const kernel_table avx512_kernels;
+#elif defined(__aarch64__)
+extern const kernel_table neon_kernels;
+#endif
+
+const kernel_table* kernels = &baseline_kernels;
+
+std::span<const kernel_table* const> runnable_kernels() noexcept
+{
+#if defined(__x86_64__)
+    static constexpr const kernel_table* all[] = {
+        &baseline_kernels,
+        &sse42_kernels,
+        &avx2_kernels,
+        &avx512_kernels,
+    };
+    std::size_t runnable = 1;
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+        runnable = 2;
+    if (runnable == 2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2"))
+        runnable = 3;
+    if (runnable == 3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
+        runnable = 4;
+    return {all, runnable};
+#elif defined(__aarch64__)
+    static constexpr const kernel_table* all[] = {&baseline_kernels, &neon_kernels};
+    return all;
+#else
+    static constexpr const kernel_table* all[] = {&baseline_kernels};
+    return all;
+#endif
+}
+
+const kernel_table* find_kernels(std::string_view name) noexcept
+{
+    const std::span<const kernel_table* const> runnable = runnable_kernels();
+    if (name == "auto")
+        return runnable.back();
+    for (const kernel_table* const table : runnable) {
+        if (name == table->name)
+            return table;
+    }
+    return nullptr;
+}
+
+} // namespace minhash

@@ -1,0 +1,101 @@
+// The hot loops, once for each instruction set. One source (simd/) is compiled several times with
+// other compiler flags; each object is a table of functions with equal results on every input.
+// The best table that the CPU can run is chosen once, at load; tests and benchmarks force others.
+#pragma once
+
+#include "core/fold.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace minhash {
+
+// Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
+// writable, for so many elements beyond their length.
+constexpr std::size_t padding = 64;
+
+struct kernel_table {
+    const char* name;
+
+    // Folds the front of a slice, up to the first character that these loops cannot fold, appends
+    // it to `out` and returns how many bytes of `text` it took. See fold.h.
+    std::size_t (*fold)(folder& state,
+                        const std::uint8_t* text,
+                        std::size_t bytes,
+                        std::uint8_t* out,
+                        std::size_t& written) noexcept;
+
+    bool (*is_ascii)(const std::uint8_t* text, std::size_t bytes) noexcept;
+
+    // Where the characters of a text start, and at the end `bytes`. Returns their number, or 0 if
+    // the text is not all UTF-8 (or empty).
+    std::size_t (*find_characters)(const std::uint8_t* text,
+                                   std::size_t bytes,
+                                   std::uint32_t* begin) noexcept;
+
+    // Where the spaces of a text are.
+    std::size_t (*find_spaces)(const std::uint8_t* text,
+                               std::size_t bytes,
+                               std::uint32_t* at) noexcept;
+
+    // Hashes (hash.h: hash_bytes) all windows of `width` bytes, which start at each byte.
+    void (*hash_windows)(const std::uint8_t* text,
+                         std::size_t windows,
+                         std::size_t width,
+                         std::int64_t seed,
+                         std::uint32_t* lo,
+                         std::uint32_t* hi) noexcept;
+
+    // Hashes the ranges [begin[i], end[i]) of a text, none of them empty.
+    void (*hash_ranges)(const std::uint8_t* text,
+                        const std::uint32_t* begin,
+                        const std::uint32_t* end,
+                        std::size_t count,
+                        std::int64_t seed,
+                        std::uint32_t* lo,
+                        std::uint32_t* hi) noexcept;
+
+    // Hashes (hash.h: chain_word) each run of `size` word hashes.
+    void (*chain_words)(const std::uint32_t* word_lo,
+                        const std::uint32_t* word_hi,
+                        std::size_t shingles,
+                        std::size_t size,
+                        std::uint32_t* lo,
+                        std::uint32_t* hi) noexcept;
+
+    // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says
+    // that all of them are empty. Returns whether all slots hold a value of round 0.
+    bool (*absorb_fss)(std::uint32_t* slots,
+                       std::uint32_t num_hashes,
+                       bool fresh,
+                       const std::uint32_t* lo,
+                       const std::uint32_t* hi,
+                       std::size_t count) noexcept;
+    void (*absorb_classic)(std::uint32_t* slots,
+                           std::uint32_t num_hashes,
+                           const std::uint32_t* lo,
+                           const std::uint32_t* hi,
+                           std::size_t count) noexcept;
+
+    // These two need no padding: their arguments lie in tables' pages.
+    std::uint32_t (*count_equal)(const std::uint32_t* a,
+                                 const std::uint32_t* b,
+                                 std::uint32_t num_hashes) noexcept;
+    void (*merge)(const std::uint32_t* a,
+                  const std::uint32_t* b,
+                  std::uint32_t num_hashes,
+                  std::uint32_t* into) noexcept;
+};
+
+// The tables that this CPU can run, slowest first. The first one is always `baseline`.
+std::span<const kernel_table* const> runnable_kernels() noexcept;
+
+// The table of a name, or null if this CPU cannot run it; the fastest for "auto".
+const kernel_table* find_kernels(std::string_view name) noexcept;
+
+// What the core uses. Set at load, by the setting minhash_lsh.instruction_set and by tests.
+extern const kernel_table* kernels;
+
+} // namespace minhash

@@ -1,0 +1,199 @@
+// Folding, a vector at a time: lower case, separators to spaces, runs of them to one space. ASCII
+// is folded here; other characters pass as they are, if folding does not change them and they are
+// no separators, which is so for most text in most scripts, capital letters aside. What may be
+// otherwise is left to the caller, judged by the first two bytes of a character.
+#pragma once
+
+#include "core/fold.h"
+#include "core/simd/vector.h"
+#include "core/unicode.h"
+
+namespace minhash::simd {
+namespace {
+
+#if defined(MINHASH_HAS_LOOKUP)
+// unicode_lead_flags by the halves of the lead byte: four flags for leads C* and E* in the low half
+// of an entry, for D* and F* in the high half.
+struct lead_tables {
+    lookup_table c_d;
+    lookup_table e_f;
+};
+
+constexpr lead_tables make_lead_tables(const u8 (&flags)[64])
+{
+    lead_tables made = {};
+    for (int low_half = 0; low_half < 16; low_half++) {
+        made.c_d.of[low_half] = static_cast<u8>(flags[low_half] | flags[16 + low_half] << 4);
+        made.e_f.of[low_half] = static_cast<u8>(flags[32 + low_half] | flags[48 + low_half] << 4);
+    }
+    return made;
+}
+
+constexpr lead_tables lead_flags[3] = {
+    make_lead_tables(unicode_lead_flags[0]),
+    make_lead_tables(unicode_lead_flags[1]),
+    make_lead_tables(unicode_lead_flags[2]),
+};
+
+// By the high half of a lead: which half of an entry is meant; of a second byte: which flag.
+constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0, 0, 0}};
+constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
+constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
+#endif
+
+// ASCII separators by the halves of the byte: white space 09 to 0D, everything from 20 to 2F, 3A to
+// 3F, 40 and 60, 5B to 5F, 7B to 7E.
+#if defined(MINHASH_HAS_LOOKUP)
+constexpr lookup_table separators_low = {{2 | 8,
+                                          2,
+                                          2,
+                                          2,
+                                          2,
+                                          2,
+                                          2,
+                                          2,
+                                          2,
+                                          2 | 1,
+                                          2 | 1 | 4,
+                                          2 | 1 | 4 | 16 | 32,
+                                          2 | 1 | 4 | 16 | 32,
+                                          2 | 1 | 4 | 16 | 32,
+                                          2 | 4 | 16 | 32,
+                                          2 | 4 | 16}};
+constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
+#endif
+
+// 0xFF in each byte that is an ASCII separator: white space, and if asked for, punctuation.
+template <bool punctuation>
+MINHASH_INLINE bytes find_separators(bytes given)
+{
+    if (!punctuation)
+        return (bytes)(given == ' ') | between(given, '\t', '\r');
+#if defined(MINHASH_HAS_LOOKUP)
+    return (bytes)((look_up(separators_low, given & 0x0F) & look_up(separators_high, given >> 4)) !=
+                   0);
+#else
+    return between(given, '\t', '\r') | between(given, ' ', '/') | between(given, ':', '@') |
+           between(given, '[', '`') | between(given, '{', '~');
+#endif
+}
+
+// One bit for each byte that may start a character which needs more than to be copied; `next` holds
+// the bytes behind each, `third` those behind them.
+template <int kind>
+MINHASH_INLINE u64 find_changed(bytes given,
+                                [[maybe_unused]] bytes next,
+                                [[maybe_unused]] bytes third)
+{
+#if defined(MINHASH_HAS_LOOKUP)
+    const bytes low_half = given & 0x0F;
+    const bytes high_half = given >> 4;
+    bytes flags = (look_up(lead_flags[kind].c_d, low_half) & look_up(half_of_c_d, high_half)) |
+                  (look_up(lead_flags[kind].e_f, low_half) & look_up(half_of_e_f, high_half));
+    flags &= look_up(flag_of, next >> 4);
+    bytes changed = (bytes)(flags != 0);
+    if (kind != 0 || high_bits(changed) == 0)
+        return high_bits(changed);
+
+    // Frequent characters of three bytes that share a flag with others: kana and CJK punctuation
+    // with the ideographic space, typographic punctuation with spaces, full-width forms with
+    // capitals.
+    const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
+    const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
+    const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
+    const bytes spaces = between(third, 0x80, 0x8A) | between(third, 0xA8, 0xAF);
+    const bytes wide = (bytes)(given == 0xEF) & (bytes)(next == 0xBC);
+    const bytes capitals = between(third, 0xA1, 0xBA);
+    changed &= ~((ideographic & ~space) | (typographic & ~spaces) | (wide & ~capitals));
+    return high_bits(changed);
+#else
+    return high_bits(given);
+#endif
+}
+
+// The vector of bytes from `at` on, of a text of so many; zeros behind its end.
+MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
+{
+    if (at + vector_bytes <= count)
+        return load_bytes(text + at);
+    return at < count ? load_front(text + at, count - at) : bytes{};
+}
+
+// `fold`: case is folded; `punctuation`: it separates as white space does.
+template <bool fold, bool punctuation>
+std::size_t
+fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
+{
+    u8* to = out;
+    if (state.gap)
+        *to++ = ' ';
+    u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
+
+    std::size_t at = 0;
+    while (at < bytes_given) {
+        const std::size_t left = bytes_given - at;
+        const bytes given = load_at(text, at, bytes_given);
+        std::size_t taken = left < vector_bytes ? left : vector_bytes;
+        if (high_bits(given) != 0) {
+            constexpr int kind = punctuation ? 1 : fold ? 0 : 2;
+            const bytes next = load_at(text, at + 1, bytes_given);
+            const bytes third = load_at(text, at + 2, bytes_given);
+            if (const u64 changed = find_changed<kind>(given, next, third); changed != 0)
+                taken =
+                    smaller<std::size_t>(taken, static_cast<std::size_t>(__builtin_ctzll(changed)));
+        }
+        if (taken == 0)
+            break;
+
+        const bytes separator = find_separators<punctuation>(given);
+        bytes folded = given;
+        if (fold)
+            folded |= between(given, 'A', 'Z') & 0x20;
+        folded = (folded & ~separator) | (separator & ' ');
+
+        const u64 separators = high_bits(separator);
+        const u64 all = taken == 64 ? ~0ull : (1ull << taken) - 1;
+        const u64 kept = all & ~(separators & (separators << 1 | after_separator));
+        after_separator = separators >> (taken - 1) & 1;
+        if (kept == all)
+            store_bytes(to, folded), to += taken;
+        else
+            to = append_bytes(to, folded, kept);
+        at += taken;
+        if (taken < vector_bytes)
+            break;
+    }
+
+    // A separator at the end is not written before what it separates.
+    state.gap = to > out && after_separator;
+    to -= state.gap;
+    state.started |= to > out;
+    state.gap &= state.started;
+    written = static_cast<std::size_t>(to - out);
+    return at;
+}
+
+std::size_t
+fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written) noexcept
+{
+    const bool words = state.how.of == unit::word;
+    if (!state.how.fold)
+        return fold_front<false, false>(state, text, bytes_given, out, written);
+    if (words)
+        return fold_front<true, true>(state, text, bytes_given, out, written);
+    return fold_front<true, false>(state, text, bytes_given, out, written);
+}
+
+bool is_ascii(const u8* text, std::size_t count) noexcept
+{
+    bytes seen = {};
+    std::size_t at = 0;
+    for (; at + vector_bytes <= count; at += vector_bytes)
+        seen |= load_bytes(text + at);
+    if (at < count)
+        seen |= load_front(text + at, count - at);
+    return high_bits(seen) == 0;
+}
+
+} // namespace
+} // namespace minhash::simd

@@ -1,0 +1,267 @@
+// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there
+// scattered one by one, which is what limits the speed; so the fewer are scattered the better:
+//
+// - few elements: all four rounds in one go, no questions asked;
+// - otherwise round 0 first, then the later rounds only at slots that still want them;
+// - once every slot holds a value of round 0, only values below the largest of them.
+#pragma once
+
+#include "core/hash.h"
+#include "core/simd/slots.h"
+#include "core/simd/vector.h"
+#include "core/sketch.h"
+
+namespace minhash::simd {
+namespace {
+
+constexpr std::size_t thrown_at_most = 256;
+
+// Codes on their way to slots.
+struct throws {
+    alignas(64) u32 slot[thrown_at_most + lanes];
+    alignas(64) u32 code[thrown_at_most + lanes];
+    std::size_t count;
+};
+
+// Through memory and without a branch: whether a code is smaller cannot be predicted.
+MINHASH_INLINE void lower(u32& slot, u32 code)
+{
+#if defined(__SSE4_1__)
+    const __m128i least = _mm_min_epu32(_mm_loadu_si32(&slot), _mm_loadu_si32(&code));
+    _mm_storeu_si32(&slot, least);
+#else
+    slot = in_register(slot < code ? slot : code);
+#endif
+}
+
+MINHASH_INLINE void scatter(throws& thrown, u32* slots)
+{
+    std::size_t index = 0;
+    for (; index + 4 <= thrown.count; index += 4) {
+#pragma GCC unroll 4
+        for (std::size_t next = index; next < index + 4; next++)
+            lower(slots[thrown.slot[next]], thrown.code[next]);
+    }
+    for (; index < thrown.count; index++)
+        lower(slots[thrown.slot[index]], thrown.code[index]);
+    thrown.count = 0;
+}
+
+MINHASH_INLINE vec slot_of(vec lo, vec hi, u32 round, vec num_hashes)
+{
+    return high_product(round == 0 ? hi : lo * multiplier.bin[round] + hi, num_hashes);
+}
+
+MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
+{
+    if (round == 0)
+        return lo >> 1;
+    return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
+}
+
+// Throws the elements in rounds first to last at all slots.
+template <u32 first, u32 last>
+MINHASH_INLINE void
+throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+    const vec k = splat(num_hashes);
+    throws thrown;
+    thrown.count = 0;
+    for (std::size_t at = 0; at < count; at += lanes) {
+        const vec l = load(lo + at);
+        const vec h = load(hi + at);
+        const std::size_t taken = smaller(lanes, count - at);
+#pragma GCC unroll 4
+        for (u32 round = first; round <= last; round++) {
+            store(thrown.slot + thrown.count, slot_of(l, h, round, k));
+            store(thrown.code + thrown.count, code_of(l, h, round));
+            thrown.count += taken;
+        }
+        if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
+            scatter(thrown, slots);
+    }
+    scatter(thrown, slots);
+}
+
+#if defined(__AVX512VBMI2__) || defined(__AVX2__)
+#define MINHASH_HAS_FILTERS 1
+
+// Round 0 of those elements whose value is below `bound`.
+void throw_below(
+    u32 bound, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+    const vec k = splat(num_hashes);
+    const vec limit = splat(bound);
+    throws thrown;
+    thrown.count = 0;
+    for (std::size_t at = 0; at < count; at += lanes) {
+        const vec code = load(lo + at) >> 1;
+        const u32 valid = count - at < lanes ? (1u << (count - at)) - 1 : all_lanes;
+        const u32 kept = less(code, limit) & valid;
+        append(thrown.slot + thrown.count, slot_of(code, load(hi + at), 0, k), kept);
+        append(thrown.code + thrown.count, code, kept);
+        thrown.count += count_bits(kept);
+        if (thrown.count > thrown_at_most - lanes)
+            scatter(thrown, slots);
+    }
+    scatter(thrown, slots);
+}
+
+// A set of slots as bits, in registers.
+constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
+
+struct slot_set {
+    alignas(64) u32 bits[filtered_slots / 32];
+    u32 count;
+};
+
+// The slots that hold `least` or more, that is, nothing of an earlier round.
+MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
+{
+    std::memset(found.bits, 0, sizeof(found.bits));
+    found.count = 0;
+    const vec bound = splat(least);
+    for (u32 slot = 0; slot < num_hashes; slot += lanes) {
+        const u32 valid = num_hashes - slot < lanes ? (1u << (num_hashes - slot)) - 1 : all_lanes;
+        const u32 set = ~less(load(slots + slot), bound) & valid;
+        found.bits[slot / 32] |= set << slot % 32;
+        found.count += count_bits(set);
+    }
+}
+
+MINHASH_INLINE u32 members(const slot_set& set, vec slot)
+{
+#if defined(__AVX512VBMI2__)
+    const __m512i s = (__m512i)slot;
+    const __m512i front = _mm512_load_si512(set.bits);
+    const __m512i back = _mm512_load_si512(set.bits + 16);
+    const __m512i word = _mm512_permutex2var_epi32(front, _mm512_srli_epi32(s, 5), back);
+    const __m512i bit = _mm512_srlv_epi32(word, _mm512_and_si512(s, _mm512_set1_epi32(31)));
+    return _mm512_test_epi32_mask(bit, _mm512_set1_epi32(1));
+#else
+    const __m256i s = (__m256i)slot;
+    const __m256i index = _mm256_srli_epi32(s, 5);
+    const __m256i front = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.bits));
+    const __m256i back = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.bits + 8));
+    const __m256i word = _mm256_blendv_epi8(_mm256_permutevar8x32_epi32(front, index),
+                                            _mm256_permutevar8x32_epi32(back, index),
+                                            _mm256_cmpgt_epi32(s, _mm256_set1_epi32(255)));
+    const __m256i bit = _mm256_srlv_epi32(word, _mm256_and_si256(s, _mm256_set1_epi32(31)));
+    return static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(bit, 31))));
+#endif
+}
+
+// Throws the elements in rounds first to last at the slots of a set.
+template <u32 first, u32 last>
+MINHASH_INLINE void throw_at_members(const slot_set& wanted,
+                                     u32* slots,
+                                     u32 num_hashes,
+                                     const u32* lo,
+                                     const u32* hi,
+                                     std::size_t count)
+{
+    const vec k = splat(num_hashes);
+    throws thrown;
+    thrown.count = 0;
+    for (std::size_t at = 0; at < count; at += lanes) {
+        const vec l = load(lo + at);
+        const vec h = load(hi + at);
+        const u32 valid = count - at < lanes ? (1u << (count - at)) - 1 : all_lanes;
+#pragma GCC unroll 4
+        for (u32 round = first; round <= last; round++) {
+            const vec slot = slot_of(l, h, round, k);
+            const u32 kept = members(wanted, slot) & valid;
+            append(thrown.slot + thrown.count, slot, kept);
+            append(thrown.code + thrown.count, code_of(l, h, round), kept);
+            thrown.count += count_bits(kept);
+        }
+        if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
+            scatter(thrown, slots);
+    }
+    scatter(thrown, slots);
+}
+#endif
+
+MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
+{
+    u32 most = 0;
+    for (u32 slot = 0; slot < num_hashes; slot++)
+        most = slots[slot] > most ? slots[slot] : most;
+    return most;
+}
+
+// Rounds first to last, at the slots only that hold nothing of an earlier round.
+template <u32 first, u32 last>
+void throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+#if defined(MINHASH_HAS_FILTERS)
+    if (num_hashes <= filtered_slots) {
+        slot_set wanted;
+        find_slots(slots, num_hashes, later_round_code | (first - 1) << 29, wanted);
+        if (wanted.count == 0)
+            return;
+        if (wanted.count * 8 < num_hashes * 5) {
+            throw_at_members<first, last>(wanted, slots, num_hashes, lo, hi, count);
+            return;
+        }
+    }
+#endif
+    throw_all<first, last>(slots, num_hashes, lo, hi, count);
+}
+
+// The classic minimum for the slots that no round has hit.
+void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+    constexpr u32 step = 256;
+    alignas(64) u32 factor[step + lanes];
+    alignas(64) u32 least[step + lanes];
+    alignas(64) u32 row[step + lanes];
+    for (u32 from = 0; from < num_hashes; from += step) {
+        const u32 to = smaller(num_hashes, from + step);
+        std::size_t rows = 0;
+        for (u32 slot = from; slot < to; slot += lanes) {
+            const u32 valid = to - slot < lanes ? (1u << (to - slot)) - 1 : all_lanes;
+            const u32 wanting = ~less(load(slots + slot), splat(guarantee_code)) & valid;
+            append(factor + rows, load(multiplier.row + slot), wanting);
+            append(row + rows, splat(slot) + lane_numbers(), wanting);
+            rows += count_bits(wanting);
+        }
+        if (rows == 0)
+            continue;
+        minima(lo, hi, count, factor, rows, least);
+        for (std::size_t index = 0; index < rows; index++)
+            lower(slots[row[index]], guarantee_code | least[index] >> 3);
+    }
+}
+
+bool absorb_fss(u32* slots,
+                u32 num_hashes,
+                bool fresh,
+                const u32* lo,
+                const u32* hi,
+                std::size_t count) noexcept
+{
+    if (fresh && count * 4 <= num_hashes * std::size_t{3}) {
+        throw_all<0, later_rounds>(slots, num_hashes, lo, hi, count);
+        guarantee(slots, num_hashes, lo, hi, count);
+        return false;
+    }
+
+#if defined(MINHASH_HAS_FILTERS)
+    const u32 bound = fresh ? empty_slot : largest(slots, num_hashes);
+    if (bound < later_round_code) {
+        throw_below(bound, slots, num_hashes, lo, hi, count);
+        return true;
+    }
+#endif
+    throw_all<0, 0>(slots, num_hashes, lo, hi, count);
+    if (largest(slots, num_hashes) < later_round_code)
+        return true;
+    throw_later<1, 1>(slots, num_hashes, lo, hi, count);
+    throw_later<2, later_rounds>(slots, num_hashes, lo, hi, count);
+    guarantee(slots, num_hashes, lo, hi, count);
+    return false;
+}
+
+} // namespace
+} // namespace minhash::simd

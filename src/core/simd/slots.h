@@ -1,0 +1,96 @@
+// Slots of finished signatures, and the minima of the classic scheme and of the guarantee round.
+#pragma once
+
+#include "core/hash.h"
+#include "core/simd/vector.h"
+
+namespace minhash::simd {
+namespace {
+
+// out[i] = min over the elements of multipliers[i] * lo + hi, for `blocks` vectors of i, kept in
+// registers. Minima are signed, which every instruction set has, of values with the sign flipped.
+template <std::size_t blocks>
+MINHASH_INLINE void
+minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
+{
+    constexpr u32 sign = 0x80000000;
+    vec factor[blocks];
+    signed_vec least[blocks];
+#pragma GCC unroll 8
+    for (std::size_t index = 0; index < blocks; index++) {
+        factor[index] = load(multipliers + index * lanes);
+        least[index] = signed_vec{} + 0x7FFFFFFF;
+    }
+    for (std::size_t element = 0; element < count; element++) {
+        const vec times = splat(lo[element]);
+        const vec plus = splat(hi[element] ^ sign);
+#pragma GCC unroll 8
+        for (std::size_t index = 0; index < blocks; index++)
+            least[index] = smaller(least[index], (signed_vec)(factor[index] * times + plus));
+    }
+#pragma GCC unroll 8
+    for (std::size_t index = 0; index < blocks; index++)
+        store(out + index * lanes, (vec)least[index] ^ sign);
+}
+
+// The same for `rows` multipliers, which are padded as is `out`.
+void minima(const u32* lo,
+            const u32* hi,
+            std::size_t count,
+            const u32* multipliers,
+            std::size_t rows,
+            u32* out)
+{
+    constexpr std::size_t most = vector_bytes == 64 ? 8 : vector_bytes == 32 ? 6 : 4;
+    std::size_t row = 0;
+    for (; row + most * lanes <= rows; row += most * lanes)
+        minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
+    while (row < rows) {
+        if (row + 4 * lanes <= rows) {
+            minima_of_blocks<4>(lo, hi, count, multipliers + row, out + row);
+            row += 4 * lanes;
+        } else if (row + 2 * lanes <= rows) {
+            minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
+            row += 2 * lanes;
+        } else {
+            minima_of_blocks<1>(lo, hi, count, multipliers + row, out + row);
+            row += lanes;
+        }
+    }
+}
+
+void absorb_classic(
+    u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count) noexcept
+{
+    constexpr std::size_t step = 512;
+    for (std::size_t from = 0; from < num_hashes; from += step) {
+        const std::size_t rows = smaller<std::size_t>(step, num_hashes - from);
+        alignas(64) u32 least[step + lanes];
+        minima(lo, hi, count, multiplier.row + from, rows, least);
+        for (std::size_t row = 0; row < rows; row++)
+            slots[from + row] = smaller(slots[from + row], least[row]);
+    }
+}
+
+u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
+{
+    vec differences = {}; // counted down from 0, one in each lane
+    std::size_t slot = 0;
+    for (; slot + lanes <= num_hashes; slot += lanes)
+        differences += (vec)(load(a + slot) == load(b + slot));
+    u32 equal = 0;
+    for (std::size_t lane = 0; lane < lanes; lane++)
+        equal -= differences[lane];
+    for (; slot < num_hashes; slot++)
+        equal += a[slot] == b[slot];
+    return equal;
+}
+
+void merge(const u32* a, const u32* b, u32 num_hashes, u32* into) noexcept
+{
+    for (std::size_t slot = 0; slot < num_hashes; slot++)
+        into[slot] = smaller(a[slot], b[slot]);
+}
+
+} // namespace
+} // namespace minhash::simd

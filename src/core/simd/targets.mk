@@ -1,0 +1,17 @@
+# The instruction sets that simd/kernels.cpp is compiled for, by machine.
+KERNEL_TARGETS = baseline
+ifneq ($(filter x86_64-%,$(shell $(CXX) -dumpmachine)),)
+KERNEL_TARGETS += sse42 avx2 avx512
+endif
+ifneq ($(filter aarch64-%,$(shell $(CXX) -dumpmachine)),)
+KERNEL_TARGETS += neon
+endif
+
+KERNEL_FLAGS_baseline = -DMINHASH_KERNELS=baseline
+KERNEL_FLAGS_sse42    = -DMINHASH_KERNELS=sse42 -msse4.2 -mpopcnt
+KERNEL_FLAGS_avx2     = -DMINHASH_KERNELS=avx2 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt
+# gcc 12 warns of variables that its own intrinsics leave undefined.
+KERNEL_FLAGS_avx512   = -DMINHASH_KERNELS=avx512 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt \
+                        -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vbmi2 \
+                        -mprefer-vector-width=512 -Wno-maybe-uninitialized
+KERNEL_FLAGS_neon     = -DMINHASH_KERNELS=neon -DMINHASH_NEON

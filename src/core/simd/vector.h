@@ -1,0 +1,311 @@
+// Vectors of 32-bit lanes and of bytes, as wide as the instruction set at hand. Most kernels need
+// no more than the compiler's vector types; what differs by instruction set is here, in functions
+// with one meaning. Everything has internal linkage or is always inlined: an inline function
+// compiled for one instruction set must not be linked into the code of another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__) && defined(MINHASH_NEON)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512VBMI2__)
+#define MINHASH_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define MINHASH_VECTOR_BYTES 32
+#else
+#define MINHASH_VECTOR_BYTES 16
+#endif
+
+namespace minhash::simd {
+namespace {
+
+using u8 = std::uint8_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+constexpr std::size_t lanes = MINHASH_VECTOR_BYTES / 4;
+
+typedef u32 vec __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+typedef std::int32_t signed_vec __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+
+#define MINHASH_INLINE [[gnu::always_inline]] inline
+
+MINHASH_INLINE vec splat(u32 value)
+{
+    return vec{} + value;
+}
+
+MINHASH_INLINE vec load(const u32* from)
+{
+    vec value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+MINHASH_INLINE void store(u32* to, vec value)
+{
+    std::memcpy(to, &value, sizeof(value));
+}
+
+MINHASH_INLINE u64 load64(const u8* from)
+{
+    u64 value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+// The value, in a register of its own: gcc would make vectors of a loop of loads from anywhere,
+// lane by lane, which is slower by half, and a branch of a minimum that nobody can predict.
+template <typename Value>
+MINHASH_INLINE Value in_register(Value value)
+{
+    asm("" : "+r"(value));
+    return value;
+}
+
+template <typename Value>
+MINHASH_INLINE Value smaller(Value a, Value b)
+{
+    return a < b ? a : b;
+}
+
+// (a * b) >> 32 in each lane.
+MINHASH_INLINE vec high_product(vec a, vec b)
+{
+#if defined(__AVX512VBMI2__)
+    const __m512i x = (__m512i)a;
+    const __m512i y = (__m512i)b;
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, y), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32));
+    return (vec)_mm512_mask_blend_epi32(0xAAAA, even, odd);
+#elif defined(__AVX2__)
+    const __m256i x = (__m256i)a;
+    const __m256i y = (__m256i)b;
+    const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(x, y), 32);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32));
+    return (vec)_mm256_blend_epi32(even, odd, 0xAA);
+#elif defined(__x86_64__)
+    const __m128i x = (__m128i)a;
+    const __m128i y = (__m128i)b;
+    const __m128i even = _mm_srli_epi64(_mm_mul_epu32(x, y), 32);
+    const __m128i odd = _mm_mul_epu32(_mm_srli_epi64(x, 32), _mm_srli_epi64(y, 32));
+    return (vec)_mm_or_si128(even, _mm_and_si128(odd, _mm_setr_epi32(0, -1, 0, -1)));
+#elif defined(MINHASH_NEON)
+    const uint32x4_t x = (uint32x4_t)a;
+    const uint32x4_t y = (uint32x4_t)b;
+    const uint64x2_t front = vmull_u32(vget_low_u32(x), vget_low_u32(y));
+    const uint64x2_t back = vmull_high_u32(x, y);
+    return (vec)vuzp2q_u32(vreinterpretq_u32_u64(front), vreinterpretq_u32_u64(back));
+#else
+    vec product;
+    for (std::size_t lane = 0; lane < lanes; lane++)
+        product[lane] = static_cast<u32>(static_cast<u64>(a[lane]) * b[lane] >> 32);
+    return product;
+#endif
+}
+
+// Bit i is set if lane i of a is less than that of b.
+MINHASH_INLINE u32 less(vec a, vec b)
+{
+#if defined(__AVX512VBMI2__)
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return static_cast<u32>(_mm256_movemask_ps((__m256)(a < b)));
+#elif defined(__x86_64__)
+    return static_cast<u32>(_mm_movemask_ps((__m128)(a < b)));
+#else
+    u32 mask = 0;
+    for (std::size_t lane = 0; lane < lanes; lane++)
+        mask |= static_cast<u32>(a[lane] < b[lane]) << lane;
+    return mask;
+#endif
+}
+
+constexpr u32 all_lanes = (1u << lanes) - 1;
+
+MINHASH_INLINE vec lane_numbers()
+{
+    vec numbers = {};
+    for (u32 lane = 0; lane < lanes; lane++)
+        numbers[lane] = lane;
+    return numbers;
+}
+
+MINHASH_INLINE u32 count_bits(u64 bits)
+{
+    return static_cast<u32>(__builtin_popcountll(bits));
+}
+
+// For each byte of bits, the positions of those that are set, one byte each.
+struct position_table {
+    u8 of[256][8];
+};
+
+constexpr position_table make_positions()
+{
+    position_table made = {};
+    for (int bits = 0; bits < 256; bits++) {
+        int count = 0;
+        for (int bit = 0; bit < 8; bit++) {
+            if (bits >> bit & 1)
+                made.of[bits][count++] = static_cast<u8>(bit);
+        }
+    }
+    return made;
+}
+
+alignas(64) constexpr position_table positions = make_positions();
+
+// Writes the lanes whose bits are set one behind the other (a whole vector is written, the rest of
+// it arbitrary) and returns where the next ones go.
+MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
+{
+#if defined(__AVX512VBMI2__)
+    store(to, (vec)_mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), (__m512i)value));
+#elif defined(__AVX2__)
+    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[bits]));
+    const __m256i order = _mm256_cvtepu8_epi32(packed);
+    store(to, (vec)_mm256_permutevar8x32_epi32((__m256i)value, order));
+#else
+    u32* at = to;
+    for (std::size_t lane = 0; lane < lanes; lane++) {
+        *at = value[lane];
+        at += bits >> lane & 1;
+    }
+#endif
+    return to + count_bits(bits);
+}
+
+// The bits that the first `count` bytes take in eight.
+MINHASH_INLINE u64 byte_mask(std::size_t count)
+{
+#if defined(__BMI2__)
+    return _bzhi_u64(~0ull, static_cast<u32>(8 * smaller<std::size_t>(count, 8)));
+#else
+    return count >= 8 ? ~0ull : (1ull << 8 * count) - 1;
+#endif
+}
+
+// Bytes.
+
+constexpr std::size_t vector_bytes = MINHASH_VECTOR_BYTES;
+
+typedef u8 bytes __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+
+MINHASH_INLINE bytes load_bytes(const u8* from)
+{
+    bytes value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+// The first `count` bytes, fewer than a vector, and zeros: reads nothing beyond them.
+MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
+{
+#if defined(__AVX512VBMI2__)
+    return (bytes)_mm512_maskz_loadu_epi8((1ull << count) - 1, from);
+#else
+    bytes value = {};
+    std::memcpy(&value, from, count);
+    return value;
+#endif
+}
+
+MINHASH_INLINE void store_bytes(u8* to, bytes value)
+{
+    std::memcpy(to, &value, sizeof(value));
+}
+
+// 0xFF in each byte from `first` to `last`.
+MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
+{
+    return (bytes)(value - first <= bytes{} + static_cast<u8>(last - first));
+}
+
+// One bit for each byte's highest.
+MINHASH_INLINE u64 high_bits(bytes value)
+{
+#if defined(__AVX512VBMI2__)
+    return _mm512_movepi8_mask((__m512i)value);
+#elif defined(__AVX2__)
+    return static_cast<u32>(_mm256_movemask_epi8((__m256i)value));
+#elif defined(__x86_64__)
+    return static_cast<u32>(_mm_movemask_epi8((__m128i)value));
+#elif defined(MINHASH_NEON)
+    constexpr u8 weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t set =
+        vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8((uint8x16_t)value), 7));
+    const uint8x16_t weighed = vandq_u8(set, vld1q_u8(weights));
+    return vaddv_u8(vget_low_u8(weighed)) | static_cast<u32>(vaddv_u8(vget_high_u8(weighed))) << 8;
+#else
+    u64 mask = 0;
+    for (std::size_t index = 0; index < vector_bytes; index++)
+        mask |= static_cast<u64>(value[index] >> 7) << index;
+    return mask;
+#endif
+}
+
+#if defined(__SSSE3__) || defined(MINHASH_NEON)
+#define MINHASH_HAS_LOOKUP 1
+
+// A table of 16 bytes, looked up by the low four bits of each byte.
+struct lookup_table {
+    alignas(16) u8 of[16];
+};
+
+MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
+{
+#if defined(__AVX512VBMI2__)
+    const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
+    return (bytes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), (__m512i)index);
+#elif defined(__AVX2__)
+    const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
+    return (bytes)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), (__m256i)index);
+#elif defined(__SSSE3__)
+    return (bytes)_mm_shuffle_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(table.of)),
+                                   (__m128i)index);
+#else
+    return (bytes)vqtbl1q_u8(vld1q_u8(table.of), (uint8x16_t)index);
+#endif
+}
+#endif
+
+// Writes the bytes whose bits are set one behind the other (a whole vector is written, the rest of
+// it arbitrary) and returns where the next ones go.
+MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
+{
+#if defined(__AVX512VBMI2__)
+    store_bytes(to, (bytes)_mm512_maskz_compress_epi8(bits, (__m512i)value));
+    return to + count_bits(bits);
+#elif defined(__SSSE3__) || defined(MINHASH_NEON)
+    u8 eight[vector_bytes];
+    store_bytes(eight, value);
+    for (std::size_t from = 0; from < vector_bytes; from += 8) {
+        const u8 kept = static_cast<u8>(bits >> from);
+#if defined(__SSSE3__)
+        const __m128i in = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight + from));
+        const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[kept]));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(in, order));
+#else
+        vst1_u8(to, vtbl1_u8(vld1_u8(eight + from), vld1_u8(positions.of[kept])));
+#endif
+        to += count_bits(kept);
+    }
+    return to;
+#else
+    for (std::size_t index = 0; index < vector_bytes; index++) {
+        *to = value[index];
+        to += bits >> index & 1;
+    }
+    return to;
+#endif
+}
+
+} // namespace
+} // namespace minhash::simd

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# What signatures cost inside SQL, on a throw-away server with everything in memory:
+#
+#   sql_bench.sh MAKE_TEXTS [DOCUMENTS]
+#
+# prints the time of count(minhash(body)) over that of sum(hashtext(body)) on the same table, for
+# each instruction set, with parallel workers, and on texts compressed out of line. Each figure is
+# the median of interleaved runs; the spread is that of the runs.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+make_texts=$(realpath "$1")
+documents=${2:-1000000}
+runs=5
+
+if [[ ${3:-} != --on-server ]]; then
+    export SERVER_OPTS="-c shared_buffers=4GB -c max_wal_size=8GB -c jit=off -c autovacuum=off"
+    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
+fi
+
+run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
+
+# Milliseconds of a query under some settings.
+time_of() {
+    run -c "$1" -c '\timing on' -c "$2" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+# Runs two queries in turns; prints the medians, their ratio and the spread of the first.
+compare() {
+    local label=$1 settings=$2 query=$3 base_settings=$4 base=$5 first=() second=()
+    for ((turn = 0; turn < runs; turn++)); do
+        first+=("$(time_of "$settings" "$query")")
+        second+=("$(time_of "$base_settings" "$base")")
+    done
+    printf '%s\n' "${first[@]}" | sort -n >"$work/first"
+    printf '%s\n' "${second[@]}" | sort -n >"$work/second"
+    paste "$work/first" "$work/second" | awk -v label="$label" '
+        { a[NR] = $1; b[NR] = $2 }
+        END {
+            m = int((NR + 1) / 2)
+            printf "%-44s %9.0f ms %9.0f ms  ratio %5.2f  (%.0f to %.0f ms)\n",
+                label, a[m], b[m], a[m] / b[m], a[1], a[NR]
+        }'
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE TABLE texts (id bigint, body text)'
+"$make_texts" "$documents" 1060 | run -c 'COPY texts FROM STDIN'
+run -c 'CREATE TABLE long_texts (id bigint, body text)'
+"$make_texts" "$((documents / 20))" 12000 2 | run -c 'COPY long_texts FROM STDIN'
+run -c 'VACUUM ANALYZE texts' -c 'VACUUM ANALYZE long_texts'
+run -c "SELECT 'texts: ' || count(*) || ', ' || pg_size_pretty(pg_table_size('texts')) FROM texts"
+run -c "SELECT 'long texts: ' || count(*) || ', stored ' ||
+        round(avg(pg_column_size(body))) || ' of ' || round(avg(octet_length(body))) || ' bytes'
+        FROM long_texts"
+
+serial='SET max_parallel_workers_per_gather = 0'
+parallel='SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0'
+sets='baseline sse42 avx2 avx512 neon'
+sign='SELECT count(minhash(body)) FROM texts'
+hash='SELECT sum(hashtext(body)) FROM texts'
+time_of "$serial" "$hash" >/dev/null # warm
+
+echo
+for set in $sets; do
+    use="$serial; SET minhash_lsh.instruction_set = '$set'"
+    if run -c "LOAD 'minhash_lsh'" -c "$use" >/dev/null 2>&1; then
+        compare "count(minhash), $set / sum(hashtext)" "LOAD 'minhash_lsh'; $use" "$sign" "$serial" "$hash"
+    fi
+done
+compare 'count(minhash), no worker / two workers' "$serial" "$sign" "$parallel" "$sign"
+compare 'the same, words / sum(hashtext)' "$serial" \
+    "SELECT count(minhash(body, unit => 'word')) FROM texts" "$serial" "$hash"
+compare 'compressed out of line / sum(hashtext)' "$serial" \
+    'SELECT count(minhash(body)) FROM long_texts' "$serial" 'SELECT sum(hashtext(body)) FROM long_texts'

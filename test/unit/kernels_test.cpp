@@ -1,0 +1,104 @@
+// Every table of kernels gives what the baseline gives, and that is what the reference says (the
+// other tests, which run once for each table).
+#include "core/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+#include "texts.h"
+
+namespace {
+
+using minhash::kernel_table;
+
+// The kernels in use, put back at the end.
+struct kernels_guard {
+    const kernel_table* const before = minhash::kernels;
+
+    ~kernels_guard()
+    {
+        minhash::kernels = before;
+    }
+};
+
+TEST(kernels, the_slowest_come_first_and_have_names)
+{
+    const auto runnable = minhash::runnable_kernels();
+    ASSERT_FALSE(runnable.empty());
+    EXPECT_STREQ(runnable.front()->name, "baseline");
+    EXPECT_EQ(minhash::find_kernels("auto"), runnable.back());
+    EXPECT_EQ(minhash::find_kernels("no such kernels"), nullptr);
+    for (const kernel_table* const table : runnable)
+        EXPECT_EQ(minhash::find_kernels(table->name), table);
+}
+
+// Characters that folding changes, or that separate words, stand among others that pass vector code
+// as they are: each at several distances from the start of a vector.
+TEST(kernels, every_code_point_is_folded_as_the_reference_says)
+{
+    const minhash::shingling ways[] = {{minhash::unit::character, 5, true, false},
+                                       {minhash::unit::word, 5, true, false},
+                                       {minhash::unit::word, 5, false, false}};
+    for (unsigned long first = 0x20; first <= 0x10FFFF; first += 0x400) {
+        std::string text;
+        for (unsigned long code = first; code < first + 0x400 && code <= 0x10FFFF; code++) {
+            if (code >= 0xD800 && code <= 0xDFFF)
+                continue;
+            text += reference::encode(code);
+            text += code % 7 == 0 ? "ab" : code % 3 == 0 ? "\xE4\xB8\x80" : "";
+        }
+        for (const minhash::shingling& how : ways)
+            ASSERT_EQ(support::fold(text, how), reference::fold(text, how))
+                << "from U+" << std::hex << first << ", " << texts::describe(how);
+    }
+}
+
+TEST(kernels, long_texts_of_all_kinds_get_equal_signatures)
+{
+    if (minhash::kernels != minhash::runnable_kernels().back())
+        GTEST_SKIP() << "compares all tables in one go";
+    const kernels_guard guard;
+    support::random_source random = {11};
+    for (const texts::kind& kind : texts::kinds) {
+        const std::string text = texts::make(kind, 100000, random);
+        for (const minhash::shingling& how : texts::shinglings({5, 9})) {
+            minhash::scheme made = support::default_scheme;
+            made.shingles = how;
+            made.num_hashes = how.size == 9 ? 1500 : 128;
+            minhash::kernels = minhash::runnable_kernels().front();
+            const auto expected = support::sign(text, made);
+            for (const kernel_table* const table : minhash::runnable_kernels().subspan(1)) {
+                minhash::kernels = table;
+                ASSERT_EQ(support::sign(text, made), expected)
+                    << table->name << ", " << kind.name << ", " << texts::describe(how);
+            }
+        }
+    }
+}
+
+TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
+{
+    const kernels_guard guard;
+    support::random_source random = {5};
+    for (std::uint32_t count = 16; count < 300; count++) {
+        support::slot_list a(count), b(count), least(count);
+        std::uint32_t equal = 0;
+        for (std::uint32_t slot = 0; slot < count; slot++) {
+            a[slot] = static_cast<std::uint32_t>(random.below(3)) * 0x7FFFFFFF;
+            b[slot] = static_cast<std::uint32_t>(random.below(3)) * 0x7FFFFFFF;
+            equal += a[slot] == b[slot];
+            least[slot] = std::min(a[slot], b[slot]);
+        }
+        const auto exact_a = support::exact_copy<std::uint32_t>(a.data(), count);
+        const auto exact_b = support::exact_copy<std::uint32_t>(b.data(), count);
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            minhash::kernels = table;
+            EXPECT_EQ(minhash::count_equal(exact_a.get(), exact_b.get(), count), equal);
+            const auto merged = support::exact_copy<std::uint32_t>(b.data(), count);
+            minhash::merge(exact_a.get(), merged.get(), count, merged.get());
+            EXPECT_EQ(support::slot_list(merged.get(), merged.get() + count), least);
+        }
+    }
+}
+
+} // namespace

@@ -35,7 +35,7 @@ override with_llvm = no
 
 # On a fresh Debian machine there is no pg_config yet: these install what they need, as root or
 # with sudo. check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR.
-.PHONY: check demo unit lint tap
+.PHONY: check demo unit arm fuzz bench lint tap
 ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 check: ; test/check.sh
 demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
@@ -60,6 +60,9 @@ $(OBJS): override CXXFLAGS += -MMD -MP
 -include $(OBJS:.o=.d)
 endif
 
-unit: ; $(MAKE) -C test $@
+unit arm fuzz: ; $(MAKE) -C test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
+
+# On a quiet machine: the core, then SQL on a throw-away server.
+bench: ; $(MAKE) -C test bench ../build/test/make_texts && test/bench/sql_bench.sh build/test/make_texts

@@ -50,8 +50,11 @@ counted() {
 }
 
 # Without a build there is nothing to test.
-ring build "$here/tools/build_and_install.sh" libgtest-dev clang-format clang-tools unicode-data \
-    libipc-run-perl
+packages=(libgtest-dev clang-format clang-tools unicode-data libipc-run-perl clang libclang-rt-dev)
+if [[ $(uname -m) == x86_64 ]]; then
+    packages+=(g++-aarch64-linux-gnu qemu-user googletest)
+fi
+ring build "$here/tools/build_and_install.sh" "${packages[@]}"
 if ((status != 0)); then
     counted build 0 1
     finish
@@ -64,6 +67,18 @@ counted lint "$(sum 's/^lint: ([0-9]+) passed.*/\1/p')" "$(sum 's/^lint: .* ([0-
 ring unit make -s -C "$here" -j"$(nproc)" unit
 counted unit "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
     "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+
+# The same tests for another machine, under emulation.
+if [[ $(uname -m) == x86_64 ]]; then
+    ring arm make -s -C "$here" -j"$(nproc)" arm
+    counted arm "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
+        "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+fi
+
+# Each fuzzer for a short while: that they still run, and find nothing at once.
+ring fuzz make -s -C "$here" -j"$(nproc)" fuzz FUZZ_SECONDS=15
+failed=$(grep -cE '^SUMMARY' "$log")
+counted fuzz "$(grep -c '^stat::number_of_executed_units' "$log")" "$failed"
 
 # "All 9 tests passed." or "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
 ring regress "$here/tools/with_server.sh" make -s installcheck

@@ -182,6 +182,73 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
 }
 #endif
 
+#if defined(__AVX512VBMI2__)
+// The eight bits below the highest of 64 slots or codes, one byte each.
+MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
+{
+    alignas(64) static constexpr struct every_fourth {
+        u8 of[64];
+
+        constexpr every_fourth() : of()
+        {
+            for (int index = 0; index < 64; index++)
+                of[index] = static_cast<u8>(index % 32 * 4);
+        }
+    } order;
+
+    const __m512i fourth = _mm512_load_si512(order.of);
+    const __m512i front = _mm512_permutex2var_epi8((__m512i)words[0], fourth, (__m512i)words[1]);
+    const __m512i back = _mm512_permutex2var_epi8((__m512i)words[2], fourth, (__m512i)words[3]);
+    return _mm512_mask_blend_epi64(0xF0, front, back);
+}
+
+constexpr u32 bounded_slots = 128;
+
+// Round 0 of many elements at up to 128 slots: most are not below what their slot holds already,
+// which can be told for 64 at a time by the upper bits of all slots, kept in two registers.
+// Bounds grow old between two looks at the slots; then more elements pass, which does no harm.
+void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+    constexpr std::size_t elements_between_looks = 256;
+    const vec k = splat(num_hashes);
+    throws thrown;
+    thrown.count = 0;
+    for (std::size_t from = 0; from < count; from += elements_between_looks) {
+        __m512i bounds[2];
+        for (u32 half = 0; half < 2; half++) {
+            vec upper[4];
+            for (u32 part = 0; part < 4; part++)
+                upper[part] = smaller(load(slots + half * 64 + part * 16), splat(0x7FFFFFFF)) >> 23;
+            bounds[half] = upper_bits(upper);
+        }
+        const std::size_t to = smaller(count, from + elements_between_looks);
+        for (std::size_t at = from; at < to; at += 64) {
+            vec slot[4];
+            vec code[4];
+            vec upper[4];
+            for (u32 part = 0; part < 4; part++) {
+                code[part] = load(lo + at + part * 16) >> 1;
+                slot[part] = slot_of(code[part], load(hi + at + part * 16), 0, k);
+                upper[part] = code[part] >> 23;
+            }
+            const __m512i held = _mm512_permutex2var_epi8(bounds[0], upper_bits(slot), bounds[1]);
+            u64 kept = _mm512_cmple_epu8_mask(upper_bits(upper), held);
+            if (to - at < 64)
+                kept &= (1ull << (to - at)) - 1;
+            for (u32 part = 0; part < 4; part++, kept >>= 16) {
+                const u32 here = static_cast<u32>(kept) & all_lanes;
+                append(thrown.slot + thrown.count, slot[part], here);
+                append(thrown.code + thrown.count, code[part], here);
+                thrown.count += count_bits(here);
+            }
+            if (thrown.count + 64 > thrown_at_most)
+                scatter(thrown, slots);
+        }
+        scatter(thrown, slots);
+    }
+}
+#endif
+
 MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
 {
     u32 most = 0;
@@ -254,7 +321,14 @@ bool absorb_fss(u32* slots,
         return true;
     }
 #endif
-    throw_all<0, 0>(slots, num_hashes, lo, hi, count);
+#if defined(__AVX512VBMI2__)
+    if (num_hashes <= bounded_slots && count > 2 * num_hashes) {
+        const std::size_t all = fresh ? num_hashes : 0;
+        throw_all<0, 0>(slots, num_hashes, lo, hi, all);
+        throw_promising(slots, num_hashes, lo + all, hi + all, count - all);
+    } else
+#endif
+        throw_all<0, 0>(slots, num_hashes, lo, hi, count);
     if (largest(slots, num_hashes) < later_round_code)
         return true;
     throw_later<1, 1>(slots, num_hashes, lo, hi, count);

@@ -1,10 +1,11 @@
 -- Every object of the extension keeps the rules: each of these queries lists the ones that do not.
 
--- The extension's objects.
+-- The extension's objects, without the array type that comes with a type (a member since PostgreSQL 17).
 CREATE TEMP VIEW members AS
 SELECT classid, objid, classid::regclass AS catalog, pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend
-WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh') AND deptype = 'e';
+WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh') AND deptype = 'e'
+  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type WHERE typarray = objid));
 CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
 
 -- What there is, by kind: anything new is to be seen here.
@@ -12,11 +13,8 @@ SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text CO
 SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'minhash_lsh') AS newest_version, extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
 
--- Without COMMENT. (The array type that comes with a type has none.)
-SELECT object FROM members
-WHERE obj_description(objid, catalog::text) IS NULL
-  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type WHERE typarray = objid))
-ORDER BY object;
+-- Without COMMENT.
+SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL ORDER BY object;
 -- Comments that are empty, end in a full stop or start with a space.
 SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 

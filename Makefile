@@ -4,18 +4,13 @@ EXTENSION  = minhash_lsh
 MODULE_big = $(EXTENSION)
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
 
-# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue. The kernels in src/core/simd
-# are compiled once per instruction set.
-include src/core/simd/targets.mk
-KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
-OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp))) $(KERNEL_OBJS)
-
 # The install script is written once, unversioned, so that its history reads as one file.
+DATA       = $(wildcard src/sql/*/$(EXTENSION)--*.sql)
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
 # sql/ and expected/ belong to pg_regress; every other test lives under test/.
 REGRESS      = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress
+REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress --encoding=UTF8 --no-locale
 REGRESS_PREP = build/regress
 
 # Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
@@ -42,6 +37,13 @@ demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
 else
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+
+# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue. The kernels in src/core/simd
+# are compiled once per instruction set.
+include src/core/simd/targets.mk
+KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
+OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp))) $(KERNEL_OBJS)
+
 include $(PGXS)
 
 $(DATA_built): src/sql/$(EXTENSION).sql $(EXTENSION).control

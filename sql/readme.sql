@@ -13,15 +13,17 @@ CREATE TABLE article_bands (key bigint, id bigint, PRIMARY KEY (key, id));
 INSERT INTO article_bands
     SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) ORDER BY key, id;
 
-SELECT a.id, b.id AS near_duplicate,
-       round(minhash_similarity(a.sig, b.sig)::numeric, 2) AS estimated,
-       round(shingle_jaccard(a.body, b.body)::numeric, 2) AS exact
-FROM (SELECT DISTINCT x.id AS left_id, y.id AS right_id
-      FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id) candidates
-JOIN articles a ON a.id = left_id
-JOIN articles b ON b.id = right_id
-WHERE minhash_similarity(a.sig, b.sig) >= 0.7 AND shingle_jaccard(a.body, b.body) >= 0.8
-ORDER BY exact DESC, a.id, b.id;
+WITH pairs AS MATERIALIZED (
+    SELECT a.id, b.id AS near_duplicate, minhash_similarity(a.sig, b.sig) AS estimated,
+           shingle_jaccard(a.body, b.body) AS exact
+    FROM (SELECT DISTINCT x.id AS left_id, y.id AS right_id
+          FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id) candidates
+    JOIN articles a ON a.id = left_id
+    JOIN articles b ON b.id = right_id
+    WHERE minhash_similarity(a.sig, b.sig) >= 0.7)
+SELECT id, near_duplicate, round(estimated::numeric, 2) AS estimated, round(exact::numeric, 2) AS exact
+FROM pairs WHERE exact >= 0.8
+ORDER BY pairs.exact DESC, id, near_duplicate;
 
 SELECT * FROM minhash_scheme((SELECT sig FROM articles WHERE id = 1));
 
@@ -38,11 +40,13 @@ FROM generate_series(0.5, 0.9, 0.1) AS threshold,
      lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
 
 PREPARE near_duplicates(text) AS
-SELECT a.id, round(minhash_similarity(a.sig, minhash($1))::numeric, 2) AS estimated
-FROM (SELECT DISTINCT id FROM lsh_bands(minhash($1), bands => 13, rows => 7)
-      JOIN article_bands USING (key)) candidates
-JOIN articles a USING (id)
-WHERE minhash_similarity(a.sig, minhash($1)) >= 0.7
+WITH given AS MATERIALIZED (SELECT minhash($1) AS sig)
+SELECT a.id, round(minhash_similarity(a.sig, given.sig)::numeric, 2) AS estimated
+FROM given,
+     LATERAL (SELECT DISTINCT id FROM lsh_bands(given.sig, bands => 13, rows => 7)
+              JOIN article_bands USING (key)) candidates
+     JOIN articles a USING (id)
+WHERE minhash_similarity(a.sig, given.sig) >= 0.7
 ORDER BY estimated DESC, id;
 
 EXECUTE near_duplicates('The quick brown fox jumps over a lazy dog near the bank of the river.');

@@ -104,7 +104,7 @@ template <typename Word>
 
 // The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes
 // (padded with zeros: text holds no NUL); longer ones take XXH3.
-inline std::uint64_t
+[[gnu::always_inline]] inline std::uint64_t
 hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
     if (count > 8)

@@ -132,6 +132,7 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
     state.held_bytes = 0;
     state.held_words = 0;
     state.inside_long_word = false;
+    XXH3_INITSTATE(&state.long_word); // or a reset may take a stale secret for the seed's own
 }
 
 void cut(shingler& state,

@@ -6,8 +6,9 @@
 // keeps its smallest (round, value). A slot that no round hit takes a classic MinHash of its own,
 // the guarantee round. The code of a slot orders rounds before values,
 //
-//     round 0       0 v(31)          round 1..3    1 (round-1)(2) v(29)          guarantee  111
-//     v(29)
+//     round 0           0 and 31 bits of the value
+//     rounds 1 to 3     1, two bits of round - 1, 29 bits of the value
+//     guarantee         111 and 29 bits of the value
 //
 // so that the signature of a union is the elementwise minimum, and equal slots estimate the
 // Jaccard similarity without bias, with about half the variance of the classic scheme when the

@@ -102,6 +102,11 @@ band_choice choose_by_area(double threshold,
         }
     }
 
+    // Choices are compared with a tolerance, so the weights' scale must not matter.
+    const double weights = false_positive_weight + false_negative_weight;
+    false_positive_weight /= weights;
+    false_negative_weight /= weights;
+
     // One multiplication per point and choice: the powers run along with rows and bands.
     band_choice best = {0, 0};
     double least = INFINITY;

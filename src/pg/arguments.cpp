@@ -58,6 +58,12 @@ Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values)
     return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values.data(), nulls));
 }
 
+ReturnSetInfo& start_rows(FunctionCallInfo fcinfo)
+{
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    return *reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+}
+
 Datum make_bigint_array(std::span<Datum> values)
 {
     return PointerGetDatum(construct_array(values.data(),

@@ -41,13 +41,12 @@ MINHASH_FUNCTION(lsh_band_keys)
 MINHASH_FUNCTION(lsh_bands)
 {
     const banded given = arg_banded(fcinfo);
-    InitMaterializedSRF(fcinfo, 0);
-    ReturnSetInfo* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const ReturnSetInfo& result = start_rows(fcinfo);
     for (int band = 0; band < given.shape.bands; band++) {
         Datum values[] = {Int32GetDatum(band + 1),
                           Int64GetDatum(band_key(given.value, band, given.shape.rows))};
         bool nulls[] = {false, false};
-        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
     }
     return static_cast<Datum>(0);
 }

@@ -18,6 +18,14 @@ extern "C" {
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
+// 15.0 has the function under its first name only, and 15.1 and later have both.
+#if PG_VERSION_NUM < 160000
+#define InitMaterializedSRF SetSingleFuncCall
+#ifndef MAT_SRF_USE_EXPECTED_DESC
+#define MAT_SRF_USE_EXPECTED_DESC SRF_SINGLE_USE_EXPECTED
+#endif
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else

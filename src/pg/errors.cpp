@@ -51,6 +51,14 @@ const char* expectation(status what)
     return "nothing else";
 }
 
+// The front of what a user gave, where that is long.
+const char* clip(const char* given)
+{
+    constexpr int shown = 60;
+    const int bytes = static_cast<int>(strlen(given));
+    return bytes <= shown ? given : psprintf("%.*s...", pg_mbcliplen(given, bytes, shown), given);
+}
+
 const char* describe(const scheme& made)
 {
     char* const text = static_cast<char*>(palloc(max_text_prefix + 1));
@@ -87,7 +95,7 @@ void fail_choice(const char* name, text* given, const char* choices)
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("unrecognized %s: \"%s\"", name, text_to_cstring(given)),
+            errmsg("unrecognized %s: \"%s\"", name, clip(text_to_cstring(given))),
             errhint("The choices are %s.", choices));
     pg_unreachable();
 }
@@ -141,18 +149,11 @@ void fail_incomparable(const scheme& a, const scheme& b)
 
 void refuse_text(Node* context, const char* input, const parse_result& result)
 {
-    constexpr int shown = 60;
-    const bool clipped = strlen(input) > shown;
-    const int clip = pg_mbcliplen(input, static_cast<int>(strlen(input)), shown);
     const std::size_t character =
         pg_mbstrlen_with_len(input, static_cast<int>(result.position)) + 1;
     errsave(context,
             (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-             errmsg("invalid input syntax for type %s: \"%.*s%s\"",
-                    "minhash_signature",
-                    clip,
-                    input,
-                    clipped ? "..." : ""),
+             errmsg("invalid input syntax for type %s: \"%s\"", "minhash_signature", clip(input)),
              errdetail("Expected %s at character %zu.", expectation(result.what), character),
              errhint("Signatures are made by minhash().")));
 }
@@ -184,7 +185,8 @@ void fail_received(status what, std::size_t bytes)
     ereport(ERROR,
             errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
             errmsg("invalid binary signature"),
-            bytes_detail(what, bytes));
+            bytes_detail(what, bytes),
+            errhint("Signatures are made by minhash()."));
     pg_unreachable();
 }
 
@@ -211,7 +213,7 @@ void fail_too_many_shingles(std::size_t most)
 {
     ereport(ERROR,
             errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("texts have too many shingles"),
+            errmsg("texts have too many distinct shingles, or occurrences to return"),
             errdetail("At most %zu can be held.", most),
             errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
     pg_unreachable();
@@ -233,7 +235,8 @@ void fail_no_conversion(int encoding)
             errcode(ERRCODE_UNDEFINED_FUNCTION),
             errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
                    pg_encoding_to_char(encoding),
-                   pg_encoding_to_char(PG_UTF8)));
+                   pg_encoding_to_char(PG_UTF8)),
+            errhint("Use a database with the encoding UTF8."));
     pg_unreachable();
 }
 

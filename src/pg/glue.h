@@ -74,6 +74,10 @@ Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots);
 // The row that a function with OUT parameters returns; all of them are not null.
 Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
 
+// The rows that a set-returning function returns. (The row type is the one that the query expects:
+// looking it up anew would leave its memory to the query's end in each call.)
+ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
+
 Datum make_bigint_array(std::span<Datum> values);
 
 // The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.

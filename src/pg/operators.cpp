@@ -3,24 +3,42 @@
 // Signatures of different schemes are unequal; it is comparing their similarity that is an error.
 #include "pg/glue.h"
 
+#include "pg/errors.h"
+
 #include <algorithm>
 
 namespace minhash::pg {
 
 namespace {
 
-// Sorts compare often enough that detoasted copies must be freed.
+// The bytes of a signature, undamaged, and what must be freed: sorts compare often.
+struct stored_signature {
+    struct varlena* value;
+    std::span<const std::uint8_t> bytes;
+};
+
+stored_signature arg_stored(FunctionCallInfo fcinfo, int argument)
+{
+    struct varlena* const value = PG_GETARG_VARLENA_PP(argument);
+    const std::span<const std::uint8_t> bytes = {
+        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
+        VARSIZE_ANY_EXHDR(value),
+    };
+    signature ignored;
+    if (const status read = decode(bytes, ignored); read != status::ok)
+        fail_stored(read, bytes.size());
+    return {value, bytes};
+}
+
 int compare(FunctionCallInfo fcinfo)
 {
-    struct varlena* const a = PG_GETARG_VARLENA_PP(0);
-    struct varlena* const b = PG_GETARG_VARLENA_PP(1);
-    const std::size_t a_bytes = VARSIZE_ANY_EXHDR(a);
-    const std::size_t b_bytes = VARSIZE_ANY_EXHDR(b);
-    int order = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), std::min(a_bytes, b_bytes));
+    const stored_signature a = arg_stored(fcinfo, 0);
+    const stored_signature b = arg_stored(fcinfo, 1);
+    int order = memcmp(a.bytes.data(), b.bytes.data(), std::min(a.bytes.size(), b.bytes.size()));
     if (order == 0)
-        order = (a_bytes > b_bytes) - (a_bytes < b_bytes);
-    PG_FREE_IF_COPY(a, 0);
-    PG_FREE_IF_COPY(b, 1);
+        order = (a.bytes.size() > b.bytes.size()) - (a.bytes.size() < b.bytes.size());
+    PG_FREE_IF_COPY(a.value, 0);
+    PG_FREE_IF_COPY(b.value, 1);
     return order;
 }
 
@@ -63,20 +81,19 @@ MINHASH_FUNCTION(minhash_gt)
 
 MINHASH_FUNCTION(minhash_hash)
 {
-    struct varlena* const value = PG_GETARG_VARLENA_PP(0);
-    const Datum hash = hash_any(reinterpret_cast<const unsigned char*>(VARDATA_ANY(value)),
-                                static_cast<int>(VARSIZE_ANY_EXHDR(value)));
-    PG_FREE_IF_COPY(value, 0);
+    const stored_signature stored = arg_stored(fcinfo, 0);
+    const Datum hash = hash_any(stored.bytes.data(), static_cast<int>(stored.bytes.size()));
+    PG_FREE_IF_COPY(stored.value, 0);
     return hash;
 }
 
 MINHASH_FUNCTION(minhash_hash_extended)
 {
-    struct varlena* const value = PG_GETARG_VARLENA_PP(0);
-    const Datum hash = hash_any_extended(reinterpret_cast<const unsigned char*>(VARDATA_ANY(value)),
-                                         static_cast<int>(VARSIZE_ANY_EXHDR(value)),
+    const stored_signature stored = arg_stored(fcinfo, 0);
+    const Datum hash = hash_any_extended(stored.bytes.data(),
+                                         static_cast<int>(stored.bytes.size()),
                                          static_cast<uint64>(PG_GETARG_INT64(1)));
-    PG_FREE_IF_COPY(value, 0);
+    PG_FREE_IF_COPY(stored.value, 0);
     return hash;
 }
 

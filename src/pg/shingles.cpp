@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t most_folded_bytes = 0xFFFFFFFF;       // offsets are 32 bits
 constexpr std::size_t most_shingles = std::size_t{1} << 26; // 3 GiB of table
-constexpr int shingles_between_interrupts = 4096;
 
 // One or two folded texts in one buffer, and the distinct shingles counted so far.
 struct exact_state {
@@ -87,8 +86,6 @@ std::span<counted_shingle> make_table(std::size_t entries)
 
 void grow(shingle_counts& counts)
 {
-    if (counts.used >= most_shingles)
-        fail_too_many_shingles(most_shingles);
     shingle_counts larger = {counts.buffer, make_table(counts.table.size() * 2), 0};
     for_each_part(counts.table, [&](std::span<counted_shingle> part) { move(part, larger); });
     pfree(counts.table.data());
@@ -101,6 +98,18 @@ overlap measure_all(const exact_state& state)
     for_each_part(state.counts.table,
                   [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
     return sizes;
+}
+
+// Answers to cancel every so many bytes that the walk has looked at.
+void answer_to_cancel(std::size_t& work, const shingle_range& shingle)
+{
+    constexpr std::size_t bytes_between = 1000000;
+    constexpr std::size_t bytes_of_overhead = 100; // a short shingle costs about as much
+    work += shingle.bytes + bytes_of_overhead;
+    if (work > bytes_between) {
+        CHECK_FOR_INTERRUPTS();
+        work = 0;
+    }
 }
 
 shingle_walk walk_text(const exact_state& state, int text)
@@ -121,9 +130,10 @@ exact_state count_arguments(FunctionCallInfo fcinfo, int texts)
     for (int text = 0; text < texts; text++) {
         shingle_walk walk = walk_text(state, text);
         shingle_range shingle;
-        for (int counted = 0; next(walk, shingle); counted++) {
-            if (counted % shingles_between_interrupts == 0)
-                CHECK_FOR_INTERRUPTS();
+        for (std::size_t work = 0; next(walk, shingle);) {
+            answer_to_cancel(work, shingle);
+            if (state.counts.used >= most_shingles)
+                fail_too_many_shingles(most_shingles);
             if (full(state.counts))
                 grow(state.counts);
             count(state.counts, shingle, text);
@@ -143,23 +153,30 @@ MINHASH_FUNCTION(shingles)
     shingle_range shingle;
     ArrayBuildState* result = initArrayResult(TEXTOID, CurrentMemoryContext, false);
 
-    for (int seen = 0; next(walk, shingle); seen++) {
-        if (seen % shingles_between_interrupts == 0)
-            CHECK_FOR_INTERRUPTS();
-        if (static_cast<std::size_t>(seen) >= most_shingles)
-            fail_too_many_shingles(most_shingles);
+    const bool converts = GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII;
+    for (std::size_t work = 0; next(walk, shingle);) {
+        answer_to_cancel(work, shingle);
         if (!state.how.bag) {
             counted_shingle& entry = count(state.counts, shingle, 1);
             if (entry.first.offset != shingle.offset)
                 continue;
         }
+        if (static_cast<std::size_t>(result->nelems) >= most_shingles)
+            fail_too_many_shingles(most_shingles);
         const char* const utf8 = reinterpret_cast<const char*>(state.buffer + shingle.offset);
         const int bytes = static_cast<int>(shingle.bytes);
-        const bool keep = GetDatabaseEncoding() == PG_UTF8 || GetDatabaseEncoding() == PG_SQL_ASCII;
-        const char* const server = keep ? utf8 : pg_any_to_server(utf8, bytes, PG_UTF8);
-        const int server_bytes = server == utf8 ? bytes : static_cast<int>(strlen(server));
-        const Datum element = PointerGetDatum(cstring_to_text_with_len(server, server_bytes));
-        result = accumArrayResult(result, element, false, TEXTOID, CurrentMemoryContext);
+        char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
+        const bool same = converted == nullptr || converted == utf8;
+        text* const element =
+            same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
+        result = accumArrayResult(result,
+                                  PointerGetDatum(element),
+                                  false,
+                                  TEXTOID,
+                                  CurrentMemoryContext);
+        pfree(element); // the array has a copy
+        if (!same)
+            pfree(converted);
     }
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }

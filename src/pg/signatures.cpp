@@ -22,6 +22,7 @@ struct signer {
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
+    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
 };
 
 signer& signer_of(FunctionCallInfo fcinfo)
@@ -29,7 +30,7 @@ signer& signer_of(FunctionCallInfo fcinfo)
     if (fcinfo->flinfo->fn_extra == nullptr) {
         signer* const fresh = allocate<signer>(fcinfo->flinfo->fn_mcxt);
         fresh->parsed = false;
-        fresh->bag.table = {};
+        fresh->bag_room = {};
         fcinfo->flinfo->fn_extra = fresh;
     }
     return *static_cast<signer*>(fcinfo->flinfo->fn_extra);
@@ -70,17 +71,15 @@ void absorb_text(signer& state, const text* document)
 void start_bag(signer& state, MemoryContext context, std::size_t text_bytes)
 {
     const std::size_t wanted = bag_table_size(text_bytes);
-    std::span<bag_entry> table = state.bag.table;
-    if (table.size() < wanted) {
-        if (!table.empty())
-            pfree(table.data());
-        state.bag.table = {};
+    if (state.bag_room.size() < wanted) {
+        if (!state.bag_room.empty())
+            pfree(state.bag_room.data());
+        state.bag_room = {};
         const std::size_t bytes = wanted * sizeof(bag_entry);
-        table = {static_cast<bag_entry*>(MemoryContextAlloc(context, bytes)), wanted};
-        state.bag.table = table;
+        state.bag_room = {static_cast<bag_entry*>(MemoryContextAlloc(context, bytes)), wanted};
     }
     // A small text must not pay for the table of a large one before it.
-    start(state.bag, table.first(wanted));
+    start(state.bag, state.bag_room.first(wanted));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "pg/errors.h"
 #include "pg/text_reader.h"
 
+#include "core/kernels.h"
 #include "core/unicode.h"
 
 #include <algorithm>
@@ -9,15 +10,8 @@ namespace minhash::pg {
 
 namespace {
 
+// Converted, these fill a slice at most.
 constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
-
-bool is_ascii(const std::uint8_t* bytes, std::size_t count)
-{
-    std::uint8_t all = 0;
-    for (std::size_t index = 0; index < count; index++)
-        all |= bytes[index];
-    return all < 0x80;
-}
 
 } // namespace
 
@@ -45,26 +39,31 @@ std::span<const std::uint8_t> read(text_reader& reader)
         if (taken < reader.left)
             taken = whole_characters(reader.at, taken);
         slice = {reader.at, taken};
-    } else {
+    } else if (kernels->is_ascii(reader.at, taken)) {
         // Every server encoding agrees with ASCII, so only the rest needs to be converted.
+        slice = {reader.at, taken};
+    } else {
         taken = std::min(taken, convertible_bytes);
-        const char* const from = reinterpret_cast<const char*>(reader.at);
         if (taken < reader.left)
-            taken = pg_mbcliplen(from,
+            taken = pg_mbcliplen(reinterpret_cast<const char*>(reader.at),
                                  static_cast<int>(taken) + MAX_MULTIBYTE_CHAR_LEN,
                                  static_cast<int>(taken));
-        if (is_ascii(reader.at, taken)) {
-            slice = {reader.at, taken};
-        } else {
-            taken = pg_do_encoding_conversion_buf(reader.conversion,
-                                                  GetDatabaseEncoding(),
-                                                  PG_UTF8,
-                                                  const_cast<unsigned char*>(reader.at),
-                                                  static_cast<int>(taken),
-                                                  reader.converted,
-                                                  sizeof(reader.converted),
-                                                  false);
+        taken = pg_do_encoding_conversion_buf(reader.conversion,
+                                              GetDatabaseEncoding(),
+                                              PG_UTF8,
+                                              const_cast<unsigned char*>(reader.at),
+                                              static_cast<int>(taken),
+                                              reader.converted,
+                                              sizeof(reader.converted),
+                                              true);
+        if (taken > 0) {
             slice = {reader.converted, strlen(reinterpret_cast<char*>(reader.converted))};
+        } else {
+            // A character that Unicode does not have: its bytes as they are, so that every text
+            // that can be stored can be signed.
+            taken = std::min<std::size_t>(reader.left,
+                                          pg_mblen(reinterpret_cast<const char*>(reader.at)));
+            slice = {reader.at, taken};
         }
     }
     reader.at += taken;

@@ -36,15 +36,14 @@ MINHASH_FUNCTION(lsh_curve)
 {
     const banding shape = arg_banding(fcinfo, 0);
     const int steps = arg_between(fcinfo, 2, "steps", 1, 1000000);
-    InitMaterializedSRF(fcinfo, 0);
-    ReturnSetInfo* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const ReturnSetInfo& result = start_rows(fcinfo);
     for (int step = 0; step <= steps; step++) {
         CHECK_FOR_INTERRUPTS();
         const double similarity = static_cast<double>(step) / steps;
         Datum values[] = {Float8GetDatum(similarity),
                           Float8GetDatum(band_probability(similarity, shape.bands, shape.rows))};
         bool nulls[] = {false, false};
-        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
     }
     return static_cast<Datum>(0);
 }

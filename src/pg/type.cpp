@@ -68,11 +68,15 @@ MINHASH_FUNCTION(minhash_signature_recv)
 
 MINHASH_FUNCTION(minhash_signature_send)
 {
-    arg_signature(fcinfo, 0); // no damaged bytes are sent
-    const struct varlena* const stored = PG_GETARG_VARLENA_P(0);
+    const signature value = arg_signature(fcinfo, 0); // no damaged bytes are sent
+    std::uint8_t header[header_bytes];
+    encode_header(value.made, header);
     StringInfoData message;
     pq_begintypsend(&message);
-    pq_sendbytes(&message, VARDATA(stored), static_cast<int>(VARSIZE(stored) - VARHDRSZ));
+    pq_sendbytes(&message, reinterpret_cast<const char*>(header), sizeof(header));
+    pq_sendbytes(&message,
+                 reinterpret_cast<const char*>(value.slots.data()),
+                 static_cast<int>(value.slots.size_bytes()));
     PG_RETURN_BYTEA_P(pq_endtypsend(&message));
 }
 

@@ -171,4 +171,29 @@ TEST(shingle, a_shingler_can_be_used_again)
     }
 }
 
+// A shingler's memory comes from anywhere, and may look as if it had hashed a long word before.
+TEST(shingle, memory_that_was_used_before_does_not_matter)
+{
+    const minhash::shingling how = {minhash::unit::word, 1, true, false};
+    const std::string word(2048, 'a');
+    const auto batch = std::make_unique<minhash::shingle_batch>();
+    const auto state = std::make_unique<minhash::shingler>();
+    std::memset(static_cast<void*>(state.get()), 0xAA, sizeof(minhash::shingler));
+    state->long_word.seed = 42;
+    state->long_word.extSecret = nullptr;
+
+    minhash::start(*state, how, 42);
+    minhash::cut(*state,
+                 reinterpret_cast<const std::uint8_t*>(word.data()),
+                 word.size(),
+                 false,
+                 *batch);
+    EXPECT_EQ(batch->count, 0u);
+    const std::uint8_t none = 0;
+    minhash::cut(*state, &none, 0, true, *batch);
+    reference::hash_list found;
+    support::append(found, *batch);
+    EXPECT_EQ(found, reference::hashes(word, how, 42));
+}
+
 } // namespace

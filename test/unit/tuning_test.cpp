@@ -294,4 +294,14 @@ TEST(tuning, pickers_at_the_ends)
     }
 }
 
+TEST(tuning, the_scale_of_the_weights_does_not_matter)
+{
+    for (const double scale : {1e-13, 1.0, 1e12}) {
+        const minhash::band_choice chosen =
+            minhash::choose_by_area(0.8, 128, 0.5 * scale, 0.5 * scale);
+        EXPECT_EQ(chosen.bands, 9) << scale;
+        EXPECT_EQ(chosen.rows, 13) << scale;
+    }
+}
+
 } // namespace

@@ -27,8 +27,9 @@ struct throws {
 MINHASH_INLINE void lower(u32& slot, u32 code)
 {
 #if defined(__SSE4_1__)
-    const __m128i least = _mm_min_epu32(_mm_loadu_si32(&slot), _mm_loadu_si32(&code));
-    _mm_storeu_si32(&slot, least);
+    const __m128i least = _mm_min_epu32(_mm_cvtsi32_si128(static_cast<int>(slot)),
+                                        _mm_cvtsi32_si128(static_cast<int>(code)));
+    slot = static_cast<u32>(_mm_cvtsi128_si32(least));
 #else
     slot = in_register(slot < code ? slot : code);
 #endif

@@ -18,8 +18,8 @@ constexpr std::size_t thrown_at_most = 256;
 
 // Codes on their way to slots.
 struct throws {
-    alignas(64) u32 slot[thrown_at_most + lanes];
-    alignas(64) u32 code[thrown_at_most + lanes];
+    alignas(64) u32 slot[thrown_at_most + 16];
+    alignas(64) u32 code[thrown_at_most + 16];
     std::size_t count;
 };
 
@@ -35,16 +35,20 @@ MINHASH_INLINE void lower(u32& slot, u32 code)
 #endif
 }
 
-MINHASH_INLINE void scatter(throws& thrown, u32* slots)
+// How many there are cannot be predicted: they are filled up to whole groups with codes that lower
+// nothing, for the slot behind the last one.
+MINHASH_INLINE void scatter(throws& thrown, u32* slots, u32 num_hashes)
 {
-    std::size_t index = 0;
-    for (; index + 4 <= thrown.count; index += 4) {
-#pragma GCC unroll 4
-        for (std::size_t next = index; next < index + 4; next++)
-            lower(slots[thrown.slot[next]], thrown.code[next]);
+    constexpr std::size_t group = 8;
+    for (std::size_t index = 0; index < group; index++) {
+        thrown.slot[thrown.count + index] = num_hashes;
+        thrown.code[thrown.count + index] = empty_slot;
     }
-    for (; index < thrown.count; index++)
-        lower(slots[thrown.slot[index]], thrown.code[index]);
+    for (std::size_t first = 0; first < thrown.count; first += group) {
+#pragma GCC unroll 8
+        for (std::size_t index = first; index < first + group; index++)
+            lower(slots[thrown.slot[index]], thrown.code[index]);
+    }
     thrown.count = 0;
 }
 
@@ -79,9 +83,9 @@ throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t 
             thrown.count += taken;
         }
         if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
-            scatter(thrown, slots);
+            scatter(thrown, slots, num_hashes);
     }
-    scatter(thrown, slots);
+    scatter(thrown, slots, num_hashes);
 }
 
 #if defined(__AVX512VBMI2__) || defined(__AVX2__)
@@ -103,9 +107,9 @@ void throw_below(
         append(thrown.code + thrown.count, code, kept);
         thrown.count += count_bits(kept);
         if (thrown.count > thrown_at_most - lanes)
-            scatter(thrown, slots);
+            scatter(thrown, slots, num_hashes);
     }
-    scatter(thrown, slots);
+    scatter(thrown, slots, num_hashes);
 }
 
 // A set of slots as bits, in registers.
@@ -177,9 +181,9 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
             thrown.count += count_bits(kept);
         }
         if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
-            scatter(thrown, slots);
+            scatter(thrown, slots, num_hashes);
     }
-    scatter(thrown, slots);
+    scatter(thrown, slots, num_hashes);
 }
 #endif
 
@@ -210,7 +214,7 @@ constexpr u32 bounded_slots = 128;
 // Bounds grow old between two looks at the slots; then more elements pass, which does no harm.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
-    constexpr std::size_t elements_between_looks = 256;
+    constexpr std::size_t elements_between_looks = thrown_at_most;
     const vec k = splat(num_hashes);
     throws thrown;
     thrown.count = 0;
@@ -242,10 +246,8 @@ void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, s
                 append(thrown.code + thrown.count, code[part], here);
                 thrown.count += count_bits(here);
             }
-            if (thrown.count + 64 > thrown_at_most)
-                scatter(thrown, slots);
         }
-        scatter(thrown, slots);
+        scatter(thrown, slots, num_hashes);
     }
 }
 #endif

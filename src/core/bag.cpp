@@ -70,8 +70,7 @@ void number_occurrences(bag_counter& state, shingle_batch& batch) noexcept
         state.overflowed = state.used > state.table.size() / 4 * 3;
         entry.shingle = shingle;
         const std::uint64_t element = hash_occurrence(shingle, entry.occurrences++);
-        batch.lo[kept] = low(element);
-        batch.hi[kept] = high(element);
+        split(element, batch.lo[kept], batch.hi[kept]);
         kept++;
     }
     batch.count = kept;

@@ -96,6 +96,13 @@ template <typename Word>
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
+[[gnu::always_inline]] inline constexpr void
+split(std::uint64_t hash, std::uint32_t& lo, std::uint32_t& hi) noexcept
+{
+    lo = low(hash);
+    hi = high(hash);
+}
+
 [[gnu::always_inline]] inline constexpr std::uint64_t join(std::uint32_t lo,
                                                            std::uint32_t hi) noexcept
 {

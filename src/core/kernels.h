@@ -13,7 +13,8 @@
 namespace minhash {
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
-// writable, for so many elements beyond their length.
+// writable, for so many elements beyond their length. Only what may lie in tables' pages needs no
+// padding: the text of fold() and is_ascii(), the slots of count_equal() and merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
@@ -79,7 +80,6 @@ struct kernel_table {
                            const std::uint32_t* hi,
                            std::size_t count) noexcept;
 
-    // These two need no padding: their arguments lie in tables' pages.
     std::uint32_t (*count_equal)(const std::uint32_t* a,
                                  const std::uint32_t* b,
                                  std::uint32_t num_hashes) noexcept;

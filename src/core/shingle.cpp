@@ -38,8 +38,7 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
     if (characters < size) {
         if (last && !state.cut_any && bytes > 0) {
             const std::uint64_t whole = hash_bytes(state.text, bytes, state.seed);
-            batch.lo[0] = low(whole);
-            batch.hi[0] = high(whole);
+            split(whole, batch.lo[0], batch.hi[0]);
             batch.count = 1;
         }
         hold(state, 0, bytes);
@@ -75,12 +74,6 @@ void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexc
     std::memmove(state.word_hi, state.word_hi + batch.count, held);
 }
 
-void put_word(shingler& state, std::size_t word, std::uint64_t hash) noexcept
-{
-    state.word_lo[word] = low(hash);
-    state.word_hi[word] = high(hash);
-}
-
 // Words end at a space; what follows the last space is held until its end is seen, or, once it is
 // longer than the buffer can hold, goes through XXH3's streaming form.
 void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
@@ -92,7 +85,10 @@ void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& bat
     std::size_t first = 0; // word to be hashed from the buffer
     if (ends > 0 && state.inside_long_word) {
         XXH3_64bits_update(&state.long_word, state.text, state.end[0]);
-        put_word(state, state.held_words++, XXH3_64bits_digest(&state.long_word));
+        split(XXH3_64bits_digest(&state.long_word),
+              state.word_lo[state.held_words],
+              state.word_hi[state.held_words]);
+        state.held_words++;
         state.inside_long_word = false;
         first = 1;
     }

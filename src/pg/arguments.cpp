@@ -25,17 +25,20 @@ bool arg_is_constant(FunctionCallInfo fcinfo, int argument)
     return argument < list_length(given) && IsA(list_nth(given, argument), Const);
 }
 
+signature decode_stored(std::span<const std::uint8_t> bytes)
+{
+    signature value;
+    if (const status read = decode(bytes, value); read != status::ok)
+        fail_stored(read, bytes.size());
+    return value;
+}
+
 signature arg_signature(FunctionCallInfo fcinfo, int argument)
 {
     // Not the packed form: slots are read where they lie, and want their alignment.
-    struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
-    const std::size_t bytes = VARSIZE(stored) - VARHDRSZ;
-    signature value;
-    const status read =
-        decode({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), bytes}, value);
-    if (read != status::ok)
-        fail_stored(read, bytes);
-    return value;
+    const struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
+    return decode_stored(
+        {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
 }
 
 Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots)

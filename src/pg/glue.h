@@ -65,7 +65,10 @@ Value* allocate(MemoryContext context)
 // parameter is not: PL/pgSQL runs one prepared expression with many values.)
 bool arg_is_constant(FunctionCallInfo fcinfo, int argument);
 
-// The signature in an argument, detoasted; an ERROR if its bytes are damaged.
+// Reads stored bytes; an ERROR if they are damaged.
+signature decode_stored(std::span<const std::uint8_t> bytes);
+
+// The signature in an argument, detoasted.
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
 // A new varlena with the given scheme and slots (none for the empty set).

@@ -3,8 +3,6 @@
 // Signatures of different schemes are unequal; it is comparing their similarity that is an error.
 #include "pg/glue.h"
 
-#include "pg/errors.h"
-
 #include <algorithm>
 
 namespace minhash::pg {
@@ -24,9 +22,7 @@ stored_signature arg_stored(FunctionCallInfo fcinfo, int argument)
         reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
         VARSIZE_ANY_EXHDR(value),
     };
-    signature ignored;
-    if (const status read = decode(bytes, ignored); read != status::ok)
-        fail_stored(read, bytes.size());
+    decode_stored(bytes);
     return {value, bytes};
 }
 

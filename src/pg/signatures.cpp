@@ -56,11 +56,10 @@ void read_arguments(FunctionCallInfo fcinfo, signer& state)
 
 void absorb_text(signer& state, const text* document)
 {
-    std::span<const std::uint8_t> slice;
     open(state.reader, document);
     start(state.cutter, state.made.shingles, state.made.seed);
     do {
-        slice = read(state.reader);
+        const std::span<const std::uint8_t> slice = read(state.reader);
         cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);
         if (state.made.shingles.bag)
             number_occurrences(state.bag, state.batch);

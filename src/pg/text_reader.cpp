@@ -45,9 +45,10 @@ std::span<const std::uint8_t> read(text_reader& reader)
     } else {
         taken = std::min(taken, convertible_bytes);
         if (taken < reader.left)
-            taken = pg_mbcliplen(reinterpret_cast<const char*>(reader.at),
-                                 static_cast<int>(taken) + MAX_MULTIBYTE_CHAR_LEN,
-                                 static_cast<int>(taken));
+            taken = pg_mbcliplen(
+                reinterpret_cast<const char*>(reader.at),
+                static_cast<int>(std::min(reader.left, taken + MAX_MULTIBYTE_CHAR_LEN)),
+                static_cast<int>(taken));
         taken = pg_do_encoding_conversion_buf(reader.conversion,
                                               GetDatabaseEncoding(),
                                               PG_UTF8,

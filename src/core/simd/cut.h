@@ -93,10 +93,8 @@ std::size_t find_characters(const u8* text, std::size_t count, u32* begin) noexc
     u64 owed = 0;
     for (std::size_t at = 0; at < count; at += vector_bytes) {
         const std::size_t left = count - at;
-        const bytes given =
-            left >= vector_bytes ? load_bytes(text + at) : load_front(text + at, left);
-        const bytes next =
-            left > vector_bytes ? load_bytes(text + at + 1) : load_front(text + at + 1, left - 1);
+        const bytes given = load_at(text, at, count);
+        const bytes next = load_at(text, at + 1, count);
         const u64 continuation = high_bits(between(given, 0x80, 0xBF));
         if (!goes_on(given, next, continuation, owed))
             return 0;
@@ -113,9 +111,7 @@ std::size_t find_spaces(const u8* text, std::size_t count, u32* spaces) noexcept
 {
     u32* to = spaces;
     for (std::size_t at = 0; at < count; at += vector_bytes) {
-        const std::size_t left = count - at;
-        const bytes given =
-            left >= vector_bytes ? load_bytes(text + at) : load_front(text + at, left);
+        const bytes given = load_at(text, at, count);
         to = append_positions(to, high_bits((bytes)(given == ' ')), static_cast<u32>(at));
     }
     return static_cast<std::size_t>(to - spaces);

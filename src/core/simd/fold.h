@@ -1,7 +1,7 @@
 // Folding, a vector at a time: lower case, separators to spaces, runs of them to one space. ASCII
 // is folded here; other characters pass as they are, if folding does not change them and they are
 // no separators, which is so for most text in most scripts, capital letters aside. What may be
-// otherwise is left to the caller, judged by the first two bytes of a character.
+// otherwise is left to the caller, judged by the first two or three bytes of a character.
 #pragma once
 
 #include "core/fold.h"
@@ -39,27 +39,10 @@ constexpr lead_tables lead_flags[3] = {
 constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0, 0, 0}};
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
-#endif
 
-// ASCII separators by the halves of the byte: white space 09 to 0D, everything from 20 to 2F, 3A to
-// 3F, 40 and 60, 5B to 5F, 7B to 7E.
-#if defined(MINHASH_HAS_LOOKUP)
-constexpr lookup_table separators_low = {{2 | 8,
-                                          2,
-                                          2,
-                                          2,
-                                          2,
-                                          2,
-                                          2,
-                                          2,
-                                          2,
-                                          2 | 1,
-                                          2 | 1 | 4,
-                                          2 | 1 | 4 | 16 | 32,
-                                          2 | 1 | 4 | 16 | 32,
-                                          2 | 1 | 4 | 16 | 32,
-                                          2 | 4 | 16 | 32,
-                                          2 | 4 | 16}};
+// ASCII separators by the halves of the byte, a bit for each range: 1 for 09 to 0D, 2 for 20 to 2F,
+// 4 for 3A to 3F, 8 for 40 and 60, 16 for 5B to 5F, 32 for 7B to 7E.
+constexpr lookup_table separators_low = {{10, 2, 2, 2, 2, 2, 2, 2, 2, 3, 7, 55, 55, 55, 54, 22}};
 constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
 #endif
 
@@ -109,14 +92,6 @@ MINHASH_INLINE u64 find_changed(bytes given,
 #else
     return high_bits(given);
 #endif
-}
-
-// The vector of bytes from `at` on, of a text of so many; zeros behind its end.
-MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
-{
-    if (at + vector_bytes <= count)
-        return load_bytes(text + at);
-    return at < count ? load_front(text + at, count - at) : bytes{};
 }
 
 // `fold`: case is folded; `punctuation`: it separates as white space does.
@@ -187,11 +162,8 @@ fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_
 bool is_ascii(const u8* text, std::size_t count) noexcept
 {
     bytes seen = {};
-    std::size_t at = 0;
-    for (; at + vector_bytes <= count; at += vector_bytes)
-        seen |= load_bytes(text + at);
-    if (at < count)
-        seen |= load_front(text + at, count - at);
+    for (std::size_t at = 0; at < count; at += vector_bytes)
+        seen |= load_at(text, at, count);
     return high_bits(seen) == 0;
 }
 

@@ -101,7 +101,7 @@ void throw_below(
     thrown.count = 0;
     for (std::size_t at = 0; at < count; at += lanes) {
         const vec code = load(lo + at) >> 1;
-        const u32 valid = count - at < lanes ? (1u << (count - at)) - 1 : all_lanes;
+        const u32 valid = first_lanes(count - at);
         const u32 kept = less(code, limit) & valid;
         append(thrown.slot + thrown.count, slot_of(code, load(hi + at), 0, k), kept);
         append(thrown.code + thrown.count, code, kept);
@@ -127,7 +127,7 @@ MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot
     found.count = 0;
     const vec bound = splat(least);
     for (u32 slot = 0; slot < num_hashes; slot += lanes) {
-        const u32 valid = num_hashes - slot < lanes ? (1u << (num_hashes - slot)) - 1 : all_lanes;
+        const u32 valid = first_lanes(num_hashes - slot);
         const u32 set = ~less(load(slots + slot), bound) & valid;
         found.bits[slot / 32] |= set << slot % 32;
         found.count += count_bits(set);
@@ -171,7 +171,7 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
     for (std::size_t at = 0; at < count; at += lanes) {
         const vec l = load(lo + at);
         const vec h = load(hi + at);
-        const u32 valid = count - at < lanes ? (1u << (count - at)) - 1 : all_lanes;
+        const u32 valid = first_lanes(count - at);
 #pragma GCC unroll 4
         for (u32 round = first; round <= last; round++) {
             const vec slot = slot_of(l, h, round, k);
@@ -290,7 +290,7 @@ void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::si
         const u32 to = smaller(num_hashes, from + step);
         std::size_t rows = 0;
         for (u32 slot = from; slot < to; slot += lanes) {
-            const u32 valid = to - slot < lanes ? (1u << (to - slot)) - 1 : all_lanes;
+            const u32 valid = first_lanes(to - slot);
             const u32 wanting = ~less(load(slots + slot), splat(guarantee_code)) & valid;
             append(factor + rows, load(multiplier.row + slot), wanting);
             append(row + rows, splat(slot) + lane_numbers(), wanting);

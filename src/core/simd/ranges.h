@@ -14,8 +14,7 @@ constexpr std::size_t step = 256; // ranges hashed together
 MINHASH_INLINE void split_halves(const u64* hashes, std::size_t count, u32* lo, u32* hi)
 {
     for (std::size_t index = 0; index < count; index++) {
-        lo[index] = low(hashes[index]);
-        hi[index] = high(hashes[index]);
+        split(hashes[index], lo[index], hi[index]);
     }
 }
 
@@ -178,7 +177,7 @@ void hash_step(const u8* text,
     for (std::size_t index = 0; index < count; index += lanes) {
         const vec lengths = load(length + index);
         const vec numbers = splat(static_cast<u32>(index)) + lane_numbers();
-        const u32 valid = count - index < lanes ? (1u << (count - index)) - 1 : all_lanes;
+        const u32 valid = first_lanes(count - index);
         const u32 is_short = less(lengths, splat(9)) & valid;
         const u32 is_longest = less(splat(16), lengths) & valid;
         const u32 is_other = mostly_short ? valid & ~is_short & ~is_longest : is_short;
@@ -211,8 +210,7 @@ void hash_step(const u8* text,
         const u32 index = longest[rank];
         const u64 hash =
             XXH3_64bits_withSeed(text + begin[index], length[index], static_cast<u64>(seed));
-        lo[index] = low(hash);
-        hi[index] = high(hash);
+        split(hash, lo[index], hi[index]);
     }
 }
 

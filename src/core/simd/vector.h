@@ -129,6 +129,12 @@ MINHASH_INLINE u32 less(vec a, vec b)
 
 constexpr u32 all_lanes = (1u << lanes) - 1;
 
+// Bits of the first lanes: as many as elements are left, or all.
+MINHASH_INLINE u32 first_lanes(std::size_t left)
+{
+    return left < lanes ? (1u << left) - 1 : all_lanes;
+}
+
 MINHASH_INLINE vec lane_numbers()
 {
     vec numbers = {};
@@ -215,6 +221,14 @@ MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
     std::memcpy(&value, from, count);
     return value;
 #endif
+}
+
+// The vector of bytes from `at` on, of a text of so many; zeros behind its end.
+MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
+{
+    if (at + vector_bytes <= count)
+        return load_bytes(text + at);
+    return at < count ? load_front(text + at, count - at) : bytes{};
 }
 
 MINHASH_INLINE void store_bytes(u8* to, bytes value)

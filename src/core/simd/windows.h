@@ -69,8 +69,7 @@ void hash_windows(const u8* text,
         for (std::size_t at = 0; at < windows; at++) {
             const u64 hash =
                 width <= 16 ? medium(text + at, width) : hash_bytes(text + at, width, seed);
-            lo[at] = low(hash);
-            hi[at] = high(hash);
+            split(hash, lo[at], hi[at]);
         }
         return;
     }

@@ -73,13 +73,16 @@ double standard_error(double similarity, int num_hashes) noexcept
 
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
-    for (int rows = num_hashes; rows >= 1; rows--) {
-        for (int bands = 1; bands * rows <= num_hashes; bands++) {
-            if (band_probability(threshold, bands, rows) >= recall)
-                return {bands, rows};
-        }
-    }
-    return {0, 0};
+    // More bands find more: first the rows with which all bands that fit will do, then the fewest.
+    int rows = num_hashes;
+    while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
+        rows--;
+    if (rows == 0)
+        return {0, 0};
+    int bands = 1;
+    while (band_probability(threshold, bands, rows) < recall)
+        bands++;
+    return {bands, rows};
 }
 
 band_choice choose_by_area(double threshold,

@@ -18,8 +18,9 @@ SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL O
 -- Comments that are empty, end in a full stop or start with a space.
 SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 
--- Functions that are not PARALLEL SAFE, not IMMUTABLE, not STRICT, or leakproof or security definer.
-SELECT oid::regprocedure AS function FROM functions WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict OR proleakproof OR prosecdef ORDER BY 1;
+-- Functions that are not PARALLEL SAFE, not STRICT, or leakproof or security definer; not IMMUTABLE, or STABLE if they read the setting of %.
+SELECT oid::regprocedure AS function FROM functions WHERE proparallel <> 's' OR NOT proisstrict OR proleakproof OR prosecdef
+    OR provolatile <> CASE WHEN proname ~ '^minhash_similar(_|$)' THEN 's' ELSE 'i' END ORDER BY 1;
 -- C functions whose symbol is not the function's name, or which come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (prosrc <> proname OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
 
@@ -46,12 +47,13 @@ GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
 SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid WHERE NOT amvalidate(c.oid) ORDER BY object;
 SELECT opcname, amname, opcdefault FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid ORDER BY amname;
 
--- Operators without commutator, negator or selectivity.
+-- Operators without commutator; conditions without selectivity, comparisons without negator.
 SELECT oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
-WHERE oprcom = 0 OR oprnegate = 0 OR oprrest = 0 OR oprjoin = 0 OR (oprname = '=') <> oprcanhash OR (oprname = '=') <> oprcanmerge ORDER BY 1;
+WHERE oprcom = 0 OR oprresult = 'boolean'::regtype AND (oprrest = 0 OR oprjoin = 0) OR oprname ~ '[<=>]$' AND oprname <> '<%>' AND oprnegate = 0
+    OR (oprname = '=') <> oprcanhash OR (oprname = '=') <> oprcanmerge ORDER BY 1;
 -- Commutators and negators that are not each other's.
 SELECT o.oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
-JOIN pg_operator c ON c.oid = o.oprcom JOIN pg_operator n ON n.oid = o.oprnegate WHERE c.oprcom <> o.oid OR n.oprnegate <> o.oid ORDER BY 1;
+JOIN pg_operator c ON c.oid = o.oprcom LEFT JOIN pg_operator n ON n.oid = o.oprnegate WHERE c.oprcom <> o.oid OR n.oprnegate <> o.oid ORDER BY 1;
 
 -- The type's functions are all there.
 SELECT typinput <> 0 AS input, typoutput <> 0 AS output, typreceive <> 0 AS receive, typsend <> 0 AS send, typmodin <> 0 AS typmod_in FROM pg_type WHERE oid = 'minhash_signature'::regtype;

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
@@ -28,7 +29,10 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
 }
 
 #include "pg/compat.h"
@@ -65,11 +69,22 @@ Value* allocate(MemoryContext context)
 // parameter is not: PL/pgSQL runs one prepared expression with many values.)
 bool arg_is_constant(FunctionCallInfo fcinfo, int argument);
 
+// What an argument of type internal points to.
+template <typename Value>
+Value* arg_internal(FunctionCallInfo fcinfo, int argument)
+{
+    return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
+}
+
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 
 // The signature in an argument, detoasted.
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
+
+// The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if
+// the schemes differ.
+double similarity(const signature& a, const signature& b);
 
 // A new varlena with the given scheme and slots (none for the empty set).
 Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots);

@@ -1,5 +1,7 @@
-// The library as PostgreSQL loads it: its version, its setting, the choice of kernels.
+// The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
+
+#include "pg/settings.h"
 
 #include "core/kernels.h"
 
@@ -12,6 +14,8 @@ MINHASH_MODULE_MAGIC;
 }
 
 namespace minhash::pg {
+
+double similarity_threshold;
 
 namespace {
 
@@ -41,6 +45,18 @@ void assign_instruction_set(const char* value, void* extra)
 void _PG_init(void)
 {
     using namespace minhash::pg;
+    DefineCustomRealVariable("minhash_lsh.similarity_threshold",
+                             "Similarity from which on the operator % is true.",
+                             nullptr,
+                             &similarity_threshold,
+                             0.8,
+                             0,
+                             1,
+                             PGC_USERSET,
+                             0,
+                             nullptr,
+                             nullptr,
+                             nullptr);
     DefineCustomStringVariable("minhash_lsh.instruction_set",
                                "Instructions that signatures are computed with.",
                                "All give the same results; \"auto\" takes the fastest of this CPU. "

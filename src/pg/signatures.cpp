@@ -2,6 +2,7 @@
 #include "pg/glue.h"
 
 #include "pg/errors.h"
+#include "pg/settings.h"
 #include "pg/text_reader.h"
 
 #include "core/bag.h"
@@ -105,13 +106,8 @@ MINHASH_FUNCTION(minhash)
     return make_signature(state.made, {state.slots.slots, slots});
 }
 
-namespace {
-
-// The share of equal slots; the empty set is similar to nothing, not even to itself.
-double similarity(FunctionCallInfo fcinfo)
+double similarity(const signature& a, const signature& b)
 {
-    const signature a = arg_signature(fcinfo, 0);
-    const signature b = arg_signature(fcinfo, 1);
     if (!comparable(a, b))
         fail_incomparable(a.made, b.made);
     if (a.empty() || b.empty())
@@ -120,18 +116,31 @@ double similarity(FunctionCallInfo fcinfo)
     return static_cast<double>(equal) / a.made.num_hashes;
 }
 
+namespace {
+
+double arg_similarity(FunctionCallInfo fcinfo)
+{
+    return similarity(arg_signature(fcinfo, 0), arg_signature(fcinfo, 1));
+}
+
 } // namespace
 
 // minhash_similarity(a, b) -> float8: the estimated Jaccard similarity.
 MINHASH_FUNCTION(minhash_similarity)
 {
-    PG_RETURN_FLOAT8(similarity(fcinfo));
+    PG_RETURN_FLOAT8(arg_similarity(fcinfo));
+}
+
+// minhash_similar(a, b) -> bool: the operator %, by the setting.
+MINHASH_FUNCTION(minhash_similar)
+{
+    PG_RETURN_BOOL(arg_similarity(fcinfo) >= similarity_threshold);
 }
 
 // minhash_distance(a, b) -> float8: the estimated Jaccard distance.
 MINHASH_FUNCTION(minhash_distance)
 {
-    PG_RETURN_FLOAT8(1 - similarity(fcinfo));
+    PG_RETURN_FLOAT8(1 - arg_similarity(fcinfo));
 }
 
 MINHASH_FUNCTION(minhash_num_hashes)

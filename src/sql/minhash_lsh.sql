@@ -111,6 +111,34 @@ CREATE FUNCTION minhash_distance(a minhash_signature, b minhash_signature) RETUR
 COMMENT ON FUNCTION minhash_distance(minhash_signature, minhash_signature) IS
     'estimated Jaccard distance: 1 - minhash_similarity';
 
+-- STABLE, as the setting may change between statements.
+CREATE FUNCTION minhash_similar(a minhash_signature, b minhash_signature) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_similar(minhash_signature, minhash_signature) IS
+    'whether minhash_similarity reaches the setting minhash_lsh.similarity_threshold';
+
+CREATE FUNCTION minhash_similar_sel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_similar_sel(internal, oid, internal, integer) IS
+    'restriction selectivity of the operator %';
+
+CREATE FUNCTION minhash_similar_joinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_similar_joinsel(internal, oid, internal, smallint, internal) IS
+    'join selectivity of the operator %';
+
+CREATE OPERATOR % (
+    FUNCTION = minhash_similar, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = %, RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel
+);
+COMMENT ON OPERATOR % (minhash_signature, minhash_signature) IS
+    'estimated similarity of at least minhash_lsh.similarity_threshold';
+CREATE OPERATOR <%> (
+    FUNCTION = minhash_distance, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    COMMUTATOR = <%>
+);
+COMMENT ON OPERATOR <%> (minhash_signature, minhash_signature) IS 'estimated Jaccard distance';
+
 CREATE FUNCTION minhash_num_hashes(signature minhash_signature) RETURNS integer
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_num_hashes(minhash_signature) IS 'number of hashes, which are slots, of a signature';

@@ -32,8 +32,8 @@ WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::reg
   AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
   AND (proargnames IS NULL OR '' = ANY (proargnames) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;
--- Functions whose name has another prefix than shingle, minhash or lsh.
-SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|minhash|lsh_)' ORDER BY 1;
+-- Functions whose name has another prefix than shingle, minhash, lsh or gin_minhash.
+SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|minhash|lsh_|gin_minhash_)' ORDER BY 1;
 
 -- Shared arguments with another default or type than everywhere else.
 SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants

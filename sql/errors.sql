@@ -54,6 +54,10 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0
 -- A recall that no bands and rows reach.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0.01, 16)', 'lsh_params(0.5, 4, 0.99)', 'lsh_params(0.1, 128, 0.999999999)']) call;
 
+-- An index with half of its options.
+CREATE TEMP TABLE signed AS SELECT minhash('a') AS sig;
+SELECT options, pg_temp.error_of(format('CREATE INDEX ON signed USING gin (sig gin_minhash_ops (%s))', options)) FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 13, rows = 7', 'bands = 20, rows = 7']) options;
+
 -- Errors in a query over a table, and signing goes on after them.
 CREATE TEMP TABLE schemes (n int);
 INSERT INTO schemes VALUES (16), (15), (17);

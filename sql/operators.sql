@@ -15,7 +15,7 @@ END $$;
 -- % is true from the setting on, which is a similarity. (Settings are known once the library is loaded, as by any of its functions.)
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
-SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.similarity' ORDER BY name;
+SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.(sim|rec)' ORDER BY name;
 CREATE TEMP TABLE pair AS SELECT minhash('this is really rude') AS a, minhash('this is really crude') AS b;
 SELECT minhash_similarity(a, b) AS similarity FROM pair \gset
 SELECT :similarity AS similarity, a <%> b AS distance, a <%> b = minhash_distance(a, b) AS same FROM pair;
@@ -43,7 +43,7 @@ SELECT pg_temp.half(a, b) FROM pair;
 -- What it refuses.
 \pset format unaligned
 \pset tuples_only on
-SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting)) FROM unnest(ARRAY['similarity_threshold = -0.1', 'similarity_threshold = 1.1', 'similarity_threshold = ''NaN''', 'similarity_threshold = ''high''', 'similarity = 0.5']) setting;
+SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting)) FROM unnest(ARRAY['similarity_threshold = -0.1', 'similarity_threshold = 1.1', 'similarity_threshold = ''NaN''', 'similarity_threshold = ''high''', 'recall_notice = 2', 'similarity = 0.5']) setting;
 SELECT pg_temp.error_of('SELECT a % minhash(''x'', 64) FROM pair');
 SELECT pg_temp.error_of('SELECT a <%> minhash(''x'', shingle_size => 4) FROM pair');
 SELECT pg_temp.error_of('SELECT a % 1 FROM pair') ~ 'operator does not exist';

@@ -7,22 +7,22 @@
 
 namespace minhash::pg {
 
+std::span<Datum> make_band_keys(const signature& value, const banding& shape)
+{
+    if (static_cast<long>(shape.bands) * shape.rows > value.made.num_hashes)
+        fail_bands(shape.bands, shape.rows, value.made.num_hashes);
+    const int bands = value.empty() ? 0 : shape.bands;
+    Datum* const keys = static_cast<Datum*>(palloc(sizeof(Datum) * (bands + 1)));
+    for (int band = 0; band < bands; band++)
+        keys[band] = Int64GetDatum(band_key(value, band, shape.rows));
+    return {keys, static_cast<std::size_t>(bands)};
+}
+
 namespace {
 
-// A signature with as many bands as it has: none if it is the empty set's.
-struct banded {
-    signature value;
-    banding shape;
-};
-
-banded arg_banded(FunctionCallInfo fcinfo)
+std::span<Datum> arg_band_keys(FunctionCallInfo fcinfo)
 {
-    banded given = {arg_signature(fcinfo, 0), arg_banding(fcinfo, 1)};
-    if (static_cast<long>(given.shape.bands) * given.shape.rows > given.value.made.num_hashes)
-        fail_bands(given.shape.bands, given.shape.rows, given.value.made.num_hashes);
-    if (given.value.empty())
-        given.shape.bands = 0;
-    return given;
+    return make_band_keys(arg_signature(fcinfo, 0), arg_banding(fcinfo, 1));
 }
 
 } // namespace
@@ -30,21 +30,16 @@ banded arg_banded(FunctionCallInfo fcinfo)
 // lsh_band_keys(signature, bands, rows) -> bigint[]
 MINHASH_FUNCTION(lsh_band_keys)
 {
-    const banded given = arg_banded(fcinfo);
-    Datum keys[max_num_hashes];
-    for (int band = 0; band < given.shape.bands; band++)
-        keys[band] = Int64GetDatum(band_key(given.value, band, given.shape.rows));
-    return make_bigint_array({keys, static_cast<std::size_t>(given.shape.bands)});
+    return make_bigint_array(arg_band_keys(fcinfo));
 }
 
 // lsh_bands(signature, bands, rows) -> (band int, key bigint) rows, bands counted from 1
 MINHASH_FUNCTION(lsh_bands)
 {
-    const banded given = arg_banded(fcinfo);
+    const std::span<Datum> keys = arg_band_keys(fcinfo);
     const ReturnSetInfo& result = start_rows(fcinfo);
-    for (int band = 0; band < given.shape.bands; band++) {
-        Datum values[] = {Int32GetDatum(band + 1),
-                          Int64GetDatum(band_key(given.value, band, given.shape.rows))};
+    for (std::size_t band = 0; band < keys.size(); band++) {
+        Datum values[] = {Int32GetDatum(static_cast<std::int32_t>(band) + 1), keys[band]};
         bool nulls[] = {false, false};
         tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
     }

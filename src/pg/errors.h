@@ -16,6 +16,14 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 // bands * rows is more than the signature has.
 [[noreturn]] void fail_bands(int bands, int rows, int num_hashes);
 
+// An index with one of the options bands and rows.
+[[noreturn]] void fail_half_banding();
+
+// An index that finds a small share of the rows at the threshold; `better` would find `recall`
+// (no bands: nothing would). A NOTICE.
+void notice_recall(
+    double share, double threshold, const banding& shape, const banding& better, double recall);
+
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 

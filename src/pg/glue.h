@@ -11,7 +11,10 @@
 extern "C" {
 #include "postgres.h"
 
+#include "access/gin.h"
 #include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
@@ -116,5 +119,8 @@ struct banding {
 };
 
 banding arg_banding(FunctionCallInfo fcinfo, int first);
+
+// The key of each band, none for the empty set; an ERROR if the signature has too few hashes.
+std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
 } // namespace minhash::pg

@@ -16,6 +16,7 @@ MINHASH_MODULE_MAGIC;
 namespace minhash::pg {
 
 double similarity_threshold;
+double recall_notice;
 
 namespace {
 
@@ -50,6 +51,18 @@ void _PG_init(void)
                              nullptr,
                              &similarity_threshold,
                              0.8,
+                             0,
+                             1,
+                             PGC_USERSET,
+                             0,
+                             nullptr,
+                             nullptr,
+                             nullptr);
+    DefineCustomRealVariable("minhash_lsh.recall_notice",
+                             "An index that finds a smaller share of similar rows gives notice.",
+                             "0 never does.",
+                             &recall_notice,
+                             0.9,
                              0,
                              1,
                              PGC_USERSET,

@@ -25,6 +25,9 @@ INSERT INTO texts SELECT number, CASE WHEN number % 50 = 0 THEN '' ELSE
 INSERT INTO texts VALUES (0, NULL);
 CREATE INDEX texts_of_words ON texts (minhash(body, unit => 'word', shingle_size => 2));
 CREATE INDEX texts_by_band ON texts USING gin (lsh_band_keys(sig, 16, 4));
+CREATE INDEX texts_alike ON texts USING gin (sig gin_minhash_ops (bands = 16, rows = 4));
+CREATE INDEX texts_alike_words ON texts
+    USING gin (minhash(body, unit => 'word', shingle_size => 2)) WHERE id < 200;
 
 CREATE TABLE parts (sig minhash_signature(32), id int) PARTITION BY HASH (sig);
 CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER 0);
@@ -52,11 +55,15 @@ SELECT 'typmods', count(*),
        string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attrelid::regclass::text)
 FROM pg_attribute
 WHERE atttypid = 'minhash_signature'::regtype AND attrelid::regclass::text IN ('texts', 'parts')
+UNION ALL
+SELECT 'indexes', count(*), string_agg(indexdef, ',' ORDER BY indexname)
+FROM pg_indexes WHERE tablename = 'texts'
 ORDER BY 1
 SQL
 my $original = $node->safe_psql('original', $sums);
 like($original, qr/^texts\|401\|/m, 'texts are there');
 is(() = $original =~ /^parts_\d\|/mg, 3, 'each partition has rows');
+like($original, qr/gin_minhash_ops \(bands='16', rows='4'\)/, 'an index has its options');
 
 my $file = $node->basedir . '/dump';
 for my $format (qw(plain custom))
@@ -74,6 +81,9 @@ for my $format (qw(plain custom))
     my %queries = (
         texts_of_words => q{minhash(body, unit => 'word', shingle_size => 2)
             = minhash((SELECT body FROM texts WHERE id = 7), unit => 'word', shingle_size => 2)},
+        texts_alike => q{sig % (SELECT sig FROM texts WHERE id = 7)},
+        texts_alike_words => q{id < 200 AND minhash(body, unit => 'word', shingle_size => 2)
+            % minhash((SELECT body FROM texts WHERE id = 7), unit => 'word', shingle_size => 2)},
         texts_by_band => q{lsh_band_keys(sig, 16, 4)
             && (SELECT lsh_band_keys(sig, 16, 4) FROM texts WHERE id = 7)});
     for my $index (sort keys %queries)

@@ -1,0 +1,152 @@
+// The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it
+// shares a key with the query, and is then compared by its signature; so % through the index gives
+// no row that it would not give without, but misses those that share no key. Where that is more
+// than a few, users are told.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+#include "pg/settings.h"
+
+#include "core/tuning.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// What an index without options is made for. Its bands and rows are chosen for each number of
+// hashes: by the fewest that a signature has, 16, there is a choice.
+constexpr double default_threshold = 0.8;
+constexpr double default_recall = 0.95;
+
+// The options of an index, as PostgreSQL keeps them; 0 where not given.
+struct gin_options {
+    std::int32_t length;
+    banding shape;
+};
+
+// Kept from call to call, as choosing takes longer than making the keys.
+struct gin_choice {
+    int num_hashes;
+    banding shape;
+};
+
+banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
+{
+    if (PG_HAS_OPCLASS_OPTIONS()) {
+        const auto* const options = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS());
+        if (options->shape.bands != 0)
+            return options->shape;
+    }
+    gin_choice* kept = static_cast<gin_choice*>(fcinfo->flinfo->fn_extra);
+    if (kept == nullptr) {
+        kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
+        kept->num_hashes = 0;
+        fcinfo->flinfo->fn_extra = kept;
+    }
+    if (kept->num_hashes != num_hashes) {
+        const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
+        *kept = {num_hashes, {chosen.bands, chosen.rows}};
+    }
+    return kept->shape;
+}
+
+// Says if the index misses more rows at the threshold than users expect: once in a statement, and
+// in each parallel worker, as the leader may not scan the index itself.
+void check_recall(FunctionCallInfo fcinfo, const banding& shape, int num_hashes)
+{
+    // The planner asks, too, but may then not use the index. It has looked the function up just
+    // now, a scan before its memory for keys was made.
+    if (CurrentMemoryContext == fcinfo->flinfo->fn_mcxt)
+        return;
+    const double share = band_probability(similarity_threshold, shape.bands, shape.rows);
+    if (share >= recall_notice)
+        return;
+    static TimestampTz last_told;
+    if (last_told == GetCurrentStatementStartTimestamp())
+        return;
+    last_told = GetCurrentStatementStartTimestamp();
+    const double recall = std::max(default_recall, recall_notice);
+    const band_choice better = choose_by_recall(similarity_threshold, num_hashes, recall);
+    notice_recall(share, similarity_threshold, shape, {better.bands, better.rows}, recall);
+}
+
+// Whether a row shares a key with the query.
+bool is_candidate(FunctionCallInfo fcinfo)
+{
+    const bool* const shared = arg_internal<bool>(fcinfo, 0);
+    const int keys = PG_GETARG_INT32(3);
+    return std::any_of(shared, shared + keys, [](bool one) { return one; });
+}
+
+void check_options(void* parsed, relopt_value* given, int count)
+{
+    const banding& shape = static_cast<const gin_options*>(parsed)->shape;
+    if ((shape.bands == 0) != (shape.rows == 0))
+        fail_half_banding();
+}
+
+} // namespace
+
+// gin_minhash_extract_value(signature, number of keys, null flags) -> keys
+MINHASH_FUNCTION(gin_minhash_extract_value)
+{
+    const signature value = arg_signature(fcinfo, 0);
+    const std::span<Datum> keys =
+        make_band_keys(value, shape_of_index(fcinfo, value.made.num_hashes));
+    *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
+    PG_RETURN_POINTER(keys.data());
+}
+
+// gin_minhash_extract_query(signature, number of keys, strategy, partial matches, extra data, null
+// flags, search mode) -> keys; without any, nothing is found.
+MINHASH_FUNCTION(gin_minhash_extract_query)
+{
+    const signature query = arg_signature(fcinfo, 0);
+    const banding shape = shape_of_index(fcinfo, query.made.num_hashes);
+    const std::span<Datum> keys = make_band_keys(query, shape);
+    check_recall(fcinfo, shape, query.made.num_hashes);
+    *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
+    PG_RETURN_POINTER(keys.data());
+}
+
+// gin_minhash_consistent(shared, strategy, query, number of keys, extra data, recheck, keys, null
+// flags) -> bool
+MINHASH_FUNCTION(gin_minhash_consistent)
+{
+    *arg_internal<bool>(fcinfo, 5) = true;
+    PG_RETURN_BOOL(is_candidate(fcinfo));
+}
+
+// gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
+// -> "char"
+MINHASH_FUNCTION(gin_minhash_triconsistent)
+{
+    PG_RETURN_GIN_TERNARY_VALUE(is_candidate(fcinfo) ? GIN_MAYBE : GIN_FALSE);
+}
+
+// gin_minhash_options(what PostgreSQL is to know of them) -> void
+MINHASH_FUNCTION(gin_minhash_options)
+{
+    local_relopts* const known = arg_internal<local_relopts>(fcinfo, 0);
+    init_local_reloptions(known, sizeof(gin_options));
+    add_local_int_reloption(known,
+                            "bands",
+                            "number of bands",
+                            0,
+                            1,
+                            max_num_hashes,
+                            offsetof(gin_options, shape.bands));
+    add_local_int_reloption(known,
+                            "rows",
+                            "rows of a band",
+                            0,
+                            1,
+                            max_num_hashes,
+                            offsetof(gin_options, shape.rows));
+    register_reloptions_validator(known, check_options);
+    PG_RETURN_VOID();
+}
+
+} // namespace minhash::pg

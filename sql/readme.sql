@@ -52,6 +52,19 @@ INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 
 COMMIT;
 EXECUTE near_duplicates('The quick brown fox jumps over the lazy dog near the river bank.');
 
+CREATE INDEX articles_sig ON articles USING gin (sig);
+PREPARE look_up(text) AS
+    SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
+    FROM articles WHERE sig % minhash($1) ORDER BY distance, id;
+EXECUTE look_up('A quick brown fox jumps over the lazy dog near the bank of a river.');
+
+SELECT bands, rows FROM lsh_params(threshold => 0.6);
+DROP INDEX articles_sig;
+CREATE INDEX articles_sig ON articles USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
+SET minhash_lsh.similarity_threshold = 0.6;
+EXECUTE look_up('A quick brown fox jumps over the lazy dog near the river.');
+RESET minhash_lsh.similarity_threshold;
+
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
     FROM articles, minhash_slots(sig) AS s;

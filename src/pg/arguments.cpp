@@ -124,4 +124,10 @@ banding arg_banding(FunctionCallInfo fcinfo, int first)
             arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
 }
 
+void check_bands(banding shape, const signature& value)
+{
+    if (static_cast<long>(shape.bands) * shape.rows > value.made.num_hashes)
+        fail_bands(shape.bands, shape.rows, value.made.num_hashes);
+}
+
 } // namespace minhash::pg

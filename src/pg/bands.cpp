@@ -1,16 +1,13 @@
 // Band keys of a signature, as an array and as rows.
 #include "pg/glue.h"
 
-#include "pg/errors.h"
-
 #include "core/bands.h"
 
 namespace minhash::pg {
 
 std::span<Datum> make_band_keys(const signature& value, const banding& shape)
 {
-    if (static_cast<long>(shape.bands) * shape.rows > value.made.num_hashes)
-        fail_bands(shape.bands, shape.rows, value.made.num_hashes);
+    check_bands(shape, value);
     const int bands = value.empty() ? 0 : shape.bands;
     Datum* const keys = static_cast<Datum*>(palloc(sizeof(Datum) * (bands + 1)));
     for (int band = 0; band < bands; band++)

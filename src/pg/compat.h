@@ -26,6 +26,16 @@ extern "C" {
 #endif
 #endif
 
+// 16 asks for the owner of any object by its catalogue.
+inline bool owns_relation(Oid relation, Oid user)
+{
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, user);
+#else
+    return pg_class_ownercheck(relation, user);
+#endif
+}
+
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else

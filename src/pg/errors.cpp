@@ -179,6 +179,178 @@ void fail_incomparable(const scheme& a, const scheme& b)
     pg_unreachable();
 }
 
+void fail_source_kind(Oid source, char kind)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            errmsg("\"%s\" cannot have a band table", get_rel_name(source)),
+            errdetail_relkind_not_supported(kind),
+            errhint("Ordinary and partitioned tables can. Copy the rows into one, or join "
+                    "lsh_bands() by hand."));
+    pg_unreachable();
+}
+
+void fail_inheritance(Oid source)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("\"%s\" cannot have a band table, as other tables inherit from it",
+                   get_rel_name(source)),
+            errhint("Use a partitioned table, or give each of the tables a band table."));
+    pg_unreachable();
+}
+
+void fail_no_column(Oid source, const char* column)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_COLUMN),
+            errmsg("column \"%s\" of table \"%s\" does not exist", column, get_rel_name(source)),
+            errhint("Give the columns' names with id_column => '...', signature_column => '...'."));
+    pg_unreachable();
+}
+
+void fail_column_type(Oid source, AttrNumber column, const char* type)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("column \"%s\" of table \"%s\" is of type %s, not %s",
+                   get_attname(source, column, false),
+                   get_rel_name(source),
+                   format_type_be(get_atttype(source, column)),
+                   type),
+            errhint("Add a column: ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED "
+                    "ALWAYS AS (minhash(...)) STORED."));
+    pg_unreachable();
+}
+
+void fail_id_type(Oid source, AttrNumber column)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("type %s of column \"%s\" cannot be an id",
+                   format_type_be(get_atttype(source, column)),
+                   get_attname(source, column, false)),
+            errdetail("It has no order (default btree operator class), or no array type."),
+            errhint("Choose another id_column."));
+    pg_unreachable();
+}
+
+void fail_not_unique(Oid source, AttrNumber column)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("column \"%s\" of table \"%s\" has no unique index",
+                   get_attname(source, column, false),
+                   get_rel_name(source)),
+            errhint("Make it the primary key, or give it a unique constraint."));
+    pg_unreachable();
+}
+
+void fail_half_banding()
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("bands and rows must be given both, or neither"),
+            errhint("Without them, threshold and recall choose."));
+    pg_unreachable();
+}
+
+void fail_null_argument(int argument, Oid function)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("argument %d of %s() must not be NULL", argument + 1, get_func_name(function)));
+    pg_unreachable();
+}
+
+void fail_band_table_choice(Oid source, Oid chosen, int found)
+{
+    const char* const name = get_rel_name(source);
+    if (found > 1)
+        ereport(ERROR,
+                errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+                errmsg("table \"%s\" has %d band tables", name, found),
+                errhint("Choose one with band_table => '...'; lsh_band_tables lists them."));
+    if (OidIsValid(chosen))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_OBJECT),
+                errmsg("\"%s\" is no band table of table \"%s\"", get_rel_name(chosen), name),
+                errhint("lsh_band_tables lists the band tables."));
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_OBJECT),
+            errmsg("table \"%s\" has no band table", name),
+            errhint("Make one with lsh_create_band_table()."));
+    pg_unreachable();
+}
+
+void fail_result_type(Oid source, AttrNumber id, Oid wanted)
+{
+    const char* const actual = format_type_be(get_atttype(source, id));
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("ids of table \"%s\" are of type %s, which is not %s",
+                   get_rel_name(source),
+                   actual,
+                   format_type_be(wanted)),
+            errhint("Add the argument id_type => NULL::%s.", actual));
+    pg_unreachable();
+}
+
+void fail_not_trigger(const char* function)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("%s() can only be called as a trigger", function));
+    pg_unreachable();
+}
+
+void fail_guard_use(const char* trigger, bool marks)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" is not defined as its function needs it", trigger),
+            errdetail("It must be AFTER INSERT or UPDATE, FOR EACH STATEMENT with REFERENCING NEW "
+                      "TABLE or FOR EACH ROW, and its arguments are %s.",
+                      marks ? "the threshold and the column to mark" : "the threshold"));
+    pg_unreachable();
+}
+
+void fail_guard_level(const char* trigger)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" must be FOR EACH STATEMENT", trigger),
+            errdetail("The band table is kept by statement triggers, so a row trigger would not "
+                      "compare the rows of one statement with each other."),
+            errhint("Define it FOR EACH STATEMENT, with REFERENCING NEW TABLE AS new_rows."));
+    pg_unreachable();
+}
+
+void fail_guard_order(const char* trigger, const char* other)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" must fire after trigger \"%s\"", trigger, other),
+            errdetail("Triggers fire in the order of their names."),
+            errhint("Give it a name behind that one: ALTER TRIGGER ... RENAME TO ..."));
+    pg_unreachable();
+}
+
+void fail_near_duplicate(
+    Oid source, const char* id, const char* existing, double similarity, double threshold)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_UNIQUE_VIOLATION),
+            errmsg("near-duplicate of an existing row of table \"%s\"", get_rel_name(source)),
+            id != nullptr ? errdetail("Row %s has similarity %.3g to row %s; the limit is %.3g.",
+                                      id,
+                                      similarity,
+                                      existing,
+                                      threshold)
+                          : errdetail("The limit is similarity %.3g.", threshold));
+    pg_unreachable();
+}
+
 void refuse_text(Node* context, const char* input, const parse_result& result)
 {
     const std::size_t character =

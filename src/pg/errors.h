@@ -27,6 +27,28 @@ void notice_recall(
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 
+// Band tables and their sources.
+[[noreturn]] void fail_source_kind(Oid source, char kind);
+[[noreturn]] void fail_inheritance(Oid source);
+[[noreturn]] void fail_no_column(Oid source, const char* column);
+[[noreturn]] void fail_column_type(Oid source, AttrNumber column, const char* type);
+[[noreturn]] void fail_id_type(Oid source, AttrNumber column);
+[[noreturn]] void fail_not_unique(Oid source, AttrNumber column);
+[[noreturn]] void fail_half_banding();
+[[noreturn]] void fail_null_argument(int argument, Oid function);
+[[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found);
+[[noreturn]] void fail_result_type(Oid source, AttrNumber id, Oid wanted);
+
+// Trigger functions.
+[[noreturn]] void fail_not_trigger(const char* function);
+[[noreturn]] void fail_guard_use(const char* trigger, bool marks);
+[[noreturn]] void fail_guard_level(const char* trigger);
+[[noreturn]] void fail_guard_order(const char* trigger, const char* other);
+
+// A row that is refused. The ids are null if the user may not see them.
+[[noreturn]] void fail_near_duplicate(
+    Oid source, const char* id, const char* existing, double similarity, double threshold);
+
 // Text and binary input. The first two are soft: they return if `context` can keep the error.
 void refuse_text(Node* context, const char* input, const parse_result& result);
 void refuse_typmod(Node* context, int expected, int actual);

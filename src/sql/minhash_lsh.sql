@@ -359,3 +359,118 @@ CREATE OPERATOR CLASS gin_minhash_ops DEFAULT FOR TYPE minhash_signature USING g
     STORAGE bigint;
 COMMENT ON OPERATOR CLASS gin_minhash_ops USING gin IS
     'similar signatures by their band keys; options bands and rows';
+
+-- Managed band tables: made, kept in step by triggers, dropped. They define tables and triggers,
+-- which parallel workers may not.
+
+CREATE FUNCTION lsh_maintain_band_table() RETURNS trigger
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_maintain_band_table() IS
+    'trigger function that keeps a band table in step; lsh_create_band_table makes its triggers';
+
+CREATE FUNCTION lsh_create_band_table(
+    source regclass,
+    id_column name DEFAULT 'id',
+    signature_column name DEFAULT 'sig',
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    band_table name DEFAULT NULL
+) RETURNS regclass
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name) IS
+    'makes a table (key, id) of band keys, fills it, and keeps it in step with its source by triggers';
+
+CREATE FUNCTION lsh_drop_band_table(source regclass, band_table regclass DEFAULT NULL) RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_drop_band_table(regclass, regclass) IS 'drops a band table and the triggers that keep it';
+
+CREATE FUNCTION lsh_refresh_band_table(
+    source regclass,
+    band_table regclass DEFAULT NULL,
+    OUT added bigint,
+    OUT removed bigint
+) RETURNS record
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_refresh_band_table(regclass, regclass) IS
+    'adds and removes the keys that changed while no trigger fired, as when partitions come and go';
+
+-- PostgreSQL keeps what a trigger's WHEN refers to among its dependencies.
+CREATE VIEW lsh_band_tables AS
+    SELECT t.tgrelid::pg_catalog.regclass AS source,
+           d.refobjid::pg_catalog.regclass AS band_table,
+           (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0])
+               AS id_column,
+           (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.tgrelid AND a.attnum = t.tgattr[1])
+               AS signature_column,
+           pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1)::pg_catalog.int4 AS bands,
+           pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2)::pg_catalog.int4 AS rows
+    FROM pg_catalog.pg_trigger t
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = t.oid
+     AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjsubid = 0
+     AND d.deptype = 'n'
+    WHERE t.tgfoid = 'lsh_maintain_band_table()'::pg_catalog.regprocedure AND t.tgnargs = 2;
+COMMENT ON VIEW lsh_band_tables IS 'the managed band tables, with their sources and settings';
+GRANT SELECT ON lsh_band_tables TO PUBLIC;
+
+-- Look-ups through a managed band table. Results are of the type of id_type, whose value is not used.
+
+CREATE FUNCTION lsh_candidates(
+    source regclass,
+    signature minhash_signature,
+    max_bucket integer DEFAULT NULL,
+    band_table regclass DEFAULT NULL,
+    id_type anyelement DEFAULT NULL::bigint
+) RETURNS TABLE (id anyelement)
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_candidates(regclass, minhash_signature, integer, regclass, anyelement) IS
+    'ids of the rows that share a band key with a signature';
+
+CREATE FUNCTION lsh_near_duplicates(
+    source regclass,
+    signature minhash_signature,
+    threshold double precision DEFAULT 0.8,
+    max_results integer DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    band_table regclass DEFAULT NULL
+) RETURNS TABLE (id bigint, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, double precision, integer, integer, regclass) IS
+    'candidates whose estimated similarity reaches the threshold, the most similar first';
+
+CREATE FUNCTION lsh_near_duplicates(
+    source regclass,
+    signature minhash_signature,
+    id_type anyelement,
+    threshold double precision DEFAULT 0.8,
+    max_results integer DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    band_table regclass DEFAULT NULL
+) RETURNS TABLE (id anyelement, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, anyelement, double precision, integer, integer, regclass) IS
+    'the same for ids of any type, for instance id_type => NULL::uuid';
+
+CREATE FUNCTION lsh_largest_buckets(
+    source regclass,
+    max_results integer DEFAULT 10,
+    band_table regclass DEFAULT NULL,
+    OUT key bigint,
+    OUT documents bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 10000 ROWS 10;
+COMMENT ON FUNCTION lsh_largest_buckets(regclass, integer, regclass) IS
+    'the band keys that most rows share, which make look-ups and joins slow';
+
+-- Guards on writing.
+
+CREATE FUNCTION lsh_reject_near_duplicates() RETURNS trigger
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_reject_near_duplicates() IS
+    'trigger function that refuses rows near another; its argument is the threshold';
+
+CREATE FUNCTION lsh_mark_near_duplicates() RETURNS trigger
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_mark_near_duplicates() IS
+    'trigger function that writes the id of the nearest other row; its arguments are threshold and column';

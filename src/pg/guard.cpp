@@ -1,0 +1,270 @@
+// Refusing near-duplicates, or marking them, as they are written: trigger functions that look each
+// new row up in the band table of its table.
+//
+// Two sessions that write near-copies at once cannot see each other's rows. So a row takes advisory
+// locks on its band keys until its transaction ends: near-copies that the bands can find share a
+// key, the second waits for the first, and then sees it. A transaction that would hold very many
+// locks takes the whole table's instead; everybody else holds that in share mode.
+#include "pg/errors.h"
+#include "pg/lookup.h"
+#include "pg/signature_rows.h"
+#include "pg/statements.h"
+
+#include "core/bands.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// Of the about 6,400 that PostgreSQL has room for by its default settings, for all sessions.
+constexpr int most_locks = 256;
+
+// The fourth part of an advisory lock's tag; 1 and 2 are those of pg_advisory_lock().
+constexpr std::uint16_t lock_space = 0x4c53;
+
+// Locks taken by this session's current transaction. A rolled-back savepoint gives some back and
+// leaves the count too high, which does no harm.
+struct {
+    TransactionId transaction;
+    int count;
+} held;
+
+void lock(std::uint64_t name, LOCKMODE mode)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag,
+                         MyDatabaseId,
+                         static_cast<std::uint32_t>(name >> 32),
+                         static_cast<std::uint32_t>(name),
+                         lock_space);
+    LockAcquire(&tag, mode, false, false);
+}
+
+// Kept from row to row of one statement.
+struct guard {
+    band_table settings;
+    Oid id_type;
+    AttrNumber id; // columns of the relation that the trigger fired for
+    AttrNumber signature;
+    double threshold;
+    const char* mark; // the column to mark rows in; null to refuse them
+};
+
+// Rows of one statement must find each other, so this trigger must come after the ones that put
+// them into the band table.
+void check_order(const TriggerData& event, const band_table& settings, Oid maintaining)
+{
+    const TriggerDesc* const triggers = event.tg_relation->trigdesc;
+    const std::uint16_t kinds = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_INSTEAD;
+    for (int i = 0; i < triggers->numtriggers; i++) {
+        const Trigger& other = triggers->triggers[i];
+        if (other.tgfoid != maintaining || watched_table(other) != settings.table ||
+            (other.tgtype & kinds) != 0) // the settings, TRUNCATE, or row triggers
+            continue;
+        if (TRIGGER_FIRED_FOR_ROW(event.tg_event))
+            fail_guard_level(event.tg_trigger->tgname);
+        if (strcmp(event.tg_trigger->tgname, other.tgname) < 0)
+            fail_guard_order(event.tg_trigger->tgname, other.tgname);
+    }
+}
+
+const char* mark_sql(const guard& given)
+{
+    const Oid source = given.settings.source;
+    const char* const mark = quote_identifier(given.mark);
+    return psprintf("UPDATE %s SET %s = $1 WHERE %s%s$2 AND %s IS DISTINCT FROM $1",
+                    quoted_relation(source),
+                    mark,
+                    quoted_column(source, given.settings.id),
+                    equality_of(given.id_type),
+                    mark);
+}
+
+// Locks the keys of all rows, in their order so that two statements do not wait for each other.
+void lock_rows(const guard& given, row_reader& reader)
+{
+    const std::uint64_t table = hash_combine64(0, given.settings.table);
+    std::uint64_t names[most_locks];
+    int count = 0;
+    bool too_many = false;
+    if (held.transaction != GetTopTransactionId())
+        held = {GetTopTransactionId(), 0};
+    signed_row rows[2];
+    while (!too_many && next_rows(reader, rows)) {
+        const signed_row& row = rows[after];
+        if (!row.present || row.value.empty())
+            continue;
+        const banding shape = given.settings.shape;
+        check_bands(shape, row.value);
+        too_many = held.count + count + shape.bands > most_locks;
+        for (int band = 0; !too_many && band < shape.bands; band++)
+            names[count++] =
+                hash_combine64(table,
+                               static_cast<std::uint64_t>(band_key(row.value, band, shape.rows)));
+    }
+    lock(table, too_many ? ExclusiveLock : ShareLock);
+    if (too_many)
+        return;
+    std::sort(names, names + count);
+    for (int i = 0; i < count; i++)
+        lock(names[i], ExclusiveLock);
+    held.count += count;
+}
+
+// Whether the session's user may see the rows that an error would name.
+bool may_see(const guard& given, Oid user)
+{
+    const Oid source = given.settings.source;
+    if (check_enable_rls(source, user, true) == RLS_ENABLED)
+        return false;
+    return pg_class_aclcheck(source, user, ACL_SELECT) == ACLCHECK_OK ||
+           pg_attribute_aclcheck(source, given.settings.id, user, ACL_SELECT) == ACLCHECK_OK;
+}
+
+const char* id_text(const guard& given, Datum id)
+{
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(given.id_type, &output, &is_varlena);
+    return OidOutputFunctionCall(output, id);
+}
+
+struct guard_plans {
+    SPIPlanPtr find;
+    SPIPlanPtr set_mark;
+};
+
+guard_plans prepare(FunctionCallInfo fcinfo, const guard& given)
+{
+    const Oid find_types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, given.id_type};
+    const Oid mark_types[] = {given.id_type, given.id_type};
+    const char* const others = psprintf("AND NOT (source.%s%s$4) ORDER BY 2 DESC, 1 LIMIT 1",
+                                        quoted_column(given.settings.source, given.settings.id),
+                                        equality_of(given.id_type));
+    return {
+        prepare_once(near_rows(fcinfo, given.settings, 0, "", others), find_types),
+        given.mark != nullptr ? prepare_once(mark_sql(given), mark_types) : nullptr,
+    };
+}
+
+void judge(const TriggerData& event,
+           const guard& given,
+           const guard_plans& plans,
+           const signed_row& row,
+           Oid user)
+{
+    Datum values[] = {band_key_array(row.value, given.settings.shape),
+                      row.stored,
+                      Float8GetDatum(given.threshold),
+                      row.id};
+    const bool found = run(plans.find, values, nullptr, true, snapshot::latest) > 0;
+    SPITupleTable* const near = SPI_tuptable;
+    Datum existing = 0;
+    if (found) {
+        bool null;
+        existing = SPI_getbinval(near->vals[0], near->tupdesc, 1, &null);
+        if (given.mark == nullptr) {
+            const bool named = may_see(given, user);
+            fail_near_duplicate(
+                given.settings.source,
+                named ? id_text(given, row.id) : nullptr,
+                named ? id_text(given, existing) : nullptr,
+                DatumGetFloat8(SPI_getbinval(near->vals[0], near->tupdesc, 2, &null)),
+                given.threshold);
+        }
+    }
+    // A new row that need not be marked costs nothing; an old one may have a mark to lose.
+    if (given.mark != nullptr && (found || TRIGGER_FIRED_BY_UPDATE(event.tg_event))) {
+        Datum marks[] = {existing, row.id};
+        run(plans.set_mark, marks, found ? nullptr : "n ", false, snapshot::of_statement);
+    }
+    SPI_freetuptable(near);
+}
+
+const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
+{
+    if (fcinfo->flinfo->fn_extra != nullptr)
+        return *static_cast<const guard*>(fcinfo->flinfo->fn_extra);
+    const Trigger& trigger = *event.tg_trigger;
+    if (!TRIGGER_FIRED_AFTER(event.tg_event) || TRIGGER_FIRED_BY_DELETE(event.tg_event) ||
+        TRIGGER_FIRED_BY_TRUNCATE(event.tg_event) || trigger.tgnargs != (marks ? 2 : 1))
+        fail_guard_use(trigger.tgname, marks);
+    if (TRIGGER_FIRED_FOR_STATEMENT(event.tg_event) && event.tg_newtable == nullptr)
+        fail_guard_use(trigger.tgname, marks);
+
+    const Relation relation = event.tg_relation;
+    const Oid maintaining = maintaining_function(fcinfo);
+    guard given;
+    given.settings = find_band_table_above(relation, InvalidOid, maintaining);
+    check_order(event, given.settings, maintaining);
+    given.id_type = get_atttype(given.settings.source, given.settings.id);
+    given.id = partition_column(relation, given.settings, given.settings.id);
+    given.signature = partition_column(relation, given.settings, given.settings.signature);
+    given.threshold =
+        float8in_internal(trigger.tgargs[0], nullptr, "double precision", trigger.tgargs[0]);
+    if (!(given.threshold >= 0 && given.threshold <= 1))
+        fail_fraction("threshold", given.threshold, "between 0 and 1");
+    given.mark = marks ? MemoryContextStrdup(fcinfo->flinfo->fn_mcxt, trigger.tgargs[1]) : nullptr;
+    fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(given));
+    return *static_cast<const guard*>(memcpy(fcinfo->flinfo->fn_extra, &given, sizeof(given)));
+}
+
+// Whether an UPDATE left id and signature as they were: such a row was judged before.
+bool is_unchanged(const guard& given, const signed_row (&rows)[2])
+{
+    if (!rows[before].present)
+        return false;
+    const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
+    return datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) &&
+           datum_image_eq(rows[before].stored, rows[after].stored, false, -1);
+}
+
+Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
+{
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        fail_not_trigger(name);
+    const TriggerData& event = *reinterpret_cast<const TriggerData*>(fcinfo->context);
+    const guard& given = guard_of(fcinfo, event, marks);
+
+    const identity former = act_as(event.tg_relation->rd_rel->relowner);
+    SPI_connect();
+    row_reader reader;
+    open_rows(reader, &event, given.id, given.signature);
+    lock_rows(given, reader);
+    const guard_plans plans = prepare(fcinfo, given);
+    rewind_rows(reader);
+    signed_row rows[2];
+    while (next_rows(reader, rows)) {
+        CHECK_FOR_INTERRUPTS();
+        if (!rows[after].present || rows[after].value.empty() || is_unchanged(given, rows))
+            continue;
+        const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
+        judge(event, given, plans, rows[after], former.user);
+        MemoryContextSwitchTo(kept);
+    }
+    close_rows(reader);
+    SPI_finish();
+    act_again_as(former);
+    return PointerGetDatum(nullptr);
+}
+
+} // namespace
+
+// Trigger functions: AFTER INSERT or UPDATE, for each statement REFERENCING NEW TABLE (and OLD
+// TABLE, to skip rows whose signature stays), or for each row of a partitioned table.
+
+// lsh_reject_near_duplicates('<threshold>'): an ERROR if a row is near another.
+MINHASH_FUNCTION(lsh_reject_near_duplicates)
+{
+    return guard_rows(fcinfo, "lsh_reject_near_duplicates", false);
+}
+
+// lsh_mark_near_duplicates('<threshold>', '<column>'): sets the column to the other row's id.
+MINHASH_FUNCTION(lsh_mark_near_duplicates)
+{
+    return guard_rows(fcinfo, "lsh_mark_near_duplicates", true);
+}
+
+} // namespace minhash::pg

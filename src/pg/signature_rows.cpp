@@ -1,0 +1,110 @@
+#include "pg/signature_rows.h"
+
+namespace minhash::pg {
+
+namespace {
+
+bool has_side(const TriggerData& event, side which)
+{
+    return which == before ? !TRIGGER_FIRED_BY_INSERT(event.tg_event)
+                           : !TRIGGER_FIRED_BY_DELETE(event.tg_event);
+}
+
+TupleTableSlot* row_slot(const TriggerData& event, side which)
+{
+    // An UPDATE's old row stands where the only row of other events does.
+    return which == after && TRIGGER_FIRED_BY_UPDATE(event.tg_event) ? event.tg_newslot
+                                                                     : event.tg_trigslot;
+}
+
+// Fetches the next row of a side into its slot.
+bool advance(row_reader& reader, side which)
+{
+    if (reader.stores[which] != nullptr)
+        return tuplestore_gettupleslot(reader.stores[which], true, false, reader.slots[which]);
+    return !reader.done;
+}
+
+signed_row read_row(const row_reader& reader, TupleTableSlot* slot)
+{
+    signed_row row = {};
+    bool no_id;
+    bool no_signature;
+    row.id = slot_getattr(slot, reader.id, &no_id);
+    const Datum stored = slot_getattr(slot, reader.signature, &no_signature);
+    if (no_id || no_signature)
+        return row;
+    row.present = true;
+    const struct varlena* const whole = PG_DETOAST_DATUM(stored);
+    row.stored = PointerGetDatum(whole);
+    row.value = decode_stored(
+        {reinterpret_cast<const std::uint8_t*>(VARDATA(whole)), VARSIZE(whole) - VARHDRSZ});
+    return row;
+}
+
+} // namespace
+
+void open_rows(row_reader& reader, const TriggerData* event, AttrNumber id, AttrNumber signature)
+{
+    reader = {};
+    reader.event = event;
+    reader.id = id;
+    reader.signature = signature;
+    reader.memory = AllocSetContextCreate(CurrentMemoryContext,
+                                          "minhash_lsh row of a trigger",
+                                          ALLOCSET_DEFAULT_SIZES);
+    const bool by_row = TRIGGER_FIRED_FOR_ROW(event->tg_event);
+    for (const side which : {before, after}) {
+        if (!has_side(*event, which))
+            continue;
+        if (by_row) {
+            reader.slots[which] = row_slot(*event, which);
+            continue;
+        }
+        Tuplestorestate* const store = which == before ? event->tg_oldtable : event->tg_newtable;
+        if (store == nullptr)
+            continue;
+        reader.stores[which] = store;
+        reader.slots[which] =
+            MakeSingleTupleTableSlot(RelationGetDescr(event->tg_relation), &TTSOpsMinimalTuple);
+        // Other triggers read the same rows with pointers of their own.
+        tuplestore_select_read_pointer(store,
+                                       tuplestore_alloc_read_pointer(store, EXEC_FLAG_REWIND));
+    }
+    rewind_rows(reader);
+}
+
+void rewind_rows(row_reader& reader)
+{
+    reader.done = false;
+    for (Tuplestorestate* const store : reader.stores)
+        if (store != nullptr)
+            tuplestore_rescan(store);
+}
+
+bool next_rows(row_reader& reader, signed_row (&rows)[2])
+{
+    MemoryContextReset(reader.memory);
+    const MemoryContext former = MemoryContextSwitchTo(reader.memory);
+    bool any = false;
+    for (const side which : {before, after}) {
+        rows[which] = {};
+        if (reader.slots[which] != nullptr && advance(reader, which)) {
+            any = true;
+            rows[which] = read_row(reader, reader.slots[which]);
+        }
+    }
+    reader.done = true;
+    MemoryContextSwitchTo(former);
+    return any;
+}
+
+void close_rows(row_reader& reader)
+{
+    for (const side which : {before, after})
+        if (reader.stores[which] != nullptr)
+            ExecDropSingleTupleTableSlot(reader.slots[which]);
+    MemoryContextDelete(reader.memory);
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,34 @@
+// SQL that functions run for their users through PostgreSQL's server programming interface (SPI).
+// All of it is called between SPI_connect() and SPI_finish().
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// A plan for any values of the parameters, kept for the session and found by its text: names in it
+// are those of today, so a renamed table simply gets another plan.
+SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types);
+
+// Runs a plan with the planner held to indexes: a plan made while a table was small must serve
+// when it has grown. With `latest`, all that is committed by now is seen, whatever the isolation
+// level, as for unique indexes. Returns the number of rows; they are in SPI_tuptable.
+enum class snapshot { of_statement, latest };
+std::uint64_t
+run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen);
+
+// Runs SQL text that is used once, for instance to define something.
+std::uint64_t run_once(const char* sql);
+
+// Acts as another user, so that whoever may write to a table needs no rights on its band table
+// (as foreign keys are checked). The end of a transaction or subtransaction, also by an error,
+// puts the user back.
+struct identity {
+    Oid user;
+    int context;
+};
+
+identity act_as(Oid user);
+void act_again_as(identity former);
+
+} // namespace minhash::pg

@@ -59,14 +59,14 @@ const char* clip(const char* given)
     return bytes <= shown ? given : psprintf("%.*s...", pg_mbcliplen(given, bytes, shown), given);
 }
 
+} // namespace
+
 const char* describe(const scheme& made)
 {
     char* const text = static_cast<char*>(palloc(max_text_prefix + 1));
     text[write_prefix(made, text)] = '\0';
     return text;
 }
-
-} // namespace
 
 void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most)
 {

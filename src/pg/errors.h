@@ -49,6 +49,25 @@ void notice_recall(
 [[noreturn]] void fail_near_duplicate(
     Oid source, const char* id, const char* existing, double similarity, double threshold);
 
+// Bulk functions: their queries and rows.
+[[noreturn]] void fail_query_columns(int columns, bool ranked);
+[[noreturn]] void fail_query_ids(Oid actual, Oid wanted);
+[[noreturn]] void fail_query_values(Oid actual);
+[[noreturn]] void fail_query_kinds();
+[[noreturn]] void fail_many_statements();
+[[noreturn]] void fail_exact_signatures();
+[[noreturn]] void fail_rank_type(Oid type);
+[[noreturn]] void fail_id_order(Oid type);
+[[noreturn]] void fail_mixed_schemes(const char* id, const scheme& made, const scheme& others);
+[[noreturn]] void fail_too_many_rows(std::uint64_t most);
+void tell_skipped(std::uint64_t rows);
+void tell_spilled();
+void tell_large_buckets(std::uint64_t buckets, int max_bucket);
+void tell_progress(const char* phase, std::uint64_t done, std::uint64_t total);
+
+// A scheme as the text form of its signatures starts.
+const char* describe(const scheme& made);
+
 // Text and binary input. The first two are soft: they return if `context` can keep the error.
 void refuse_text(Node* context, const char* input, const parse_result& result);
 void refuse_typmod(Node* context, int expected, int actual);

@@ -3,11 +3,8 @@
 
 #include "pg/errors.h"
 #include "pg/settings.h"
-#include "pg/text_reader.h"
+#include "pg/signer.h"
 
-#include "core/bag.h"
-#include "core/shingle.h"
-#include "core/sketch.h"
 #include "core/tuning.h"
 
 namespace minhash::pg {
@@ -15,71 +12,21 @@ namespace minhash::pg {
 namespace {
 
 // Kept from call to call of one place in a query.
-struct signer {
-    scheme made;
-    bool parsed; // the arguments are the same in each call, and `made` holds them
-    text_reader reader;
-    shingler cutter;
-    shingle_batch batch;
-    sketch slots;
-    bag_counter bag;
-    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
+struct kept_signer {
+    signer state;
+    bool parsed; // the arguments are the same in each call, and the signer has them
 };
 
-signer& signer_of(FunctionCallInfo fcinfo)
+kept_signer& signer_of(FunctionCallInfo fcinfo)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) {
-        signer* const fresh = allocate<signer>(fcinfo->flinfo->fn_mcxt);
+        kept_signer* const fresh = allocate<kept_signer>(fcinfo->flinfo->fn_mcxt);
         fresh->parsed = false;
-        fresh->bag_room = {};
+        fresh->state.bag_room = {};
+        fresh->state.memory = fcinfo->flinfo->fn_mcxt;
         fcinfo->flinfo->fn_extra = fresh;
     }
-    return *static_cast<signer*>(fcinfo->flinfo->fn_extra);
-}
-
-void read_arguments(FunctionCallInfo fcinfo, signer& state)
-{
-    if (state.parsed)
-        return;
-    const int num_hashes = arg_between(fcinfo, 1, "num_hashes", min_num_hashes, max_num_hashes);
-    state.made = {
-        .version = scheme_version,
-        .made_by = arg_method(fcinfo, 7),
-        .bits = bits_per_slot,
-        .num_hashes = static_cast<std::uint16_t>(num_hashes),
-        .shingles = arg_shingling(fcinfo, 2),
-        .seed = PG_GETARG_INT64(6),
-    };
-    state.parsed = true;
-    for (int argument = 1; argument <= 7; argument++)
-        state.parsed &= arg_is_constant(fcinfo, argument);
-}
-
-void absorb_text(signer& state, const text* document)
-{
-    open(state.reader, document);
-    start(state.cutter, state.made.shingles, state.made.seed);
-    do {
-        const std::span<const std::uint8_t> slice = read(state.reader);
-        cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);
-        if (state.made.shingles.bag)
-            number_occurrences(state.bag, state.batch);
-        absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
-    } while (!at_end(state.reader) && !(state.made.shingles.bag && state.bag.overflowed));
-}
-
-void start_bag(signer& state, MemoryContext context, std::size_t text_bytes)
-{
-    const std::size_t wanted = bag_table_size(text_bytes);
-    if (state.bag_room.size() < wanted) {
-        if (!state.bag_room.empty())
-            pfree(state.bag_room.data());
-        state.bag_room = {};
-        const std::size_t bytes = wanted * sizeof(bag_entry);
-        state.bag_room = {static_cast<bag_entry*>(MemoryContextAlloc(context, bytes)), wanted};
-    }
-    // A small text must not pay for the table of a large one before it.
-    start(state.bag, state.bag_room.first(wanted));
+    return *static_cast<kept_signer*>(fcinfo->flinfo->fn_extra);
 }
 
 } // namespace
@@ -87,23 +34,17 @@ void start_bag(signer& state, MemoryContext context, std::size_t text_bytes)
 // minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method) -> minhash_signature
 MINHASH_FUNCTION(minhash)
 {
-    signer& state = signer_of(fcinfo);
-    read_arguments(fcinfo, state);
-
-    text* const document = PG_GETARG_TEXT_PP(0);
-    start(state.slots, state.made.made_by, state.made.num_hashes);
-    if (state.made.shingles.bag) {
-        start_bag(state, fcinfo->flinfo->fn_mcxt, VARSIZE_ANY_EXHDR(document));
-        do
-            absorb_text(state, document);
-        while (start_next_pass(state.bag));
-    } else {
-        absorb_text(state, document);
+    kept_signer& kept = signer_of(fcinfo);
+    if (!kept.parsed) {
+        kept.state.made = arg_scheme(fcinfo, 1);
+        kept.parsed = true;
+        for (int argument = 1; argument <= 7; argument++)
+            kept.parsed &= arg_is_constant(fcinfo, argument);
     }
+    text* const document = PG_GETARG_TEXT_PP(0);
+    const std::span<const std::uint32_t> slots = sign(kept.state, document);
     PG_FREE_IF_COPY(document, 0);
-
-    const std::size_t slots = is_empty(state.slots) ? 0 : state.made.num_hashes;
-    return make_signature(state.made, {state.slots.slots, slots});
+    return make_signature(kept.state.made, slots);
 }
 
 double similarity(const signature& a, const signature& b)

@@ -474,3 +474,49 @@ CREATE FUNCTION lsh_mark_near_duplicates() RETURNS trigger
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_mark_near_duplicates() IS
     'trigger function that writes the id of the nearest other row; its arguments are threshold and column';
+
+-- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
+-- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
+
+CREATE FUNCTION lsh_pairs(
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    other_query text DEFAULT NULL
+) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold';
+
+CREATE FUNCTION lsh_pairs(
+    query text,
+    id_type anyelement,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    other_query text DEFAULT NULL
+) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the same for ids of any type, for instance id_type => NULL::uuid';

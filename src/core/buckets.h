@@ -1,0 +1,89 @@
+// Rows with equal band keys, found in cache: the entries of a band are scattered by the top bits of
+// their keys into partitions of a few thousand, and each partition is grouped by a small hash
+// table. An entry is 64 bits, the key's high half and the row: what of the key is lost costs a
+// false candidate in some ten thousand rows, which its verification refuses.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace minhash {
+
+constexpr std::uint32_t no_row = 0xFFFFFFFF;
+
+// The half of a band key that is kept.
+constexpr std::uint32_t short_key(std::int64_t key) noexcept
+{
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32);
+}
+
+constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
+{
+    return std::uint64_t{key} << 32 | row;
+}
+
+// How many top bits of the key choose the partition, for so many rows.
+constexpr int partition_bits(std::size_t rows) noexcept
+{
+    constexpr std::size_t wanted = 2048; // entries: they and their table fit into the L1 cache
+    constexpr int most = 12;             // more streams than this and scattering misses the cache
+    const int bits = rows <= wanted ? 0 : std::bit_width((rows - 1) / wanted);
+    return bits < most ? bits : most;
+}
+
+constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
+{
+    return bits == 0 ? 0 : key >> (32 - bits);
+}
+
+// Slots of the table for a partition of so many entries.
+constexpr std::size_t bucket_table_size(std::size_t entries) noexcept
+{
+    return std::bit_ceil(entries * 2 + 1);
+}
+
+// The caller's memory for grouping: a table of bucket_table_size(), and three arrays as long as the
+// partition.
+struct bucket_room {
+    std::uint32_t* table;
+    std::uint32_t* next;
+    std::uint32_t* shared;
+    std::uint32_t* rows;
+};
+
+// Calls visit(std::span<const std::uint32_t> rows) for each key of a partition that two rows or
+// more have; rows in the order of the entries.
+template <typename Visit>
+void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
+{
+    const auto key_of = [](std::uint64_t entry) { return static_cast<std::uint32_t>(entry >> 32); };
+    const std::size_t slots = bucket_table_size(entries.size());
+    for (std::size_t slot = 0; slot < slots; slot++)
+        room.table[slot] = no_row;
+
+    std::size_t shared = 0;
+    // From the last to the first, so that chains run in the order of the entries.
+    for (std::size_t i = entries.size(); i-- > 0;) {
+        const std::uint32_t key = key_of(entries[i]);
+        std::size_t slot = key & (slots - 1);
+        std::uint32_t head = room.table[slot];
+        while (head != no_row && key_of(entries[head]) != key) {
+            slot = (slot + 1) & (slots - 1);
+            head = room.table[slot];
+        }
+        room.next[i] = head;
+        room.table[slot] = static_cast<std::uint32_t>(i);
+        if (head != no_row && room.next[head] == no_row)
+            room.shared[shared++] = static_cast<std::uint32_t>(slot);
+    }
+    while (shared-- > 0) {
+        std::size_t count = 0;
+        for (std::uint32_t i = room.table[room.shared[shared]]; i != no_row; i = room.next[i])
+            room.rows[count++] = static_cast<std::uint32_t>(entries[i]);
+        visit(std::span<const std::uint32_t>(room.rows, count));
+    }
+}
+
+} // namespace minhash

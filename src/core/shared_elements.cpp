@@ -1,0 +1,88 @@
+#include "core/shared_elements.h"
+
+namespace minhash {
+
+namespace {
+
+enum mark : std::uint8_t { in_first = 0, in_both = 1, in_second = 2 };
+
+std::uint64_t element(std::uint32_t lo, std::uint32_t hi) noexcept
+{
+    const std::uint64_t value = std::uint64_t{hi} << 32 | lo;
+    return value != 0 ? value : 1; // 0 is a free entry
+}
+
+// The entry of an element, or the free one where it belongs.
+std::size_t find(const shared_elements& state, std::uint64_t value) noexcept
+{
+    const std::size_t mask = state.table.size() - 1;
+    std::size_t entry = value & mask;
+    while (state.table[entry] != 0 && state.table[entry] != value)
+        entry = (entry + 1) & mask;
+    return entry;
+}
+
+} // namespace
+
+void start_first(shared_elements& state) noexcept
+{
+    for (std::uint64_t& entry : state.table)
+        entry = 0;
+    state.first = 0;
+    state.second = 0;
+    state.shared = 0;
+}
+
+// Elements of the first set went in before, so none of them was put behind one that goes now.
+void start_second(shared_elements& state) noexcept
+{
+    for (std::size_t i = 0; i < state.second; i++) {
+        const std::uint32_t entry = state.second_entries[i];
+        if (state.marks[entry] == in_second)
+            state.table[entry] = 0;
+        else
+            state.marks[entry] = in_first;
+    }
+    state.second = 0;
+    state.shared = 0;
+}
+
+void add_first(shared_elements& state,
+               const std::uint32_t* lo,
+               const std::uint32_t* hi,
+               std::size_t count) noexcept
+{
+    for (std::size_t i = 0; i < count; i++) {
+        const std::uint64_t value = element(lo[i], hi[i]);
+        const std::size_t entry = find(state, value);
+        state.first += state.table[entry] == 0;
+        state.table[entry] = value;
+        state.marks[entry] = in_first;
+    }
+}
+
+void add_second(shared_elements& state,
+                const std::uint32_t* lo,
+                const std::uint32_t* hi,
+                std::size_t count) noexcept
+{
+    for (std::size_t i = 0; i < count; i++) {
+        const std::uint64_t value = element(lo[i], hi[i]);
+        const std::size_t entry = find(state, value);
+        const bool found = state.table[entry] != 0;
+        if (found && state.marks[entry] != in_first)
+            continue; // met before
+        state.table[entry] = value;
+        state.marks[entry] = found ? in_both : in_second;
+        state.shared += found;
+        state.second_entries[state.second++] = static_cast<std::uint32_t>(entry);
+    }
+}
+
+double exact_jaccard(const shared_elements& state) noexcept
+{
+    const std::size_t united = state.first + state.second - state.shared;
+    return united == 0 ? 0 : static_cast<double>(state.shared) / static_cast<double>(united);
+}
+
+} // namespace minhash

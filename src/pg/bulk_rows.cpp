@@ -1,0 +1,361 @@
+#include "pg/band_table.h"
+#include "pg/bulk_rows.h"
+#include "pg/errors.h"
+
+#include "core/bands.h"
+#include "core/buckets.h"
+#include "core/tuning.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+constexpr std::size_t small_chunk = 64 * 1024;
+constexpr std::size_t large_chunk = 1024 * 1024;
+
+// Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
+constexpr std::size_t fixed_bytes = 28;
+
+// Exact pairs are candidates before anything else, so candidates must not be what loses them.
+constexpr double least_exact_recall = 0.99;
+
+struct receiver {
+    DestReceiver pub; // PostgreSQL knows this part
+    bulk_rows* rows;
+    bool started;
+};
+
+// Where a value by reference lies in `bytes`. A NULL has no size.
+struct placed {
+    std::uint64_t offset;
+    std::uint64_t size;
+};
+
+constexpr std::uint64_t null_size = ~std::uint64_t{0};
+
+void open_datums(datum_store& store, bulk_rows& rows, Oid type)
+{
+    store.type = type;
+    get_typlenbyval(type, &store.length, &store.by_value);
+    open_store(store.values, rows.budget, small_chunk);
+    open_store(store.bytes, rows.budget, store.by_value ? small_chunk : large_chunk);
+}
+
+// What is appended next can be read where it lies, whatever it is.
+void align(byte_store& store)
+{
+    static const char zeros[MAXIMUM_ALIGNOF] = {};
+    append(store, zeros, MAXALIGN(store.size) - store.size);
+}
+
+void append_datum(datum_store& store, Datum value, bool null)
+{
+    placed at = {0, null_size};
+    if (store.by_value) {
+        at = {static_cast<std::uint64_t>(value), null ? null_size : 0};
+    } else if (!null) {
+        if (store.length == -1)
+            value = PointerGetDatum(PG_DETOAST_DATUM(value));
+        at = {store.bytes.size, datumGetSize(value, false, store.length)};
+        append(store.bytes, DatumGetPointer(value), at.size);
+        align(store.bytes);
+    }
+    append(store.values, &at, sizeof(at));
+}
+
+void choose_bands(bulk_rows& rows)
+{
+    const int hashes = rows.made.num_hashes;
+    rows.shape = rows.wanted.shape;
+    if (rows.shape.bands == 0) {
+        const double recall =
+            rows.exact ? std::max(rows.wanted.recall, least_exact_recall) : rows.wanted.recall;
+        const band_choice choice = choose_by_recall(rows.wanted.threshold, hashes, recall);
+        if (choice.bands == 0)
+            fail_no_choice(rows.wanted.threshold, hashes, recall);
+        rows.shape = {choice.bands, choice.rows};
+    } else if (rows.shape.bands * rows.shape.rows > hashes) {
+        fail_bands(rows.shape.bands, rows.shape.rows, hashes);
+    }
+    const std::size_t stores = rows.shape.bands + 1;
+    rows.keys =
+        static_cast<byte_store*>(MemoryContextAlloc(rows.memory, stores * sizeof(byte_store)));
+    for (std::size_t i = 0; i < stores; i++)
+        open_store(rows.keys[i], rows.budget, small_chunk);
+    open_store(rows.slots, rows.budget, large_chunk);
+}
+
+const char* id_text(const bulk_rows& rows, Datum id)
+{
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(rows.ids.type, &output, &is_varlena);
+    return OidOutputFunctionCall(output, id);
+}
+
+void take_scheme(bulk_rows& rows, const scheme& made, Datum id)
+{
+    if (!rows.scheme_known) {
+        rows.made = made;
+        rows.scheme_known = true;
+        choose_bands(rows);
+    } else if (!comparable({rows.made, {}}, {made, {}})) {
+        fail_mixed_schemes(id_text(rows, id), made, rows.made);
+    }
+}
+
+void append_keys(bulk_rows& rows, const signature& value)
+{
+    for (int band = 0; band <= rows.shape.bands; band++) {
+        const bool whole = band == rows.shape.bands;
+        const std::int64_t key = whole ? band_key(value, 0, value.made.num_hashes)
+                                       : band_key(value, band, rows.shape.rows);
+        const std::uint32_t half = short_key(key);
+        append(rows.keys[band], &half, sizeof(half));
+    }
+}
+
+// The text as it will be read again: with its header, aligned.
+void append_text(bulk_rows& rows, const text* document)
+{
+    const std::uint64_t at[] = {rows.documents.size, VARSIZE_ANY_EXHDR(document) + VARHDRSZ};
+    std::uint32_t header;
+    SET_VARSIZE(&header, at[1]);
+    append(rows.documents, &header, sizeof(header));
+    append(rows.documents, VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document));
+    align(rows.documents);
+    append(rows.document_at, at, sizeof(at));
+}
+
+verification arg_verification(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    const std::string_view name = {VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given)};
+    if (name == "exact")
+        return verification::exact;
+    if (name != "estimate")
+        fail_choice("verify", given, "\"exact\" and \"estimate\"");
+    return verification::estimate;
+}
+
+Datum as_wanted(const bulk_rows& rows, Datum id, Oid type)
+{
+    if (rows.wanted.id_type != INT8OID)
+        return id;
+    return type == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
+           : type == INT2OID ? Int64GetDatum(DatumGetInt16(id))
+                             : id;
+}
+
+bool take_row(TupleTableSlot* slot, DestReceiver* self)
+{
+    bulk_rows& rows = *reinterpret_cast<receiver*>(self)->rows;
+    bool no_id;
+    bool no_value;
+    Datum id = slot_getattr(slot, 1, &no_id);
+    const Datum value = slot_getattr(slot, 2, &no_value);
+    if (no_id || no_value) {
+        rows.skipped++;
+        return true;
+    }
+    MemoryContextReset(rows.row_memory);
+    const MemoryContext former = MemoryContextSwitchTo(rows.row_memory);
+    id = as_wanted(rows, id, TupleDescAttr(slot->tts_tupleDescriptor, 0)->atttypid);
+
+    signature read;
+    const text* document = nullptr;
+    if (rows.from_texts) {
+        document = DatumGetTextPP(value);
+        read = {rows.signing->made, sign(*rows.signing, document)};
+    } else {
+        const struct varlena* const stored = PG_DETOAST_DATUM(value);
+        read = decode_stored(
+            {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
+    }
+    take_scheme(rows, read.made, id);
+    // The empty set is near nothing.
+    if (!read.empty()) {
+        if (rows.count == no_row - 1)
+            fail_too_many_rows(no_row - 1);
+        append_datum(rows.ids, id, false);
+        append(rows.slots, read.slots.data(), read.slots.size_bytes());
+        append_keys(rows, read);
+        if (rows.exact)
+            append_text(rows, document);
+        if (rows.wanted.ranked) {
+            bool null;
+            const Datum rank = slot_getattr(slot, 3, &null);
+            append_datum(rows.ranks, rank, null);
+        }
+        rows.budget.used += fixed_bytes;
+        rows.count++;
+    }
+    MemoryContextSwitchTo(former);
+    if ((rows.count & 1023) == 0)
+        report(rows.reading, rows.count);
+    return true;
+}
+
+// What the query's columns are decides how its rows are taken.
+void take_columns(DestReceiver* self, int, TupleDesc columns)
+{
+    receiver& receiving = *reinterpret_cast<receiver*>(self);
+    bulk_rows& rows = *receiving.rows;
+    if (receiving.started)
+        fail_many_statements();
+    receiving.started = true;
+    const int expected = rows.wanted.ranked ? 3 : 2;
+    if (columns->natts != 2 && columns->natts != expected)
+        fail_query_columns(columns->natts, expected == 3);
+    const Oid id = getBaseType(TupleDescAttr(columns, 0)->atttypid);
+    const Oid value = getBaseType(TupleDescAttr(columns, 1)->atttypid);
+    const bool integer = rows.wanted.id_type == INT8OID && (id == INT2OID || id == INT4OID);
+    if (!integer && !IsBinaryCoercible(id, rows.wanted.id_type))
+        fail_query_ids(TupleDescAttr(columns, 0)->atttypid, rows.wanted.id_type);
+
+    const bool texts = value != rows.signature_type;
+    if (texts && !IsBinaryCoercible(value, TEXTOID))
+        fail_query_values(TupleDescAttr(columns, 1)->atttypid);
+    const bool first = rows.ids.type == InvalidOid;
+    if (!first && texts != rows.from_texts)
+        fail_query_kinds();
+    if (!texts && rows.wanted.verify == verification::exact)
+        fail_exact_signatures();
+    const Oid rank = columns->natts == 3 ? TupleDescAttr(columns, 2)->atttypid : InvalidOid;
+    rows.wanted.ranked = OidIsValid(rank);
+    if (OidIsValid(rank) && !OidIsValid(lookup_type_cache(rank, TYPECACHE_LT_OPR)->lt_opr))
+        fail_rank_type(rank);
+    if (!first)
+        return;
+    rows.from_texts = texts;
+    rows.exact = texts && rows.wanted.verify != verification::estimate;
+    open_datums(rows.ids, rows, rows.wanted.id_type);
+    if (rows.wanted.ranked)
+        open_datums(rows.ranks, rows, rank);
+    if (texts) {
+        rows.signing = allocate<signer>(rows.memory);
+        rows.signing->made = rows.wanted.texts;
+        rows.signing->bag_room = {};
+        rows.signing->memory = rows.memory;
+        open_store(rows.documents, rows.budget, large_chunk);
+        open_store(rows.document_at, rows.budget, small_chunk);
+    }
+}
+
+void ignore(DestReceiver*) {}
+
+} // namespace
+
+Datum fetch_datum(datum_store& store, std::uint32_t row, bool& null)
+{
+    placed copy;
+    const placed at = *static_cast<const placed*>(
+        fetch(store.values, row * sizeof(placed), sizeof(placed), &copy));
+    null = at.size == null_size;
+    if (store.by_value || null)
+        return static_cast<Datum>(at.offset);
+    const std::size_t inside = at.offset & (store.bytes.chunk_bytes - 1);
+    const bool in_place =
+        at.offset >= store.bytes.filed && inside + at.size <= store.bytes.chunk_bytes;
+    void* const buffer = in_place ? nullptr : palloc(at.size);
+    return PointerGetDatum(fetch(store.bytes, at.offset, at.size, buffer));
+}
+
+bulk_request arg_bulk(FunctionCallInfo fcinfo, bool typed, int rest)
+{
+    const int first = typed ? 2 : 1;
+    for (int argument = 0; argument < PG_NARGS(); argument++) {
+        const bool needed = argument == 0 || argument == first || argument == first + 1 ||
+                            (argument >= rest + 2 && argument < rest + 9);
+        if (needed && PG_ARGISNULL(argument))
+            fail_null_argument(argument, fcinfo->flinfo->fn_oid);
+    }
+    bulk_request wanted = {};
+    wanted.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
+    if (!OidIsValid(lookup_type_cache(wanted.id_type, TYPECACHE_LT_OPR)->lt_opr))
+        fail_id_order(wanted.id_type);
+    wanted.threshold = arg_fraction(fcinfo, first, "threshold");
+    wanted.recall = arg_fraction(fcinfo, first + 1, "recall");
+    if (PG_ARGISNULL(first + 2) != PG_ARGISNULL(first + 3))
+        fail_half_banding();
+    if (!PG_ARGISNULL(first + 2))
+        wanted.shape = arg_banding(fcinfo, first + 2);
+    if (!PG_ARGISNULL(rest))
+        wanted.verify = arg_verification(fcinfo, rest);
+    if (!PG_ARGISNULL(rest + 1))
+        wanted.max_bucket = arg_between(fcinfo, rest + 1, "max_bucket", 1, INT_MAX);
+    wanted.texts = arg_scheme(fcinfo, rest + 2);
+    return wanted;
+}
+
+bulk_rows* start_bulk(FunctionCallInfo fcinfo, const bulk_request& wanted)
+{
+    bulk_rows* const rows = static_cast<bulk_rows*>(palloc0(sizeof(bulk_rows)));
+    rows->wanted = wanted;
+    rows->memory = CurrentMemoryContext;
+    rows->budget = {
+        .context = CurrentMemoryContext,
+        .limit = static_cast<std::size_t>(maintenance_work_mem) * 1024,
+        .used = 0,
+        .exceeded = false,
+        .stores = nullptr,
+    };
+    rows->signature_type = signature_type(fcinfo);
+    rows->row_memory = AllocSetContextCreate(CurrentMemoryContext,
+                                             "minhash_lsh row of a query",
+                                             ALLOCSET_DEFAULT_SIZES);
+    return rows;
+}
+
+void read_query(bulk_rows& rows, const char* query)
+{
+    receiver receiving = {};
+    receiving.pub.receiveSlot = take_row;
+    receiving.pub.rStartup = take_columns;
+    receiving.pub.rShutdown = ignore;
+    receiving.pub.rDestroy = ignore;
+    receiving.pub.mydest = DestTuplestore; // anything but DestNone
+    receiving.rows = &rows;
+    rows.reading = start_phase("reading rows", 0);
+
+    SPIExecuteOptions options = {};
+    options.read_only = true; // a query that writes is an error
+    options.must_return_tuples = true;
+    options.dest = &receiving.pub;
+    const int result = SPI_execute_extended(query, &options);
+    if (result < 0)
+        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
+    if (!receiving.started)
+        fail_query_columns(0, rows.wanted.ranked);
+}
+
+void end_reading(bulk_rows& rows)
+{
+    if (rows.skipped > 0)
+        tell_skipped(rows.skipped);
+    if (rows.budget.exceeded)
+        tell_spilled();
+    if (rows.scheme_known)
+        rows.found_at_threshold =
+            band_probability(rows.wanted.threshold, rows.shape.bands, rows.shape.rows);
+}
+
+const text* fetch_text(bulk_rows& rows, std::uint32_t row, text_buffer& buffer)
+{
+    std::uint64_t copy[2];
+    const std::uint64_t* const at = static_cast<const std::uint64_t*>(
+        fetch(rows.document_at, row * sizeof(copy), sizeof(copy), copy));
+    const std::uint64_t offset = at[0];
+    const std::uint64_t size = at[1];
+    if (buffer.room < size) {
+        if (buffer.bytes != nullptr)
+            pfree(buffer.bytes);
+        buffer.room = std::max<std::size_t>(size, buffer.room * 2);
+        buffer.bytes = static_cast<char*>(MemoryContextAllocHuge(rows.memory, buffer.room));
+    }
+    return static_cast<const text*>(fetch(rows.documents, offset, size, buffer.bytes));
+}
+
+} // namespace minhash::pg

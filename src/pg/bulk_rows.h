@@ -1,0 +1,93 @@
+// The rows of a user's query, (id, signature) or (id, text), as the bulk functions want them: ids,
+// signatures, texts to be compared exactly, and the halves of the band keys, each in a store of its
+// own that goes to a temporary file when memory is short. Rows are numbered from 0 as they come.
+#pragma once
+
+#include "pg/progress.h"
+#include "pg/signer.h"
+#include "pg/spill.h"
+
+namespace minhash::pg {
+
+enum class verification { by_default, estimate, exact };
+
+// What a bulk function was asked for.
+struct bulk_request {
+    double threshold;
+    double recall;
+    banding shape; // bands = 0: threshold and recall choose
+    verification verify;
+    int max_bucket; // 0: no limit
+    scheme texts;   // how texts are signed
+    Oid id_type;
+    bool ranked; // the query has a third column
+};
+
+// Values of one type.
+struct datum_store {
+    Oid type;
+    std::int16_t length;
+    bool by_value;
+    byte_store values; // Datums; of types by reference, where they are
+    byte_store bytes;
+};
+
+Datum fetch_datum(datum_store& store, std::uint32_t row, bool& null);
+
+struct bulk_rows {
+    bulk_request wanted;
+    MemoryContext memory;
+    memory_budget budget;
+
+    bool exact;      // texts are kept, to be compared
+    bool from_texts; // else from signatures
+    bool scheme_known;
+    scheme made; // of all signatures
+    banding shape;
+    double found_at_threshold; // share of the pairs at the threshold that the bands find
+
+    std::uint32_t count;
+    std::uint32_t first_count; // rows of the first of two queries
+    std::uint64_t skipped;     // NULL id or signature
+
+    datum_store ids;
+    datum_store ranks;
+    byte_store slots;
+    byte_store* keys; // of each band; behind them, of the whole signature
+    byte_store documents;
+    byte_store document_at; // offset and size of each
+
+    Oid signature_type;
+    signer* signing;
+    MemoryContext row_memory;
+    progress reading;
+};
+
+// Arguments of all bulk functions: the query, [the type of ids,] threshold, recall, bands, rows,
+// and from `rest` on verify, max_bucket, num_hashes, shingle_size, unit, fold, bag, seed, method.
+bulk_request arg_bulk(FunctionCallInfo fcinfo, bool typed, int rest);
+
+bulk_rows* start_bulk(FunctionCallInfo fcinfo, const bulk_request& wanted);
+
+// Runs a query as the user and takes its rows. Between SPI_connect() and SPI_finish().
+void read_query(bulk_rows& rows, const char* query);
+
+// What became of rows that were not taken, and of memory that did not suffice, is told once.
+void end_reading(bulk_rows& rows);
+
+// The signature of a row, where it lies or in the buffer.
+inline const std::uint32_t* fetch_slots(bulk_rows& rows, std::uint32_t row, void* buffer)
+{
+    const std::size_t bytes = rows.made.num_hashes * sizeof(std::uint32_t);
+    return static_cast<const std::uint32_t*>(fetch(rows.slots, row * bytes, bytes, buffer));
+}
+
+// The text of a row; `buffer` is enlarged where it must be copied.
+struct text_buffer {
+    char* bytes;
+    std::size_t room;
+};
+
+const text* fetch_text(bulk_rows& rows, std::uint32_t row, text_buffer& buffer);
+
+} // namespace minhash::pg

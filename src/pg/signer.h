@@ -1,0 +1,54 @@
+// Texts cut into shingles and signed, one after the other, with memory for all of them.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "pg/text_reader.h"
+
+#include "core/bag.h"
+#include "core/shingle.h"
+#include "core/sketch.h"
+
+namespace minhash::pg {
+
+struct signer {
+    scheme made; // what to sign with, set by the owner
+    text_reader reader;
+    shingler cutter;
+    shingle_batch batch;
+    sketch slots;
+    bag_counter bag;
+    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
+    MemoryContext memory;          // of bag_room
+};
+
+// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on.
+scheme arg_scheme(FunctionCallInfo fcinfo, int first);
+
+void start_bag(signer& state, std::size_t text_bytes);
+
+// Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered
+// occurrences of a bag. Occurrences may come more than once.
+template <typename Take>
+void each_batch(signer& state, const text* document, Take&& take)
+{
+    const bool bag = state.made.shingles.bag;
+    if (bag)
+        start_bag(state, VARSIZE_ANY_EXHDR(document));
+    do {
+        open(state.reader, document);
+        start(state.cutter, state.made.shingles, state.made.seed);
+        do {
+            const std::span<const std::uint8_t> slice = read(state.reader);
+            cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);
+            if (bag)
+                number_occurrences(state.bag, state.batch);
+            take(state.batch);
+        } while (!at_end(state.reader) && !(bag && state.bag.overflowed));
+    } while (bag && start_next_pass(state.bag));
+}
+
+// Signs a detoasted text into state.slots. Returns its slots, none for the empty set.
+std::span<const std::uint32_t> sign(signer& state, const text* document);
+
+} // namespace minhash::pg

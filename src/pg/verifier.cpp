@@ -1,0 +1,136 @@
+#include "pg/errors.h"
+#include "pg/verifier.h"
+
+#include "core/buckets.h"
+#include "core/sketch.h"
+#include "core/tuning.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace minhash::pg {
+
+namespace {
+
+// An estimate that falls short of the truth by more standard errors than this is met once in
+// 30,000 true pairs.
+constexpr double slack = 4;
+
+constexpr std::size_t most_elements = std::size_t{1} << 28;
+
+// The fewest equal slots whose share reaches the threshold, in the arithmetic of the comparison.
+std::uint32_t least_reaching(double threshold, int num_hashes)
+{
+    std::uint32_t equal = static_cast<std::uint32_t>(threshold * num_hashes);
+    while (static_cast<double>(equal) / num_hashes < threshold)
+        equal++;
+    return equal;
+}
+
+// Room for the shingles of two texts. No text has more of them than bytes, and one.
+void make_room(verifier& state, std::size_t elements)
+{
+    shared_elements& to = state.elements;
+    if (elements > state.room) {
+        if (elements > most_elements)
+            fail_too_many_shingles(most_elements);
+        if (state.room > 0) {
+            pfree(to.table.data());
+            pfree(to.marks);
+            pfree(to.second_entries);
+        }
+        const std::size_t entries = element_table_size(elements);
+        const MemoryContext memory = state.rows->memory;
+        to.table = {static_cast<std::uint64_t*>(MemoryContextAllocHuge(memory, entries * 8)),
+                    entries};
+        to.marks = static_cast<std::uint8_t*>(MemoryContextAllocHuge(memory, entries));
+        to.second_entries =
+            static_cast<std::uint32_t*>(MemoryContextAllocHuge(memory, entries * 4));
+        state.room = elements;
+    }
+}
+
+std::size_t text_elements(const text* document)
+{
+    return VARSIZE_ANY_EXHDR(document) + 1;
+}
+
+// Takes a text as the first set, with room for a second one as long as either of the two. The
+// table is as small as that allows, as it must be cleared.
+void take_first(verifier& state, const text* first, const text* second)
+{
+    const std::size_t elements = text_elements(first);
+    state.second_room = std::max(elements, text_elements(second));
+    make_room(state, elements + state.second_room);
+    state.elements.table = {state.elements.table.data(),
+                            element_table_size(elements + state.second_room)};
+    start_first(state.elements);
+    each_batch(*state.rows->signing, first, [&state](const shingle_batch& batch) {
+        add_first(state.elements, batch.lo, batch.hi, batch.count);
+    });
+}
+
+} // namespace
+
+void start_verifier(verifier& state, bulk_rows& rows)
+{
+    state = {};
+    state.rows = &rows;
+    state.first_slots = no_row;
+    state.first_text = no_row;
+    const int hashes = rows.made.num_hashes;
+    const double threshold = rows.wanted.threshold;
+    state.least_equal = least_reaching(
+        rows.exact ? std::max(0.0, threshold - slack * standard_error(threshold, hashes))
+                   : threshold,
+        hashes);
+    for (void*& buffer : state.slots)
+        buffer = MemoryContextAlloc(rows.memory, hashes * sizeof(std::uint32_t));
+}
+
+double compare_exactly(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    bulk_rows& rows = *state.rows;
+    const text* const second = fetch_text(rows, b, state.texts[1]);
+    if (state.first_text != a || text_elements(second) > state.second_room) {
+        take_first(state, fetch_text(rows, a, state.texts[0]), second);
+        state.first_text = a;
+    }
+    start_second(state.elements);
+    each_batch(*rows.signing, second, [&state](const shingle_batch& batch) {
+        add_second(state.elements, batch.lo, batch.hi, batch.count);
+    });
+    return exact_jaccard(state.elements);
+}
+
+double verify(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    bulk_rows& rows = *state.rows;
+    if (state.first_slots != a) {
+        state.first_at = fetch_slots(rows, a, state.slots[0]);
+        state.first_slots = a;
+    }
+    const int hashes = rows.made.num_hashes;
+    const std::uint32_t equal = count_equal(state.first_at,
+                                            fetch_slots(rows, b, state.slots[1]),
+                                            static_cast<std::uint32_t>(hashes));
+    if (equal < state.least_equal)
+        return -1;
+    if (!rows.exact)
+        return static_cast<double>(equal) / hashes;
+    const double jaccard = compare_exactly(state, a, b);
+    return jaccard >= rows.wanted.threshold ? jaccard : -1;
+}
+
+bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    bulk_rows& rows = *state.rows;
+    const std::size_t bytes = rows.made.num_hashes * sizeof(std::uint32_t);
+    state.first_slots = no_row; // slots[0] will have another row
+    if (memcmp(fetch_slots(rows, a, state.slots[0]), fetch_slots(rows, b, state.slots[1]), bytes) !=
+        0)
+        return false;
+    return !rows.exact || compare_exactly(state, a, b) == 1;
+}
+
+} // namespace minhash::pg

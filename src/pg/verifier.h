@@ -1,0 +1,37 @@
+// Whether two rows of a bulk function are near: by the share of equal slots of their signatures,
+// and where they are texts, by the exact Jaccard similarity of their shingles.
+#pragma once
+
+#include "pg/bulk_rows.h"
+
+#include "core/shared_elements.h"
+
+namespace minhash::pg {
+
+struct verifier {
+    bulk_rows* rows;
+    std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
+    void* slots[2];            // room for signatures that come from a file
+    std::uint32_t first_slots; // the row in slots[0]
+    const std::uint32_t* first_at;
+
+    shared_elements elements;
+    std::size_t room;         // elements that the table can take
+    std::uint32_t first_text; // the row whose shingles are the first set
+    std::size_t second_room;  // elements that the table can take besides
+    text_buffer texts[2];
+};
+
+void start_verifier(verifier& state, bulk_rows& rows);
+
+// The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
+// is that of the call before.
+double verify(verifier& state, std::uint32_t a, std::uint32_t b);
+
+// Whether two rows are the same: equal signatures, or equal sets of shingles.
+bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);
+
+// The exact Jaccard similarity of two rows.
+double compare_exactly(verifier& state, std::uint32_t a, std::uint32_t b);
+
+} // namespace minhash::pg

@@ -30,16 +30,21 @@ void each_key(bucket_walk& walk, int band, Take&& take)
     }
 }
 
+void free_room(bucket_walk& walk)
+{
+    if (walk.room_entries == 0)
+        return;
+    pfree(walk.room.table);
+    pfree(walk.room.next);
+    pfree(walk.room.shared);
+    pfree(walk.room.rows);
+}
+
 void enlarge_room(bucket_walk& walk, std::size_t entries)
 {
     if (entries <= walk.room_entries)
         return;
-    if (walk.room_entries > 0) {
-        pfree(walk.room.table);
-        pfree(walk.room.next);
-        pfree(walk.room.shared);
-        pfree(walk.room.rows);
-    }
+    free_room(walk);
     const MemoryContext memory = walk.rows->memory;
     walk.room_entries = entries + entries / 4;
     walk.room.table = allocate_array<std::uint32_t>(memory, bucket_table_size(walk.room_entries));
@@ -83,6 +88,14 @@ void scatter(bucket_walk& walk, int band)
     each_key(walk, band, [=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
+}
+
+void end_walk(bucket_walk& walk)
+{
+    free_room(walk);
+    pfree(walk.entries);
+    pfree(walk.starts);
+    pfree(walk.buffer);
 }
 
 twins find_twins(bucket_walk& walk, verifier& same)

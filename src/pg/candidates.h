@@ -55,6 +55,9 @@ void walk_band(bucket_walk& walk, int band, Visit&& visit)
     }
 }
 
+// Frees the walk's memory.
+void end_walk(bucket_walk& walk);
+
 // Finds all twins. Classes of more than max_bucket rows are not collapsed, and left out.
 twins find_twins(bucket_walk& walk, verifier& same);
 

@@ -520,3 +520,48 @@ CREATE FUNCTION lsh_pairs(
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
     'the same for ids of any type, for instance id_type => NULL::uuid';
+
+CREATE FUNCTION lsh_clusters(
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    near_representative boolean DEFAULT false,
+    singletons boolean DEFAULT false
+) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold';
+
+CREATE FUNCTION lsh_clusters(
+    query text,
+    id_type anyelement,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    near_representative boolean DEFAULT false,
+    singletons boolean DEFAULT false
+) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'the same for ids of any type, for instance id_type => NULL::uuid';

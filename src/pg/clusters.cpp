@@ -1,0 +1,254 @@
+// Clusters of near-duplicates: the connected components of a query's rows over verified pairs.
+//
+// A bucket's rows are verified only while they are not connected yet, so a large bucket of similar
+// rows costs about one comparison a row; and all pairs that are not connected in the end have been
+// compared, so nothing is lost.
+#include "pg/candidates.h"
+#include "pg/errors.h"
+
+#include "core/union_find.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+struct member {
+    std::uint32_t row;
+    Datum id;
+    Datum rank;
+    bool no_rank;
+};
+
+struct cluster_finder {
+    bulk_rows* rows;
+    twins same;
+    std::span<std::uint32_t> parent;
+    verifier check;
+    bool near_representative; // members must reach the threshold with it
+    bool singletons;
+    ReturnSetInfo* result;
+    MemoryContext cluster_memory;
+    FmgrInfo compare_ids;
+    FmgrInfo compare_ranks;
+    Oid id_collation;
+    Oid rank_collation;
+};
+
+void connect(cluster_finder& find, std::span<const std::uint32_t> bucket)
+{
+    for (std::size_t i = 0; i + 1 < bucket.size(); i++) {
+        bool apart = false;
+        for (std::size_t j = i + 1; j < bucket.size(); j++) {
+            CHECK_FOR_INTERRUPTS();
+            if (find_root(find.parent, bucket[i]) == find_root(find.parent, bucket[j]))
+                continue;
+            if (verify(find.check, bucket[i], bucket[j]) >= 0)
+                join(find.parent, bucket[i], bucket[j]);
+            else
+                apart = true;
+        }
+        // All rows behind this one are connected with it, and so with each other.
+        if (!apart)
+            return;
+    }
+}
+
+int compare(FmgrInfo& function, Oid collation, Datum a, Datum b)
+{
+    return DatumGetInt32(FunctionCall2Coll(&function, collation, a, b));
+}
+
+// By rank, NULLs last, then by id: the first member is the representative.
+bool is_better(cluster_finder& find, const member& a, const member& b)
+{
+    if (find.rows->wanted.ranked) {
+        if (a.no_rank != b.no_rank)
+            return b.no_rank;
+        const int order =
+            a.no_rank ? 0 : compare(find.compare_ranks, find.rank_collation, a.rank, b.rank);
+        if (order != 0)
+            return order < 0;
+    }
+    const int order = compare(find.compare_ids, find.id_collation, a.id, b.id);
+    return order != 0 ? order < 0 : a.row < b.row;
+}
+
+void emit(cluster_finder& find, std::span<const member> members)
+{
+    if (members.size() == 1 && !find.singletons)
+        return;
+    Datum smallest = members[0].id;
+    for (const member& each : members)
+        if (compare(find.compare_ids, find.id_collation, each.id, smallest) < 0)
+            smallest = each.id;
+    for (const member& each : members) {
+        Datum values[] = {each.id,
+                          smallest,
+                          members[0].id,
+                          Int64GetDatum(static_cast<long>(members.size()))};
+        bool nulls[] = {false, false, false, false};
+        tuplestore_putvalues(find.result->setResult, find.result->setDesc, values, nulls);
+    }
+}
+
+bool is_near(cluster_finder& find, const member& a, const member& b)
+{
+    const std::uint32_t leader_a = find.same.leader[a.row];
+    const std::uint32_t leader_b = find.same.leader[b.row];
+    return leader_a == leader_b || verify(find.check, leader_a, leader_b) >= 0;
+}
+
+// A component as clusters of those who are near the best of them, the best of what is left, and so
+// on.
+void split(cluster_finder& find, std::span<member> members)
+{
+    while (!members.empty()) {
+        const auto rest =
+            std::stable_partition(members.begin() + 1, members.end(), [&](const member& each) {
+                CHECK_FOR_INTERRUPTS();
+                return is_near(find, members[0], each);
+            });
+        const std::size_t size = static_cast<std::size_t>(rest - members.begin());
+        emit(find, members.first(size));
+        members = members.subspan(size);
+    }
+}
+
+void emit_component(cluster_finder& find, std::span<const std::uint32_t> rows)
+{
+    member* const members = static_cast<member*>(
+        MemoryContextAllocHuge(find.cluster_memory, rows.size() * sizeof(member)));
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        bool null;
+        members[i].row = rows[i];
+        members[i].id = fetch_datum(find.rows->ids, rows[i], null);
+        members[i].no_rank = true;
+        if (find.rows->wanted.ranked)
+            members[i].rank = fetch_datum(find.rows->ranks, rows[i], members[i].no_rank);
+    }
+    const std::span<member> all = {members, rows.size()};
+    std::sort(all.begin(), all.end(), [&find](const member& a, const member& b) {
+        return is_better(find, a, b);
+    });
+    if (find.near_representative)
+        split(find, all);
+    else
+        emit(find, all);
+    MemoryContextReset(find.cluster_memory);
+}
+
+// Brings the rows of each component together, by the root that each has: chains through the array
+// of parents, which is not needed any more.
+void emit_components(cluster_finder& find)
+{
+    bulk_rows& rows = *find.rows;
+    std::span<std::uint32_t> next = find.parent;
+    std::uint32_t* const last = static_cast<std::uint32_t*>(
+        MemoryContextAllocHuge(rows.memory, (std::size_t{rows.count} + 1) * sizeof(std::uint32_t)));
+    std::uint32_t* members = nullptr;
+    std::size_t room = 0;
+
+    // Roots come before their rows, so a row's root is known when it is met: it is its parent's.
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        last[row] = find_root(find.parent, find.same.leader[row]);
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        next[row] = no_row;
+    // last[root] becomes the end of its chain; rows behind are met once, so theirs is overwritten.
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        const std::uint32_t root = last[row];
+        if (root == row)
+            continue; // the chain starts here, and ends
+        next[last[root]] = row;
+        last[root] = row;
+        last[row] = no_row; // no root
+    }
+    const MemoryContext former = MemoryContextSwitchTo(find.cluster_memory);
+    for (std::uint32_t root = 0; root < rows.count; root++) {
+        CHECK_FOR_INTERRUPTS();
+        if (last[root] == no_row || (last[root] == root && !find.singletons))
+            continue;
+        std::size_t size = 0;
+        for (std::uint32_t row = root; row != no_row; row = next[row]) {
+            if (size == room) {
+                const std::size_t wanted = std::max<std::size_t>(1024, room * 2);
+                members = static_cast<std::uint32_t*>(
+                    members == nullptr
+                        ? MemoryContextAllocHuge(rows.memory, wanted * sizeof(std::uint32_t))
+                        : repalloc_huge(members, wanted * sizeof(std::uint32_t)));
+                room = wanted;
+            }
+            members[size++] = row;
+        }
+        emit_component(find, {members, size});
+    }
+    MemoryContextSwitchTo(former);
+}
+
+void prepare_order(FmgrInfo& compare, Oid& collation, Oid type, MemoryContext memory)
+{
+    const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
+    collation = entry->typcollation;
+    fmgr_info_cxt(entry->cmp_proc, &compare, memory);
+}
+
+void find_clusters(cluster_finder& find)
+{
+    bulk_rows& rows = *find.rows;
+    prepare_order(find.compare_ids, find.id_collation, rows.ids.type, rows.memory);
+    if (rows.wanted.ranked)
+        prepare_order(find.compare_ranks, find.rank_collation, rows.ranks.type, rows.memory);
+    find.cluster_memory =
+        AllocSetContextCreate(rows.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
+    start_verifier(find.check, rows);
+
+    bucket_walk walk;
+    start_walk(walk, rows, "banding and verifying rows");
+    find.same = find_twins(walk, find.check);
+    find.parent = {static_cast<std::uint32_t*>(MemoryContextAllocHuge(
+                       rows.memory,
+                       (std::size_t{rows.count} + 1) * sizeof(std::uint32_t))),
+                   rows.count};
+    start_components(find.parent);
+    for (int band = 0; band < rows.shape.bands; band++)
+        walk_band(walk, band, [&find](std::span<const std::uint32_t> bucket) {
+            connect(find, bucket);
+        });
+    if (walk.large_buckets > 0)
+        tell_large_buckets(walk.large_buckets, rows.wanted.max_bucket);
+    end_walk(walk);
+    emit_components(find);
+}
+
+} // namespace
+
+// lsh_clusters(query, [id_type,] threshold, recall, bands, rows, verify, max_bucket, num_hashes,
+//              shingle_size, unit, fold, bag, seed, method, near_representative, singletons)
+// -> (id, cluster_id, representative, size)
+MINHASH_FUNCTION(lsh_clusters)
+{
+    const bool typed = PG_NARGS() == 17;
+    bulk_request wanted = arg_bulk(fcinfo, typed, typed ? 6 : 5);
+    wanted.ranked = true;
+    cluster_finder find = {};
+    for (const int option : {PG_NARGS() - 2, PG_NARGS() - 1})
+        if (PG_ARGISNULL(option))
+            fail_null_argument(option, fcinfo->flinfo->fn_oid);
+    find.near_representative = PG_GETARG_BOOL(PG_NARGS() - 2);
+    find.singletons = PG_GETARG_BOOL(PG_NARGS() - 1);
+    find.result = &start_rows(fcinfo);
+
+    SPI_connect();
+    bulk_rows& rows = *start_bulk(fcinfo, wanted);
+    read_query(rows, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    end_reading(rows);
+    find.rows = &rows;
+    if (rows.count > 0)
+        find_clusters(find);
+    close_stores(rows.budget);
+    SPI_finish();
+    return static_cast<Datum>(0);
+}
+
+} // namespace minhash::pg

@@ -18,9 +18,9 @@ SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL O
 -- Comments that are empty, end in a full stop or start with a space.
 SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 
--- Functions that are not PARALLEL SAFE, not STRICT, or leakproof or security definer; not IMMUTABLE, or STABLE if they read the setting of %.
-SELECT oid::regprocedure AS function FROM functions WHERE proparallel <> 's' OR NOT proisstrict OR proleakproof OR prosecdef
-    OR provolatile <> CASE WHEN proname ~ '^minhash_similar(_|$)' THEN 's' ELSE 'i' END ORDER BY 1;
+-- Functions that read or write tables are not IMMUTABLE, and those of triggers, or that define something, not PARALLEL SAFE; some take NULL for "choose yourself".
+SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel, proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
+SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
 -- C functions whose symbol is not the function's name, or which come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (prosrc <> proname OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
 
@@ -28,7 +28,7 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 SELECT p.oid::regprocedure AS function, proargnames
 FROM functions p
 WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
-  AND '_cstring'::regtype <> ALL (proargtypes) AND proname !~ '^minhash_signature(_send)?$'
+  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype AND proname !~ '^minhash_signature(_send)?$'
   AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
   AND (proargnames IS NULL OR '' = ANY (proargnames) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;

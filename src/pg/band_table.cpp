@@ -29,7 +29,9 @@ bool read_settings(Relation source, const Trigger& trigger, Oid function, band_t
         return false;
     out = {
         .source = RelationGetRelid(source),
+        .owner = source->rd_rel->relowner,
         .table = watched_table(trigger),
+        .settings = trigger.tgoid,
         .id = trigger.tgattr[0],
         .signature = trigger.tgattr[1],
         .shape = {read_number(trigger.tgargs[0]), read_number(trigger.tgargs[1])},
@@ -48,6 +50,21 @@ int count_band_tables(Relation source, Oid chosen, Oid function, band_table& fou
             continue;
         found = candidate;
         count++;
+    }
+    return count;
+}
+
+// The band tables of the relation, or of the nearest of its ancestors that has one.
+int count_above(Relation relation, Oid chosen, Oid function, band_table& found)
+{
+    int count = count_band_tables(relation, chosen, function, found);
+    const List* const ancestors = relation->rd_rel->relispartition && count == 0
+                                      ? get_partition_ancestors(RelationGetRelid(relation))
+                                      : NIL;
+    for (int i = 0; count == 0 && i < list_length(ancestors); i++) {
+        const Relation ancestor = table_open(list_nth_oid(ancestors, i), AccessShareLock);
+        count = count_band_tables(ancestor, chosen, function, found);
+        table_close(ancestor, AccessShareLock);
     }
     return count;
 }
@@ -108,18 +125,15 @@ band_table find_band_table(Relation source, Oid chosen, Oid function)
 band_table find_band_table_above(Relation relation, Oid chosen, Oid function)
 {
     band_table found;
-    int count = count_band_tables(relation, chosen, function, found);
-    const List* const ancestors = relation->rd_rel->relispartition && count == 0
-                                      ? get_partition_ancestors(RelationGetRelid(relation))
-                                      : NIL;
-    for (int i = 0; count == 0 && i < list_length(ancestors); i++) {
-        const Relation ancestor = table_open(list_nth_oid(ancestors, i), AccessShareLock);
-        count = count_band_tables(ancestor, chosen, function, found);
-        table_close(ancestor, AccessShareLock);
-    }
+    const int count = count_above(relation, chosen, function, found);
     if (count != 1)
         fail_band_table_choice(RelationGetRelid(relation), chosen, count);
     return found;
+}
+
+bool has_band_table_above(Relation relation, Oid chosen, Oid function, band_table& found)
+{
+    return count_above(relation, chosen, function, found) == 1;
 }
 
 AttrNumber partition_column(Relation relation, const band_table& settings, AttrNumber column)

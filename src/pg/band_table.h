@@ -19,7 +19,9 @@ namespace minhash::pg {
 
 struct band_table {
     Oid source;
+    Oid owner; // of the source
     Oid table;
+    Oid settings;  // the trigger that holds them
     AttrNumber id; // columns of the source
     AttrNumber signature;
     banding shape;
@@ -41,7 +43,9 @@ Oid watched_table(const Trigger& trigger);
 // there is none, or none can be told from others.
 band_table find_band_table(Relation source, Oid chosen, Oid function);
 
-// The same for a relation that a trigger fired for: it may be a partition of the source.
+// The same for a relation that a trigger fired for: it may be a partition of the source. The first
+// says whether there is exactly one, the second insists.
+bool has_band_table_above(Relation relation, Oid chosen, Oid function, band_table& found);
 band_table find_band_table_above(Relation relation, Oid chosen, Oid function);
 
 // The column of a partition that has the name of the source's.

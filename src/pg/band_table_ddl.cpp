@@ -12,16 +12,24 @@ namespace minhash::pg {
 
 namespace {
 
-// Locks a table against writes and other changes of its triggers, with all of its partitions.
-Relation lock_source(Oid source)
+// Locks a table with all of its partitions: against writes and other changes of its triggers, or
+// against everything. Only its owner may, and others may not even try.
+Relation lock_source(Oid source, LOCKMODE mode)
 {
-    const Relation relation = table_open(source, ShareRowExclusiveLock);
     if (!owns_relation(source, GetUserId()))
         aclcheck_error(ACLCHECK_NOT_OWNER,
-                       get_relkind_objtype(relation->rd_rel->relkind),
-                       RelationGetRelationName(relation));
-    find_all_inheritors(source, ShareRowExclusiveLock, nullptr);
+                       get_relkind_objtype(get_rel_relkind(source)),
+                       get_rel_name(source));
+    const Relation relation = relation_open(source, mode);
+    find_all_inheritors(source, mode, nullptr);
     return relation;
+}
+
+// Temporary tables cannot be made under the restriction.
+identity act_for_owner(Relation source)
+{
+    const bool temporary = source->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
+    return act_as(source->rd_rel->relowner, temporary ? 0 : SECURITY_RESTRICTED_OPERATION);
 }
 
 bool is_partitioned(Relation source)
@@ -152,37 +160,129 @@ void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char
     run_once(psprintf("ALTER TABLE %s ADD PRIMARY KEY (key, id)", name));
 }
 
-// Drops the band table with its source, and not without CASCADE leaves it behind without the
-// extension. pg_dump does not know of it, so a restored band table gets it when it is refreshed.
-void tie(const band_table& made, Oid function)
+void tie(const ObjectAddress& object, const ObjectAddress& to, DependencyType how)
+{
+    deleteDependencyRecordsForSpecific(object.classId,
+                                       object.objectId,
+                                       static_cast<char>(how),
+                                       to.classId,
+                                       to.objectId);
+    recordDependencyOn(&object, &to, how);
+}
+
+// What is dropped with what: the band table with its source, or with one of the two columns; the
+// triggers with the one that holds the settings, also those of partitions that are none any more;
+// and the extension not without CASCADE. pg_dump does not know of it, so what was restored is tied
+// when it is refreshed.
+void tie_all(const band_table& made, Oid function)
 {
     const ObjectAddress table = {RelationRelationId, made.table, 0};
-    const ObjectAddress source = {RelationRelationId, made.source, 0};
+    const ObjectAddress settings = {TriggerRelationId, made.settings, 0};
     const ObjectAddress extension = {ExtensionRelationId,
                                      getExtensionOfObject(ProcedureRelationId, function),
                                      0};
-    deleteDependencyRecordsForSpecific(RelationRelationId,
-                                       made.table,
-                                       DEPENDENCY_AUTO,
-                                       RelationRelationId,
-                                       made.source);
-    recordDependencyOn(&table, &source, DEPENDENCY_AUTO);
-    if (OidIsValid(extension.objectId)) {
-        deleteDependencyRecordsForSpecific(RelationRelationId,
-                                           made.table,
-                                           DEPENDENCY_NORMAL,
-                                           ExtensionRelationId,
-                                           extension.objectId);
-        recordDependencyOn(&table, &extension, DEPENDENCY_NORMAL);
+    const ObjectAddress source = {RelationRelationId, made.source, 0};
+    tie(table, source, DEPENDENCY_AUTO);
+    for (const AttrNumber column : {made.id, made.signature}) {
+        const ObjectAddress part = {RelationRelationId, made.source, column};
+        recordDependencyOn(&table, &part, DEPENDENCY_AUTO);
+    }
+    if (OidIsValid(extension.objectId))
+        tie(table, extension, DEPENDENCY_NORMAL);
+
+    const std::uint64_t triggers = run_once(psprintf(
+        "SELECT t.oid FROM pg_catalog.pg_trigger t, pg_catalog.pg_depend d"
+        " WHERE d.classid OPERATOR(pg_catalog.=) %u AND d.objid OPERATOR(pg_catalog.=) t.oid"
+        " AND d.refclassid OPERATOR(pg_catalog.=) %u"
+        " AND d.refobjid OPERATOR(pg_catalog.=) %u"
+        " AND t.tgfoid OPERATOR(pg_catalog.=) %u AND t.oid OPERATOR(pg_catalog.<>) %u"
+        " AND t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid",
+        TriggerRelationId,
+        RelationRelationId,
+        made.table,
+        function,
+        made.settings));
+    for (std::uint64_t i = 0; i < triggers; i++) {
+        bool null;
+        const Datum found = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &null);
+        const ObjectAddress trigger = {TriggerRelationId, DatumGetObjectId(found), 0};
+        tie(trigger, settings, DEPENDENCY_AUTO);
     }
 }
 
-struct trigger_writer {
-    const char* table; // the band table's name, for SQL and as a literal of SQL
-    const char* literal;
-    const char* bare;     // unquoted, without its schema
-    const char* function; // the trigger function
+// A kind of trigger, as CREATE TRIGGER and as pg_trigger.tgtype have it.
+struct worker {
+    const char* suffix;
+    const char* event;
+    const char* rest;
+    int type;
 };
+
+constexpr worker row_worker = {
+    "rows",
+    "AFTER INSERT OR UPDATE OR DELETE",
+    "FOR EACH ROW",
+    TRIGGER_TYPE_ROW | TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE,
+};
+
+constexpr worker statement_workers[] = {
+    {"insert",
+     "AFTER INSERT",
+     "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT",
+     TRIGGER_TYPE_INSERT},
+    {"update",
+     "AFTER UPDATE",
+     "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT",
+     TRIGGER_TYPE_UPDATE},
+    {"delete",
+     "AFTER DELETE",
+     "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT",
+     TRIGGER_TYPE_DELETE},
+};
+
+constexpr worker truncate_worker = {
+    "truncate",
+    "BEFORE TRUNCATE",
+    "FOR EACH STATEMENT",
+    TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_TRUNCATE,
+};
+
+const char* trigger_name(Relation relation, Oid trigger)
+{
+    const TriggerDesc* const triggers = relation->trigdesc;
+    for (int i = 0; i < triggers->numtriggers; i++)
+        if (triggers->triggers[i].tgoid == trigger)
+            return pstrdup(triggers->triggers[i].tgname);
+    elog(ERROR, "trigger %u is missing", trigger);
+}
+
+struct trigger_writer {
+    Oid table;
+    const char* bare;     // the band table's name, unquoted and without its schema,
+    const char* literal;  // and as a literal of SQL
+    const char* function; // the trigger function, by name and OID
+    Oid function_oid;
+};
+
+trigger_writer writer_for(FunctionCallInfo fcinfo, Oid table, Oid function)
+{
+    return {
+        .table = table,
+        .bare = get_rel_name(table),
+        .literal = quote_literal_cstr(quoted_relation(table)),
+        .function = psprintf("%s.lsh_maintain_band_table", extension_schema(fcinfo)),
+        .function_oid = function,
+    };
+}
+
+// Another band table, since renamed, may have left triggers of the name that is wanted.
+const char* free_name(const trigger_writer& writer, Oid relation, const char* suffix)
+{
+    const char* name = makeObjectName(writer.bare, nullptr, suffix);
+    for (int i = 1; OidIsValid(get_trigger_oid(relation, name, true)); i++)
+        name = makeObjectName(writer.bare, nullptr, psprintf("%s%d", suffix, i));
+    return name;
+}
 
 void add_trigger(const trigger_writer& writer,
                  Oid relation,
@@ -194,7 +294,7 @@ void add_trigger(const trigger_writer& writer,
 {
     run_once(psprintf("CREATE TRIGGER %s %s ON %s %s WHEN (%s::pg_catalog.regclass %s)"
                       " EXECUTE FUNCTION %s(%s)",
-                      quote_identifier(makeObjectName(writer.bare, nullptr, suffix)),
+                      quote_identifier(free_name(writer, relation, suffix)),
                       event,
                       quoted_relation(relation),
                       rest,
@@ -204,86 +304,62 @@ void add_trigger(const trigger_writer& writer,
                       arguments));
 }
 
-bool has_truncate_trigger(Relation relation, Oid table, Oid function)
+// The trigger of a kind that a relation has for the band table, not those of a table above it.
+const Trigger* find_worker(const trigger_writer& writer, Relation relation, const worker& kind)
 {
+    constexpr int kinds = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_INSERT |
+                          TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE | TRIGGER_TYPE_TRUNCATE;
     const TriggerDesc* const triggers = relation->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
-        if (triggers->triggers[i].tgfoid == function &&
-            TRIGGER_FOR_TRUNCATE(triggers->triggers[i].tgtype) &&
-            watched_table(triggers->triggers[i]) == table)
-            return true;
-    return false;
-}
-
-// The source and, as no trigger for TRUNCATE is handed down, its partitions.
-void add_truncate_triggers(const trigger_writer& writer, const band_table& made, Oid function)
-{
-    const List* const relations = find_all_inheritors(made.source, NoLock, nullptr);
-    for (int i = 0; i < list_length(relations); i++) {
-        const Oid relation = list_nth_oid(relations, i);
-        const Relation opened = table_open(relation, NoLock);
-        const bool wanted =
-            (relation == made.source || opened->rd_rel->relkind == RELKIND_RELATION) &&
-            !has_truncate_trigger(opened, made.table, function);
-        table_close(opened, NoLock);
-        if (wanted)
-            add_trigger(writer,
-                        relation,
-                        "truncate",
-                        "BEFORE TRUNCATE",
-                        "FOR EACH STATEMENT",
-                        "IS NOT NULL",
-                        "");
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+        const Trigger& trigger = triggers->triggers[i];
+        if (trigger.tgfoid == writer.function_oid && !trigger.tgisclone &&
+            (trigger.tgtype & kinds) == kind.type && watched_table(trigger) == writer.table)
+            return &trigger;
     }
+    return nullptr;
 }
 
-trigger_writer writer_for(FunctionCallInfo fcinfo, Oid table)
+void add_worker(const trigger_writer& writer, Relation relation, const worker& kind)
 {
-    trigger_writer writer;
-    writer.table = quoted_relation(table);
-    writer.literal = quote_literal_cstr(writer.table);
-    writer.bare = get_rel_name(table);
-    writer.function = psprintf("%s.lsh_maintain_band_table", extension_schema(fcinfo));
-    return writer;
-}
-
-void add_triggers(FunctionCallInfo fcinfo, Relation source, const band_table& made, Oid function)
-{
-    const trigger_writer writer = writer_for(fcinfo, made.table);
-    const Oid relation = made.source;
-    add_trigger(writer,
-                relation,
-                "settings",
-                psprintf("BEFORE UPDATE OF %s, %s",
-                         quoted_column(relation, made.id),
-                         quoted_column(relation, made.signature)),
-                "FOR EACH STATEMENT",
-                "IS NULL",
-                psprintf("%d, %d", made.shape.bands, made.shape.rows));
-    if (needs_row_triggers(source)) {
+    if (find_worker(writer, relation, kind) == nullptr)
         add_trigger(writer,
-                    relation,
-                    "rows",
-                    "AFTER INSERT OR UPDATE OR DELETE",
-                    "FOR EACH ROW",
+                    RelationGetRelid(relation),
+                    kind.suffix,
+                    kind.event,
+                    kind.rest,
                     "IS NOT NULL",
                     "");
-    } else {
-        static const char* const events[][3] = {
-            {"insert", "AFTER INSERT", "REFERENCING NEW TABLE AS new_rows"},
-            {"update", "AFTER UPDATE", "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows"},
-            {"delete", "AFTER DELETE", "REFERENCING OLD TABLE AS old_rows"},
-        };
-        for (const auto& [suffix, event, tables] : events)
-            add_trigger(writer,
-                        relation,
-                        suffix,
-                        event,
-                        psprintf("%s FOR EACH STATEMENT", tables),
-                        "IS NOT NULL",
-                        "");
+}
+
+void drop_worker(const trigger_writer& writer, Relation relation, const worker& kind)
+{
+    if (const Trigger* const found = find_worker(writer, relation, kind))
+        run_once(psprintf("DROP TRIGGER %s ON %s",
+                          quote_identifier(found->tgname),
+                          quoted_relation(RelationGetRelid(relation))));
+}
+
+// Gives the source the triggers that it lacks, and its partitions theirs for TRUNCATE, as these
+// are not handed down.
+void add_workers(const trigger_writer& writer, Relation source)
+{
+    if (needs_row_triggers(source)) {
+        // Statement triggers are from the time before the source became a partition.
+        for (const worker& kind : statement_workers)
+            drop_worker(writer, source, kind);
+        add_worker(writer, source, row_worker);
+    } else if (find_worker(writer, source, row_worker) == nullptr) {
+        for (const worker& kind : statement_workers)
+            add_worker(writer, source, kind);
     }
-    add_truncate_triggers(writer, made, function);
+    add_worker(writer, source, truncate_worker);
+    const List* const relations = find_all_inheritors(RelationGetRelid(source), NoLock, nullptr);
+    for (int i = 1; i < list_length(relations); i++) { // behind the source itself
+        const Relation partition = table_open(list_nth_oid(relations, i), NoLock);
+        if (partition->rd_rel->relkind == RELKIND_RELATION)
+            add_worker(writer, partition, truncate_worker);
+        table_close(partition, NoLock);
+    }
 }
 
 } // namespace
@@ -296,7 +372,7 @@ MINHASH_FUNCTION(lsh_create_band_table)
         if (PG_ARGISNULL(required))
             fail_null_argument(required, fcinfo->flinfo->fn_oid);
     const Oid function = maintaining_function(fcinfo);
-    const Relation source = lock_source(PG_GETARG_OID(0));
+    const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
     check_kind(source);
 
     band_table made = {};
@@ -311,7 +387,7 @@ MINHASH_FUNCTION(lsh_create_band_table)
         fail_id_type(made.source, made.id);
     check_unique(source, made.id);
 
-    const identity former = act_as(source->rd_rel->relowner);
+    const identity former = act_for_owner(source);
     SPI_connect();
     made.shape = choose_shape(fcinfo, made);
     const Oid schema = RelationGetNamespace(source);
@@ -326,8 +402,18 @@ MINHASH_FUNCTION(lsh_create_band_table)
                       qualified,
                       quote_literal_cstr(psprintf("LSH band keys of %s, kept by its triggers",
                                                   quoted_relation(made.source)))));
-    add_triggers(fcinfo, source, made, function);
-    tie(made, function);
+    const trigger_writer writer = writer_for(fcinfo, made.table, function);
+    add_trigger(writer,
+                made.source,
+                "settings",
+                psprintf("BEFORE UPDATE OF %s, %s",
+                         quoted_column(made.source, made.id),
+                         quoted_column(made.source, made.signature)),
+                "FOR EACH STATEMENT",
+                "IS NULL",
+                psprintf("%d, %d", made.shape.bands, made.shape.rows));
+    add_workers(writer, source);
+    tie_all(find_band_table(source, made.table, function), function);
     run_once(psprintf("ANALYZE %s", qualified));
     SPI_finish();
     act_again_as(former);
@@ -341,28 +427,18 @@ MINHASH_FUNCTION(lsh_drop_band_table)
     const Oid function = maintaining_function(fcinfo);
     if (PG_ARGISNULL(0))
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
-    const Relation source = lock_source(PG_GETARG_OID(0));
+    const Relation source = lock_source(PG_GETARG_OID(0), AccessExclusiveLock);
     const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-    const Oid table = find_band_table(source, chosen, function).table;
+    const band_table dropped = find_band_table(source, chosen, function);
 
-    const identity former = act_as(source->rd_rel->relowner);
+    const identity former = act_for_owner(source);
     SPI_connect();
-    const char* const name = quoted_relation(table);
-    const List* const relations = find_all_inheritors(RelationGetRelid(source), NoLock, nullptr);
-    for (int i = 0; i < list_length(relations); i++) {
-        const Relation relation = table_open(list_nth_oid(relations, i), NoLock);
-        const char* const quoted = quoted_relation(RelationGetRelid(relation));
-        // A copy: the first DROP TRIGGER makes the relation's own list anew.
-        const TriggerDesc* const triggers = CopyTriggerDesc(relation->trigdesc);
-        table_close(relation, NoLock);
-        for (int j = 0; triggers != nullptr && j < triggers->numtriggers; j++) {
-            const Trigger& trigger = triggers->triggers[j];
-            if (trigger.tgfoid == function && !trigger.tgisclone && watched_table(trigger) == table)
-                run_once(
-                    psprintf("DROP TRIGGER %s ON %s", quote_identifier(trigger.tgname), quoted));
-        }
-    }
-    run_once(psprintf("DROP TABLE %s", name));
+    const char* const table = quoted_relation(dropped.table);
+    tie_all(dropped, function);
+    run_once(psprintf("DROP TRIGGER %s ON %s",
+                      quote_identifier(trigger_name(source, dropped.settings)),
+                      quoted_relation(dropped.source)));
+    run_once(psprintf("DROP TABLE %s", table));
     SPI_finish();
     act_again_as(former);
     table_close(source, NoLock);
@@ -375,11 +451,11 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
     const Oid function = maintaining_function(fcinfo);
     if (PG_ARGISNULL(0))
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
-    const Relation source = lock_source(PG_GETARG_OID(0));
+    const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
     const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
     const band_table kept = find_band_table(source, chosen, function);
 
-    const identity former = act_as(source->rd_rel->relowner);
+    const identity former = act_for_owner(source);
     SPI_connect();
     const char* const table = quoted_relation(kept.table);
     const char* const wanted = wanted_rows(fcinfo, kept);
@@ -396,8 +472,8 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
                           table,
                           wanted,
                           table));
-    add_truncate_triggers(writer_for(fcinfo, kept.table), kept, function);
-    tie(kept, function);
+    add_workers(writer_for(fcinfo, kept.table, function), source);
+    tie_all(kept, function);
     SPI_finish();
     act_again_as(former);
     table_close(source, NoLock);

@@ -12,15 +12,15 @@ namespace minhash::pg {
 
 namespace {
 
-// As much as is collected before it is written: about 1 MB of keys and ids.
+// As much as is collected before it is written: so many keys, or so many bytes of long ids.
 constexpr int batch_keys = 65536;
+constexpr std::size_t batch_bytes = 16 << 20;
 
 // What a trigger needs to know, found once per statement.
 struct maintained {
     band_table settings;
     Oid id_type;
-    Oid owner;     // of the relation that the trigger fired for,
-    AttrNumber id; // which may be a partition, and its columns
+    AttrNumber id; // columns of the relation that the trigger fired for, maybe a partition
     AttrNumber signature;
 };
 
@@ -33,7 +33,6 @@ const maintained& settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
                                                watched_table(*event.tg_trigger),
                                                fcinfo->flinfo->fn_oid);
         known.id_type = get_atttype(known.settings.source, known.settings.id);
-        known.owner = relation->rd_rel->relowner;
         known.id = partition_column(relation, known.settings, known.settings.id);
         known.signature = partition_column(relation, known.settings, known.settings.signature);
         fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(known));
@@ -44,33 +43,37 @@ const maintained& settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
 
 // Keys and ids on their way into the band table or out of it.
 struct key_batch {
-    SPIPlanPtr plan;
+    Oid table;
     Oid id_type;
+    bool insert;
     MemoryContext memory;
     ArrayBuildState* keys;
     ArrayBuildState* ids;
 };
 
 // The parameters are arrays of keys and ids; writing in the order of the keys is kind to the index.
+const char* batch_sql(const key_batch& batch)
+{
+    const char* const table = quoted_relation(batch.table);
+    return batch.insert ? psprintf("INSERT INTO %s (key, id) SELECT given.key, given.id"
+                                   " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
+                                   " AS given (key, id) ORDER BY given.key ON CONFLICT DO NOTHING",
+                                   table)
+                        : psprintf("DELETE FROM %s AS banded USING (SELECT key, id FROM"
+                                   " ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
+                                   " AS given (key, id) ORDER BY key) AS gone"
+                                   " WHERE banded.key OPERATOR(pg_catalog.=) gone.key"
+                                   " AND banded.id%sgone.id",
+                                   table,
+                                   equality_of(batch.id_type));
+}
+
 void open_batch(key_batch& batch, const maintained& known, bool insert)
 {
-    const char* const table = quoted_relation(known.settings.table);
-    const char* const sql =
-        insert ? psprintf("INSERT INTO %s (key, id) SELECT given.key, given.id"
-                          " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
-                          " AS given (key, id) ORDER BY given.key",
-                          table)
-               : psprintf("DELETE FROM %s AS banded USING (SELECT key, id FROM"
-                          " ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
-                          " AS given (key, id) ORDER BY key) AS gone"
-                          " WHERE banded.key OPERATOR(pg_catalog.=) gone.key"
-                          " AND banded.id%sgone.id",
-                          table,
-                          equality_of(known.id_type));
-    const Oid types[] = {INT8ARRAYOID, get_array_type(known.id_type)};
     batch = {};
-    batch.plan = prepare_once(sql, types);
+    batch.table = known.settings.table;
     batch.id_type = known.id_type;
+    batch.insert = insert;
     batch.memory = AllocSetContextCreate(CurrentMemoryContext,
                                          "minhash_lsh band keys",
                                          ALLOCSET_DEFAULT_SIZES);
@@ -81,14 +84,26 @@ void flush(key_batch& batch)
     if (batch.keys == nullptr)
         return;
     const MemoryContext former = MemoryContextSwitchTo(batch.memory);
+    const std::uint64_t count = static_cast<std::uint64_t>(batch.keys->nelems);
+    const Oid types[] = {INT8ARRAYOID, get_array_type(batch.id_type)};
     Datum values[] = {makeArrayResult(batch.keys, batch.memory),
                       makeArrayResult(batch.ids, batch.memory)};
-    run(batch.plan, values, nullptr, false, snapshot::of_statement);
+    // The latest: a refresh by another session may have put keys of rows that this one has long
+    // seen.
+    const std::uint64_t written =
+        run(prepare_once(batch_sql(batch), types), values, nullptr, false, snapshot::latest);
+    if (batch.insert && written != count)
+        fail_out_of_step(batch.table);
     MemoryContextSwitchTo(former);
     batch.keys = nullptr;
     batch.ids = nullptr;
     MemoryContextReset(batch.memory);
-    CHECK_FOR_INTERRUPTS();
+}
+
+bool is_full(const key_batch& batch)
+{
+    return batch.keys != nullptr && (batch.keys->nelems >= batch_keys ||
+                                     MemoryContextMemAllocated(batch.memory, true) >= batch_bytes);
 }
 
 void add(key_batch& batch, std::int64_t key, Datum id)
@@ -131,11 +146,29 @@ void write_side(row_reader& reader, const maintained& known, side which)
             rows[before].present && rows[after].present &&
             datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen);
         add_differing(batch, rows[which], rows[which == before ? after : before], known, same_id);
-        if (batch.keys != nullptr && batch.keys->nelems >= batch_keys)
+        if (is_full(batch))
             flush(batch);
     }
     flush(batch);
     MemoryContextDelete(batch.memory);
+}
+
+// Whether a table was a partition of the source once, and kept its trigger for TRUNCATE.
+bool is_detached(FunctionCallInfo fcinfo, const TriggerData& event)
+{
+    band_table ignored;
+    return !has_band_table_above(event.tg_relation,
+                                 watched_table(*event.tg_trigger),
+                                 fcinfo->flinfo->fn_oid,
+                                 ignored);
+}
+
+bool is_empty(Oid table)
+{
+    const Relation opened = table_open(table, AccessShareLock);
+    const bool empty = RelationGetNumberOfBlocks(opened) == 0;
+    table_close(opened, AccessShareLock);
+    return empty;
 }
 
 // Before, so that the rows of a partition, which are some of those in the band table, can still
@@ -148,6 +181,9 @@ void truncate(const TriggerData& event, const maintained& known, FunctionCallInf
         run_once(psprintf("TRUNCATE %s", table));
         return;
     }
+    // As when the whole table is truncated, each partition after it.
+    if (is_empty(known.settings.table))
+        return;
     const char* const id = quoted_column(relation, known.id);
     run_once(psprintf("DELETE FROM %s AS banded USING"
                       " (SELECT pg_catalog.unnest(%s.lsh_band_keys(%s, %d, %d)) AS key, %s AS id"
@@ -163,6 +199,19 @@ void truncate(const TriggerData& event, const maintained& known, FunctionCallInf
                       equality_of(known.id_type)));
 }
 
+// Triggers are defined by lsh_create_band_table(), but anybody may define others.
+void check_use(const TriggerData& event)
+{
+    const bool truncates = TRIGGER_FIRED_BY_TRUNCATE(event.tg_event);
+    const bool has_rows =
+        TRIGGER_FIRED_FOR_ROW(event.tg_event) ||
+        ((TRIGGER_FIRED_BY_INSERT(event.tg_event) || event.tg_oldtable != nullptr) &&
+         (TRIGGER_FIRED_BY_DELETE(event.tg_event) || event.tg_newtable != nullptr));
+    if (truncates ? !TRIGGER_FIRED_BEFORE(event.tg_event)
+                  : !TRIGGER_FIRED_AFTER(event.tg_event) || !has_rows)
+        fail_maintaining_use(event.tg_trigger->tgname);
+}
+
 } // namespace
 
 // The trigger function: AFTER INSERT, UPDATE or DELETE for each statement with its transition
@@ -172,11 +221,18 @@ MINHASH_FUNCTION(lsh_maintain_band_table)
     if (!CALLED_AS_TRIGGER(fcinfo))
         fail_not_trigger("lsh_maintain_band_table");
     const TriggerData& event = *reinterpret_cast<const TriggerData*>(fcinfo->context);
+    check_use(event);
+    const bool truncates = TRIGGER_FIRED_BY_TRUNCATE(event.tg_event);
+    if (truncates && is_detached(fcinfo, event))
+        return PointerGetDatum(nullptr);
     const maintained& known = settings_of(fcinfo, event);
 
-    const identity former = act_as(known.owner);
+    // Whoever owns the source owns the band table. But reading a partition, to truncate it, is
+    // left to the partition's owner, whose row security policies it may run.
+    const identity former =
+        act_as(truncates ? event.tg_relation->rd_rel->relowner : known.settings.owner);
     SPI_connect();
-    if (TRIGGER_FIRED_BY_TRUNCATE(event.tg_event)) {
+    if (truncates) {
         truncate(event, known, fcinfo);
     } else {
         row_reader reader;

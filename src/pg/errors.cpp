@@ -246,15 +246,6 @@ void fail_not_unique(Oid source, AttrNumber column)
     pg_unreachable();
 }
 
-void fail_half_banding()
-{
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("bands and rows must be given both, or neither"),
-            errhint("Without them, threshold and recall choose."));
-    pg_unreachable();
-}
-
 void fail_null_argument(int argument, Oid function)
 {
     ereport(ERROR,
@@ -296,11 +287,33 @@ void fail_result_type(Oid source, AttrNumber id, Oid wanted)
     pg_unreachable();
 }
 
+void fail_out_of_step(Oid band_table)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("band table \"%s\" has keys of a row that is only being written",
+                   get_rel_name(band_table)),
+            errdetail("It is out of step with its source, or rows of a partitioned table exchange "
+                      "their ids in one statement."),
+            errhint("Call lsh_refresh_band_table(); exchange ids in two steps."));
+    pg_unreachable();
+}
+
 void fail_not_trigger(const char* function)
 {
     ereport(ERROR,
             errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("%s() can only be called as a trigger", function));
+    pg_unreachable();
+}
+
+void fail_maintaining_use(const char* trigger)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" is not defined as its function needs it", trigger),
+            errdetail("Triggers that keep a band table are defined by lsh_create_band_table()."),
+            errhint("Drop the trigger."));
     pg_unreachable();
 }
 
@@ -336,8 +349,25 @@ void fail_guard_order(const char* trigger, const char* other)
     pg_unreachable();
 }
 
-void fail_near_duplicate(
-    Oid source, const char* id, const char* existing, double similarity, double threshold)
+void fail_mark_type(Oid source, AttrNumber mark, AttrNumber id)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("column \"%s\" of table \"%s\" is of type %s, but ids are of type %s",
+                   get_attname(source, mark, false),
+                   get_rel_name(source),
+                   format_type_be(get_atttype(source, mark)),
+                   format_type_be(get_atttype(source, id))),
+            errhint("The column to mark holds the id of another row."));
+    pg_unreachable();
+}
+
+void fail_near_duplicate(Oid source,
+                         const TriggerData& event,
+                         const char* id,
+                         const char* existing,
+                         double similarity,
+                         double threshold)
 {
     ereport(ERROR,
             errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -347,7 +377,8 @@ void fail_near_duplicate(
                                       similarity,
                                       existing,
                                       threshold)
-                          : errdetail("The limit is similarity %.3g.", threshold));
+                          : errdetail("The limit is similarity %.3g.", threshold),
+            errtableconstraint(event.tg_relation, event.tg_trigger->tgname));
     pg_unreachable();
 }
 

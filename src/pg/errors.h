@@ -34,20 +34,27 @@ void notice_recall(
 [[noreturn]] void fail_column_type(Oid source, AttrNumber column, const char* type);
 [[noreturn]] void fail_id_type(Oid source, AttrNumber column);
 [[noreturn]] void fail_not_unique(Oid source, AttrNumber column);
-[[noreturn]] void fail_half_banding();
 [[noreturn]] void fail_null_argument(int argument, Oid function);
 [[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found);
 [[noreturn]] void fail_result_type(Oid source, AttrNumber id, Oid wanted);
+[[noreturn]] void fail_out_of_step(Oid band_table);
 
 // Trigger functions.
 [[noreturn]] void fail_not_trigger(const char* function);
+[[noreturn]] void fail_maintaining_use(const char* trigger);
 [[noreturn]] void fail_guard_use(const char* trigger, bool marks);
 [[noreturn]] void fail_guard_level(const char* trigger);
 [[noreturn]] void fail_guard_order(const char* trigger, const char* other);
 
-// A row that is refused. The ids are null if the user may not see them.
-[[noreturn]] void fail_near_duplicate(
-    Oid source, const char* id, const char* existing, double similarity, double threshold);
+[[noreturn]] void fail_mark_type(Oid source, AttrNumber mark, AttrNumber id);
+
+// A row that is refused by a trigger. The ids are null if the user may not see them.
+[[noreturn]] void fail_near_duplicate(Oid source,
+                                      const TriggerData& event,
+                                      const char* id,
+                                      const char* existing,
+                                      double similarity,
+                                      double threshold);
 
 // Bulk functions: their queries and rows.
 [[noreturn]] void fail_query_columns(int columns, bool ranked);

@@ -49,7 +49,7 @@ struct guard {
     AttrNumber id; // columns of the relation that the trigger fired for
     AttrNumber signature;
     double threshold;
-    const char* mark; // the column to mark rows in; null to refuse them
+    AttrNumber mark; // the source's column to mark rows in; 0 to refuse them
 };
 
 // Rows of one statement must find each other, so this trigger must come after the ones that put
@@ -70,20 +70,39 @@ void check_order(const TriggerData& event, const band_table& settings, Oid maint
     }
 }
 
+// (IS DISTINCT FROM would take its operator from the user's search_path.)
 const char* mark_sql(const guard& given)
 {
     const Oid source = given.settings.source;
-    const char* const mark = quote_identifier(given.mark);
-    return psprintf("UPDATE %s SET %s = $1 WHERE %s%s$2 AND %s IS DISTINCT FROM $1",
+    const char* const mark = quoted_column(source, given.mark);
+    const char* const equals = equality_of(given.id_type);
+    return psprintf("UPDATE %s SET %s = $1 WHERE %s%s$2 AND"
+                    " CASE WHEN $1 IS NULL THEN %s IS NOT NULL ELSE (%s%s$1) IS NOT TRUE END",
                     quoted_relation(source),
                     mark,
                     quoted_column(source, given.settings.id),
-                    equality_of(given.id_type),
-                    mark);
+                    equals,
+                    mark,
+                    mark,
+                    equals);
+}
+
+// Whether a row is to be compared with others. An UPDATE that left id and signature as they were
+// left nothing to judge.
+bool is_to_be_judged(const guard& given, const signed_row (&rows)[2])
+{
+    if (!rows[after].present || rows[after].value.empty())
+        return false;
+    if (!rows[before].present)
+        return true;
+    const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
+    return !datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) ||
+           !datum_image_eq(rows[before].stored, rows[after].stored, false, -1);
 }
 
 // Locks the keys of all rows, in their order so that two statements do not wait for each other.
-void lock_rows(const guard& given, row_reader& reader)
+// Says whether there is anything to judge.
+bool lock_rows(const guard& given, row_reader& reader)
 {
     const std::uint64_t table = hash_combine64(0, given.settings.table);
     std::uint64_t names[most_locks];
@@ -94,7 +113,7 @@ void lock_rows(const guard& given, row_reader& reader)
     signed_row rows[2];
     while (!too_many && next_rows(reader, rows)) {
         const signed_row& row = rows[after];
-        if (!row.present || row.value.empty())
+        if (!is_to_be_judged(given, rows))
             continue;
         const banding shape = given.settings.shape;
         check_bands(shape, row.value);
@@ -104,13 +123,16 @@ void lock_rows(const guard& given, row_reader& reader)
                 hash_combine64(table,
                                static_cast<std::uint64_t>(band_key(row.value, band, shape.rows)));
     }
+    if (!too_many && count == 0)
+        return false;
     lock(table, too_many ? ExclusiveLock : ShareLock);
     if (too_many)
-        return;
+        return true;
     std::sort(names, names + count);
     for (int i = 0; i < count; i++)
         lock(names[i], ExclusiveLock);
     held.count += count;
+    return true;
 }
 
 // Whether the session's user may see the rows that an error would name.
@@ -140,12 +162,18 @@ guard_plans prepare(FunctionCallInfo fcinfo, const guard& given)
 {
     const Oid find_types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, given.id_type};
     const Oid mark_types[] = {given.id_type, given.id_type};
-    const char* const others = psprintf("AND NOT (source.%s%s$4) ORDER BY 2 DESC, 1 LIMIT 1",
-                                        quoted_column(given.settings.source, given.settings.id),
-                                        equality_of(given.id_type));
+    const Oid source = given.settings.source;
+    const bool marks = given.mark != InvalidAttrNumber;
+    // Of several near-copies one stays unmarked, and marks refer to such rows only.
+    const char* const others = psprintf("AND NOT (source.%s%s$4)%s%s%s ORDER BY 2 DESC, 1 LIMIT 1",
+                                        quoted_column(source, given.settings.id),
+                                        equality_of(given.id_type),
+                                        marks ? " AND source." : "",
+                                        marks ? quoted_column(source, given.mark) : "",
+                                        marks ? " IS NULL" : "");
     return {
         prepare_once(near_rows(fcinfo, given.settings, 0, "", others), find_types),
-        given.mark != nullptr ? prepare_once(mark_sql(given), mark_types) : nullptr,
+        marks ? prepare_once(mark_sql(given), mark_types) : nullptr,
     };
 }
 
@@ -165,10 +193,11 @@ void judge(const TriggerData& event,
     if (found) {
         bool null;
         existing = SPI_getbinval(near->vals[0], near->tupdesc, 1, &null);
-        if (given.mark == nullptr) {
+        if (given.mark == InvalidAttrNumber) {
             const bool named = may_see(given, user);
             fail_near_duplicate(
                 given.settings.source,
+                event,
                 named ? id_text(given, row.id) : nullptr,
                 named ? id_text(given, existing) : nullptr,
                 DatumGetFloat8(SPI_getbinval(near->vals[0], near->tupdesc, 2, &null)),
@@ -176,11 +205,22 @@ void judge(const TriggerData& event,
         }
     }
     // A new row that need not be marked costs nothing; an old one may have a mark to lose.
-    if (given.mark != nullptr && (found || TRIGGER_FIRED_BY_UPDATE(event.tg_event))) {
+    if (given.mark != InvalidAttrNumber && (found || TRIGGER_FIRED_BY_UPDATE(event.tg_event))) {
         Datum marks[] = {existing, row.id};
         run(plans.set_mark, marks, found ? nullptr : "n ", false, snapshot::of_statement);
     }
     SPI_freetuptable(near);
+}
+
+AttrNumber mark_column(const guard& given, const char* name)
+{
+    const Oid source = given.settings.source;
+    const AttrNumber mark = get_attnum(source, name);
+    if (mark <= 0)
+        fail_no_column(source, name);
+    if (getBaseType(get_atttype(source, mark)) != getBaseType(given.id_type))
+        fail_mark_type(source, mark, given.settings.id);
+    return mark;
 }
 
 const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
@@ -189,36 +229,43 @@ const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool ma
         return *static_cast<const guard*>(fcinfo->flinfo->fn_extra);
     const Trigger& trigger = *event.tg_trigger;
     if (!TRIGGER_FIRED_AFTER(event.tg_event) || TRIGGER_FIRED_BY_DELETE(event.tg_event) ||
-        TRIGGER_FIRED_BY_TRUNCATE(event.tg_event) || trigger.tgnargs != (marks ? 2 : 1))
-        fail_guard_use(trigger.tgname, marks);
-    if (TRIGGER_FIRED_FOR_STATEMENT(event.tg_event) && event.tg_newtable == nullptr)
+        TRIGGER_FIRED_BY_TRUNCATE(event.tg_event) || trigger.tgnargs != (marks ? 2 : 1) ||
+        (TRIGGER_FIRED_FOR_STATEMENT(event.tg_event) && event.tg_newtable == nullptr))
         fail_guard_use(trigger.tgname, marks);
 
     const Relation relation = event.tg_relation;
     const Oid maintaining = maintaining_function(fcinfo);
     guard given;
-    given.settings = find_band_table_above(relation, InvalidOid, maintaining);
+    given.settings = find_band_table_above(relation, watched_table(trigger), maintaining);
     check_order(event, given.settings, maintaining);
     given.id_type = get_atttype(given.settings.source, given.settings.id);
     given.id = partition_column(relation, given.settings, given.settings.id);
     given.signature = partition_column(relation, given.settings, given.settings.signature);
     given.threshold =
-        float8in_internal(trigger.tgargs[0], nullptr, "double precision", trigger.tgargs[0]);
+        DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(trigger.tgargs[0])));
     if (!(given.threshold >= 0 && given.threshold <= 1))
         fail_fraction("threshold", given.threshold, "between 0 and 1");
-    given.mark = marks ? MemoryContextStrdup(fcinfo->flinfo->fn_mcxt, trigger.tgargs[1]) : nullptr;
+    given.mark = marks ? mark_column(given, trigger.tgargs[1]) : InvalidAttrNumber;
     fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(given));
     return *static_cast<const guard*>(memcpy(fcinfo->flinfo->fn_extra, &given, sizeof(given)));
 }
 
-// Whether an UPDATE left id and signature as they were: such a row was judged before.
-bool is_unchanged(const guard& given, const signed_row (&rows)[2])
+void judge_rows(FunctionCallInfo fcinfo,
+                const TriggerData& event,
+                const guard& given,
+                row_reader& reader,
+                Oid user)
 {
-    if (!rows[before].present)
-        return false;
-    const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
-    return datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) &&
-           datum_image_eq(rows[before].stored, rows[after].stored, false, -1);
+    const guard_plans plans = prepare(fcinfo, given);
+    rewind_rows(reader);
+    signed_row rows[2];
+    while (next_rows(reader, rows)) {
+        if (!is_to_be_judged(given, rows))
+            continue;
+        const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
+        judge(event, given, plans, rows[after], user);
+        MemoryContextSwitchTo(kept);
+    }
 }
 
 Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
@@ -228,22 +275,14 @@ Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
     const TriggerData& event = *reinterpret_cast<const TriggerData*>(fcinfo->context);
     const guard& given = guard_of(fcinfo, event, marks);
 
-    const identity former = act_as(event.tg_relation->rd_rel->relowner);
+    // A partition's owner, who may have defined this trigger, is not the source's.
+    const identity former = act_as(
+        event.tg_trigger->tgisclone ? given.settings.owner : event.tg_relation->rd_rel->relowner);
     SPI_connect();
     row_reader reader;
     open_rows(reader, &event, given.id, given.signature);
-    lock_rows(given, reader);
-    const guard_plans plans = prepare(fcinfo, given);
-    rewind_rows(reader);
-    signed_row rows[2];
-    while (next_rows(reader, rows)) {
-        CHECK_FOR_INTERRUPTS();
-        if (!rows[after].present || rows[after].value.empty() || is_unchanged(given, rows))
-            continue;
-        const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
-        judge(event, given, plans, rows[after], former.user);
-        MemoryContextSwitchTo(kept);
-    }
+    if (lock_rows(given, reader))
+        judge_rows(fcinfo, event, given, reader, former.user);
     close_rows(reader);
     SPI_finish();
     act_again_as(former);

@@ -49,16 +49,10 @@ const char* bucket_ids(const band_table& from, int max_bucket)
                     max_bucket);
 }
 
-// Runs a query and returns its rows as the function's.
-void return_rows(FunctionCallInfo fcinfo,
-                 const char* sql,
-                 std::span<const Oid> types,
-                 std::span<Datum> values)
+// Returns the rows of the last query as the function's, and ends with SPI.
+void return_found(FunctionCallInfo fcinfo, std::uint64_t rows)
 {
     const ReturnSetInfo& result = start_rows(fcinfo);
-    SPI_connect();
-    const std::uint64_t rows =
-        run(prepare_once(sql, types), values, nullptr, true, snapshot::of_statement);
     const SPITupleTable* const found = SPI_tuptable;
     const int columns = found->tupdesc->natts;
     Datum row[2];
@@ -70,6 +64,16 @@ void return_rows(FunctionCallInfo fcinfo,
         tuplestore_putvalues(result.setResult, result.setDesc, row, nulls);
     }
     SPI_finish();
+}
+
+void return_rows(FunctionCallInfo fcinfo,
+                 const char* sql,
+                 std::span<const Oid> types,
+                 std::span<Datum> values)
+{
+    SPI_connect();
+    return_found(fcinfo,
+                 run(prepare_once(sql, types), values, nullptr, true, snapshot::of_statement));
 }
 
 } // namespace
@@ -155,15 +159,14 @@ MINHASH_FUNCTION(lsh_largest_buckets)
         return static_cast<Datum>(0);
     }
     const band_table from = arg_band_table(fcinfo, 0, 2);
-    const Oid types[] = {INT4OID};
-    Datum values[] = {Int32GetDatum(arg_between(fcinfo, 1, "max_results", 1, INT_MAX))};
-    return_rows(fcinfo,
-                psprintf("SELECT key, pg_catalog.count(*) FROM %s GROUP BY key"
-                         " HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
-                         " ORDER BY 2 DESC, key LIMIT $1",
-                         quoted_relation(from.table)),
-                types,
-                values);
+    const int max_results = arg_between(fcinfo, 1, "max_results", 1, INT_MAX);
+    SPI_connect();
+    return_found(fcinfo,
+                 read_once(psprintf("SELECT key, pg_catalog.count(*) FROM %s GROUP BY key"
+                                    " HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1"
+                                    " ORDER BY 2 DESC, key LIMIT %d",
+                                    quoted_relation(from.table),
+                                    max_results)));
     return static_cast<Datum>(0);
 }
 

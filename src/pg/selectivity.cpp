@@ -3,6 +3,7 @@
 // be somebody else's secrets or, by CREATE OPERATOR, of another type.
 #include "pg/glue.h"
 
+#include "pg/band_table.h"
 #include "pg/settings.h"
 
 #include <algorithm>
@@ -14,16 +15,6 @@ namespace {
 
 // For operators on other types, and where both sides come from one table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
-
-// minhash_signature, of the schema that the calling function is in.
-Oid signature_type(FunctionCallInfo fcinfo)
-{
-    const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-    return GetSysCacheOid2(TYPENAMENSP,
-                           Anum_pg_type_oid,
-                           CStringGetDatum("minhash_signature"),
-                           ObjectIdGetDatum(schema));
-}
 
 struct column {
     double present;  // the share of rows that are not NULL

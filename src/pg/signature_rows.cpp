@@ -84,6 +84,11 @@ void rewind_rows(row_reader& reader)
 
 bool next_rows(row_reader& reader, signed_row (&rows)[2])
 {
+    CHECK_FOR_INTERRUPTS();
+    // A row that was read from disk lies in this memory, and its slot would free it once more.
+    for (const side which : {before, after})
+        if (reader.stores[which] != nullptr)
+            ExecClearTuple(reader.slots[which]);
     MemoryContextReset(reader.memory);
     const MemoryContext former = MemoryContextSwitchTo(reader.memory);
     bool any = false;

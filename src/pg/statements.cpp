@@ -40,8 +40,9 @@ kept_plan& entry_of(std::uint64_t key)
     return entry;
 }
 
-// Before an error leaves, its own level of settings is undone with its transaction.
-int hold_to_indexes()
+// Makes the plan if there is none, or what it was made for has changed. The settings are for this
+// alone: whatever runs by the plan, such as triggers, has its user's. An error undoes them, too.
+void plan_by_indexes(SPIPlanPtr plan)
 {
     const int level = NewGUCNestLevel();
     for (const char* const setting : {"enable_seqscan", "enable_hashjoin", "enable_mergejoin"})
@@ -53,7 +54,11 @@ int hold_to_indexes()
                           true,
                           0,
                           false);
-    return level;
+    CachedPlan* const made = SPI_plan_get_cached_plan(plan);
+    if (made == nullptr)
+        elog(ERROR, "SPI_plan_get_cached_plan failed");
+    ReleaseCachedPlan(made, CurrentResourceOwner);
+    AtEOXact_GUC(false, level);
 }
 
 void expect(int result, const char* what)
@@ -89,7 +94,7 @@ SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types)
 std::uint64_t
 run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen)
 {
-    const int level = hold_to_indexes();
+    plan_by_indexes(plan);
     Snapshot explicitly = InvalidSnapshot;
     if (seen == snapshot::latest) {
         CommandCounterIncrement(); // our own work, too
@@ -104,7 +109,6 @@ run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only,
                                 true,
                                 0),
            "SPI_execute_snapshot");
-    AtEOXact_GUC(false, level);
     return SPI_processed;
 }
 
@@ -125,12 +129,19 @@ std::uint64_t run_once(const char* sql)
     return SPI_processed;
 }
 
-identity act_as(Oid user)
+std::uint64_t read_once(const char* sql)
+{
+    expect(SPI_execute(sql, true, 0), "SPI_execute");
+    return SPI_processed;
+}
+
+identity act_as(Oid user, int restriction)
 {
     identity former;
     GetUserIdAndSecContext(&former.user, &former.context);
     SetUserIdAndSecContext(user,
-                           former.context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+                           former.context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS |
+                               restriction);
     return former;
 }
 

@@ -10,25 +10,27 @@ namespace minhash::pg {
 // are those of today, so a renamed table simply gets another plan.
 SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types);
 
-// Runs a plan with the planner held to indexes: a plan made while a table was small must serve
+// Runs a plan that the planner made of indexes alone: made while a table was small, it must serve
 // when it has grown. With `latest`, all that is committed by now is seen, whatever the isolation
 // level, as for unique indexes. Returns the number of rows; they are in SPI_tuptable.
 enum class snapshot { of_statement, latest };
 std::uint64_t
 run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen);
 
-// Runs SQL text that is used once, for instance to define something.
+// Runs SQL text that is used once: to define or change something, or to read.
 std::uint64_t run_once(const char* sql);
+std::uint64_t read_once(const char* sql);
 
 // Acts as another user, so that whoever may write to a table needs no rights on its band table
 // (as foreign keys are checked). The end of a transaction or subtransaction, also by an error,
-// puts the user back.
+// puts the user back. What is done on nobody's command to write, such as a refresh, is restricted
+// (SECURITY_RESTRICTED_OPERATION): the owner's code cannot leave anything behind that runs later.
 struct identity {
     Oid user;
     int context;
 };
 
-identity act_as(Oid user);
+identity act_as(Oid user, int restriction = 0);
 void act_again_as(identity former);
 
 } // namespace minhash::pg

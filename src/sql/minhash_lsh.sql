@@ -404,8 +404,8 @@ CREATE VIEW lsh_band_tables AS
                AS id_column,
            (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.tgrelid AND a.attnum = t.tgattr[1])
                AS signature_column,
-           pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1)::pg_catalog.int4 AS bands,
-           pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2)::pg_catalog.int4 AS rows
+           pg_catalog."substring"(pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1), '^[0-9]{1,4}$')::pg_catalog.int4 AS bands,
+           pg_catalog."substring"(pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2), '^[0-9]{1,4}$')::pg_catalog.int4 AS rows
     FROM pg_catalog.pg_trigger t
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = t.oid
      AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjsubid = 0

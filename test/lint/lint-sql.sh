@@ -16,8 +16,8 @@ perl -0777 -ne '
     }
     while (/CREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
         my ($name, $text) = ($1, $2);
-        push @wrong, "$name is not PARALLEL SAFE"
-            unless $text =~ /\bPARALLEL\s*=?\s*SAFE\b/i;
+        push @wrong, "$name does not state whether it is PARALLEL SAFE"
+            unless $text =~ /\bPARALLEL\s*=?\s*(?:SAFE|RESTRICTED|UNSAFE)\b/i;
         next if $& =~ /^CREATE\s+AGGREGATE/i;
         push @wrong, "$name does not state its volatility"
             unless $text =~ /\b(?:IMMUTABLE|STABLE|VOLATILE)\b/i;

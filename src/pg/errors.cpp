@@ -141,9 +141,8 @@ void fail_half_banding()
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("an index takes both bands and rows, or neither"),
-            errhint("Use lsh_params() to choose bands and rows for a threshold, or leave both out "
-                    "for the similarity 0.8."));
+            errmsg("bands and rows must be given both, or neither"),
+            errhint("Use lsh_params() to choose them for a threshold, or leave both out."));
     pg_unreachable();
 }
 

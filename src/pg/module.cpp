@@ -1,6 +1,7 @@
 // The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
 
+#include "pg/progress.h"
 #include "pg/settings.h"
 
 #include "core/kernels.h"
@@ -70,6 +71,18 @@ void _PG_init(void)
                              nullptr,
                              nullptr,
                              nullptr);
+    DefineCustomIntVariable("minhash_lsh.progress_interval",
+                            "Time between notices of how far a long call has come.",
+                            "0 gives none.",
+                            &progress_interval,
+                            0,
+                            0,
+                            86400,
+                            PGC_USERSET,
+                            GUC_UNIT_S,
+                            nullptr,
+                            nullptr,
+                            nullptr);
     DefineCustomStringVariable("minhash_lsh.instruction_set",
                                "Instructions that signatures are computed with.",
                                "All give the same results; \"auto\" takes the fastest of this CPU. "

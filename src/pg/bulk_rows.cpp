@@ -211,6 +211,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         fail_query_columns(columns->natts, expected == 3);
     const Oid id = getBaseType(TupleDescAttr(columns, 0)->atttypid);
     const Oid value = getBaseType(TupleDescAttr(columns, 1)->atttypid);
+    if (!OidIsValid(rows.wanted.id_type))
+        rows.wanted.id_type = id;
     const bool integer = rows.wanted.id_type == INT8OID && (id == INT2OID || id == INT4OID);
     if (!integer && !IsBinaryCoercible(id, rows.wanted.id_type))
         fail_query_ids(TupleDescAttr(columns, 0)->atttypid, rows.wanted.id_type);

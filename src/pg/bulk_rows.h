@@ -19,7 +19,7 @@ struct bulk_request {
     verification verify;
     int max_bucket; // 0: no limit
     scheme texts;   // how texts are signed
-    Oid id_type;
+    Oid id_type; // InvalidOid: that of the query
     bool ranked; // the query has a third column
 };
 

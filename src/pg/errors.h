@@ -66,6 +66,7 @@ void notice_recall(
 [[noreturn]] void fail_rank_type(Oid type);
 [[noreturn]] void fail_id_order(Oid type);
 [[noreturn]] void fail_mixed_schemes(const char* id, const scheme& made, const scheme& others);
+[[noreturn]] void fail_sweep(int most);
 [[noreturn]] void fail_too_many_rows(std::uint64_t most);
 void tell_skipped(std::uint64_t rows);
 void tell_spilled();

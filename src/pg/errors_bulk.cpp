@@ -99,6 +99,17 @@ void fail_too_many_rows(std::uint64_t most)
     pg_unreachable();
 }
 
+void fail_sweep(int most)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+            errmsg("sweep_bands and sweep_rows must have the same number of values, none of them "
+                   "NULL"),
+            errdetail("There may be 1 to %d.", most),
+            errhint("For instance: sweep_bands => '{20,16}', sweep_rows => '{5,8}'."));
+    pg_unreachable();
+}
+
 void tell_skipped(std::uint64_t rows)
 {
     ereport(NOTICE,

@@ -565,3 +565,29 @@ CREATE FUNCTION lsh_clusters(
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'the same for ids of any type, for instance id_type => NULL::uuid';
+
+CREATE FUNCTION lsh_evaluate(
+    query text,
+    sample_size integer DEFAULT 1000,
+    threshold double precision DEFAULT 0.8,
+    sweep_bands integer[] DEFAULT NULL,
+    sweep_rows integer[] DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    OUT bands integer,
+    OUT rows integer,
+    OUT candidates bigint,
+    OUT true_pairs bigint,
+    OUT found bigint,
+    OUT recall double precision,
+    OUT predicted_recall double precision,
+    OUT candidates_in_vain bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
+COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
+    'what bands and rows find and propose in vain, by exact comparison of all pairs of a sample of texts';

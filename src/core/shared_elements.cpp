@@ -13,11 +13,10 @@ std::uint64_t element(std::uint32_t lo, std::uint32_t hi) noexcept
 }
 
 // The entry of an element, or the free one where it belongs.
-std::size_t find(const shared_elements& state, std::uint64_t value) noexcept
+std::size_t find(const std::uint64_t* table, std::size_t mask, std::uint64_t value) noexcept
 {
-    const std::size_t mask = state.table.size() - 1;
     std::size_t entry = value & mask;
-    while (state.table[entry] != 0 && state.table[entry] != value)
+    while (table[entry] != value && table[entry] != 0)
         entry = (entry + 1) & mask;
     return entry;
 }
@@ -47,18 +46,24 @@ void start_second(shared_elements& state) noexcept
     state.shared = 0;
 }
 
+// Marks are bytes, which the compiler takes for aliases of everything: hence the copies below.
 void add_first(shared_elements& state,
                const std::uint32_t* lo,
                const std::uint32_t* hi,
                std::size_t count) noexcept
 {
+    std::uint64_t* const table = state.table.data();
+    std::uint8_t* const marks = state.marks;
+    const std::size_t mask = state.table.size() - 1;
+    std::size_t first = state.first;
     for (std::size_t i = 0; i < count; i++) {
         const std::uint64_t value = element(lo[i], hi[i]);
-        const std::size_t entry = find(state, value);
-        state.first += state.table[entry] == 0;
-        state.table[entry] = value;
-        state.marks[entry] = in_first;
+        const std::size_t entry = find(table, mask, value);
+        first += table[entry] == 0;
+        table[entry] = value;
+        marks[entry] = in_first;
     }
+    state.first = first;
 }
 
 void add_second(shared_elements& state,
@@ -66,17 +71,27 @@ void add_second(shared_elements& state,
                 const std::uint32_t* hi,
                 std::size_t count) noexcept
 {
+    std::uint64_t* const table = state.table.data();
+    std::uint8_t* const marks = state.marks;
+    std::uint32_t* const entries = state.second_entries;
+    const std::size_t mask = state.table.size() - 1;
+    std::size_t second = state.second;
+    std::size_t shared = state.shared;
     for (std::size_t i = 0; i < count; i++) {
         const std::uint64_t value = element(lo[i], hi[i]);
-        const std::size_t entry = find(state, value);
-        const bool found = state.table[entry] != 0;
-        if (found && state.marks[entry] != in_first)
-            continue; // met before
-        state.table[entry] = value;
-        state.marks[entry] = found ? in_both : in_second;
-        state.shared += found;
-        state.second_entries[state.second++] = static_cast<std::uint32_t>(entry);
+        const std::size_t entry = find(table, mask, value);
+        const bool found = table[entry] == value;
+        const bool fresh = !found || marks[entry] == in_first; // not met before in this set
+        const std::uint8_t after = found ? in_both : in_second;
+        // Without a branch: what is written for an element met before is overwritten by the next.
+        entries[second] = static_cast<std::uint32_t>(entry);
+        marks[entry] = fresh ? after : marks[entry];
+        table[entry] = value;
+        second += fresh;
+        shared += fresh && found;
     }
+    state.second = second;
+    state.shared = shared;
 }
 
 double exact_jaccard(const shared_elements& state) noexcept

@@ -13,7 +13,7 @@ namespace minhash {
 struct shared_elements {
     std::span<std::uint64_t> table; // a power of two of entries; 0 is free
     std::uint8_t* marks;            // one for each entry: whether the second set has it
-    std::uint32_t* second_entries;  // where the second set's elements are; room for all of them
+    std::uint32_t* second_entries;  // where the second set's elements are; room for all, and one
     std::size_t first;              // distinct elements
     std::size_t second;
     std::size_t shared;

@@ -12,9 +12,6 @@ namespace minhash::pg {
 
 namespace {
 
-constexpr std::size_t small_chunk = 64 * 1024;
-constexpr std::size_t large_chunk = 1024 * 1024;
-
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
 constexpr std::size_t fixed_bytes = 28;
 
@@ -40,7 +37,7 @@ void open_datums(datum_store& store, bulk_rows& rows, Oid type)
     store.type = type;
     get_typlenbyval(type, &store.length, &store.by_value);
     open_store(store.values, rows.budget, small_chunk);
-    open_store(store.bytes, rows.budget, store.by_value ? small_chunk : large_chunk);
+    open_store(store.bytes, rows.budget, store.by_value ? small_chunk : large_chunk(rows.budget));
 }
 
 // What is appended next can be read where it lies, whatever it is.
@@ -84,7 +81,7 @@ void choose_bands(bulk_rows& rows)
         static_cast<byte_store*>(MemoryContextAlloc(rows.memory, stores * sizeof(byte_store)));
     for (std::size_t i = 0; i < stores; i++)
         open_store(rows.keys[i], rows.budget, small_chunk);
-    open_store(rows.slots, rows.budget, large_chunk);
+    open_store(rows.slots, rows.budget, large_chunk(rows.budget));
 }
 
 const char* id_text(const bulk_rows& rows, Datum id)
@@ -241,7 +238,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         rows.signing->made = rows.wanted.texts;
         rows.signing->bag_room = {};
         rows.signing->memory = rows.memory;
-        open_store(rows.documents, rows.budget, large_chunk);
+        open_store(rows.documents, rows.budget, large_chunk(rows.budget));
         open_store(rows.document_at, rows.budget, small_chunk);
     }
 }

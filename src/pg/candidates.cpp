@@ -9,7 +9,7 @@ namespace {
 template <typename Value>
 Value* allocate_array(MemoryContext memory, std::size_t count)
 {
-    return static_cast<Value*>(MemoryContextAllocHuge(memory, (count + 1) * sizeof(Value)));
+    return static_cast<Value*>(allocate_large(memory, (count + 1) * sizeof(Value)));
 }
 
 // Calls take(key, row) for the rows of a band that stand for themselves.

@@ -1,6 +1,9 @@
 #include "pg/spill.h"
 
 #include <algorithm>
+#include <bit>
+
+#include <sys/mman.h>
 
 namespace minhash::pg {
 
@@ -31,7 +34,7 @@ char* add_chunk(byte_store& store)
                 : static_cast<char**>(repalloc_huge(store.chunks, bytes));
     }
     char* const fresh =
-        static_cast<char*>(MemoryContextAllocHuge(store.budget->context, store.chunk_bytes));
+        static_cast<char*>(allocate_large(store.budget->context, store.chunk_bytes));
     store.chunks[store.chunk_count++] = fresh;
     return fresh;
 }
@@ -75,6 +78,27 @@ void advance(byte_store& store)
 }
 
 } // namespace
+
+void* allocate_large(MemoryContext context, std::size_t bytes)
+{
+    void* const memory = MemoryContextAllocHuge(context, bytes);
+#ifdef MADV_HUGEPAGE
+    constexpr std::uintptr_t huge_page = 2 * 1024 * 1024;
+    const std::uintptr_t first = TYPEALIGN(huge_page, memory);
+    const std::uintptr_t end =
+        TYPEALIGN_DOWN(huge_page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
+    if (first < end) // advice only: a refusal does no harm
+        (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+std::size_t large_chunk(const memory_budget& budget)
+{
+    constexpr std::size_t least = 256 * 1024;
+    constexpr std::size_t most = 32 * 1024 * 1024;
+    return std::clamp(std::bit_floor(budget.limit / 32 | 1), least, most);
+}
 
 void open_store(byte_store& store, memory_budget& budget, std::size_t chunk_bytes)
 {

@@ -15,6 +15,10 @@ struct memory_budget {
     struct byte_store* stores; // all that were opened
 };
 
+// Memory for much data, in huge pages where the system gives them: a page fault for every 4 kB
+// costs as much as what is done with the bytes.
+void* allocate_large(MemoryContext context, std::size_t bytes);
+
 struct byte_store {
     memory_budget* budget;
     std::size_t chunk_bytes; // a power of two
@@ -28,6 +32,10 @@ struct byte_store {
     BufFile* file;
     byte_store* next; // of the budget's
 };
+
+// Chunk sizes for stores that take much of a budget, and for those that take little.
+std::size_t large_chunk(const memory_budget& budget);
+constexpr std::size_t small_chunk = 64 * 1024;
 
 void open_store(byte_store& store, memory_budget& budget, std::size_t chunk_bytes);
 void close_store(byte_store& store);

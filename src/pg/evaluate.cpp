@@ -8,14 +8,13 @@
 #include "core/tuning.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace minhash::pg {
 
 namespace {
 
 constexpr int most_settings = 100;
-constexpr int most_sampled = 100000;
+constexpr int most_sampled = 20000;
 
 // A setting, and what it did.
 struct setting {
@@ -112,6 +111,26 @@ std::span<setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int n
     return {settings, count};
 }
 
+// By element, then by row; in parts, to answer to cancel in between.
+void sort_postings(std::span<const posting> from, posting* to)
+{
+    constexpr int part_bits = 8;
+    std::size_t starts[(1 << part_bits) + 2] = {};
+    const auto part_of = [](const posting& each) { return each.element >> (64 - part_bits); };
+    for (const posting& each : from)
+        starts[part_of(each) + 2]++;
+    for (std::size_t i = 2; i < std::size(starts); i++)
+        starts[i] += starts[i - 1];
+    for (const posting& each : from)
+        to[starts[part_of(each) + 1]++] = each;
+    for (std::size_t i = 0; i < std::size(starts) - 2; i++) {
+        CHECK_FOR_INTERRUPTS();
+        std::sort(to + starts[i], to + starts[i + 1], [](const posting& a, const posting& b) {
+            return a.element != b.element ? a.element < b.element : a.row < b.row;
+        });
+    }
+}
+
 // The distinct elements of all rows, as postings in the order of elements.
 void collect_elements(evaluation& job)
 {
@@ -124,6 +143,7 @@ void collect_elements(evaluation& job)
     std::size_t room = 0;
     text_buffer buffer = {};
     for (std::uint32_t row = 0; row < rows.count; row++) {
+        CHECK_FOR_INTERRUPTS();
         const text* const document = fetch_text(rows, row, buffer);
         job.starts[row] = count;
         each_batch(*rows.signing, document, [&](const shingle_batch& batch) {
@@ -150,37 +170,22 @@ void collect_elements(evaluation& job)
             fail_too_many_shingles(no_row);
         job.sizes[row] = static_cast<std::uint32_t>(count - job.starts[row]);
     }
-    job.postings = {all, count};
-    std::sort(all, all + count, [](const posting& a, const posting& b) {
-        return a.element != b.element ? a.element < b.element : a.row < b.row;
-    });
+    job.postings = {allocate_array<posting>(memory, count), count};
+    sort_postings({all, count}, job.postings.data());
+    pfree(all);
     job.behind = allocate_array<std::uint32_t>(memory, count);
     std::uint64_t* const next = allocate_array<std::uint64_t>(memory, rows.count);
     std::copy_n(job.starts, rows.count, next);
     for (std::size_t i = 0; i < count; i++)
-        job.behind[next[all[i].row]++] = static_cast<std::uint32_t>(i + 1);
+        job.behind[next[job.postings[i].row]++] = static_cast<std::uint32_t>(i + 1);
     job.shared = allocate_array<std::uint32_t>(memory, rows.count);
 }
 
-// Which slots of two signatures are equal, as bits.
-void mark_equal(const std::uint32_t* a, const std::uint32_t* b, int hashes, std::uint64_t* equal)
+bool shares_band(const std::uint32_t* a, const std::uint32_t* b, banding shape)
 {
-    std::fill_n(equal, max_num_hashes / 64, 0);
-    for (int slot = 0; slot < hashes; slot++)
-        equal[slot / 64] |= static_cast<std::uint64_t>(a[slot] == b[slot]) << (slot % 64);
-}
-
-bool shares_band(const std::uint64_t* equal, banding shape)
-{
-    int run = 0;
-    for (int slot = 0; slot < shape.bands * shape.rows; slot++) {
-        run = equal[slot / 64] >> (slot % 64) & 1 ? run + 1 : 0;
-        if ((slot + 1) % shape.rows == 0) {
-            if (run >= shape.rows)
-                return true;
-            run = 0;
-        }
-    }
+    for (int band = 0; band < shape.bands; band++, a += shape.rows, b += shape.rows)
+        if (std::equal(a, a + shape.rows, b))
+            return true;
     return false;
 }
 
@@ -197,7 +202,6 @@ void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
             job.shared[job.postings[at].row]++;
     }
     const std::uint32_t* const slots = fetch_slots(rows, a, buffers[0]);
-    std::uint64_t equal[max_num_hashes / 64];
     for (std::uint32_t b = a + 1; b < rows.count; b++) {
         const std::uint32_t shared = job.shared[b];
         const double jaccard = static_cast<double>(shared) /
@@ -209,9 +213,8 @@ void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
             count_equal(slots, others, static_cast<std::uint32_t>(hashes)) >= job.least_rows;
         if (!candidate && !is_true)
             continue;
-        mark_equal(slots, others, hashes, equal);
         for (setting& each : job.settings) {
-            const bool met = shares_band(equal, each.shape);
+            const bool met = shares_band(slots, others, each.shape);
             each.candidates += met;
             each.found += met && is_true;
             if (is_true)

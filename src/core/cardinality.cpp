@@ -1,0 +1,47 @@
+#include "core/cardinality.h"
+#include "core/sketch.h"
+
+#include <cmath>
+
+namespace minhash {
+
+namespace {
+
+// The middle of the range of values that a slot stands for, in (0, 1).
+double unit_value(std::uint32_t slot, int bits) noexcept
+{
+    return (slot + 0.5) / std::ldexp(1.0, bits);
+}
+
+double estimate_classic(std::span<const std::uint32_t> slots) noexcept
+{
+    double sum = 0;
+    for (const std::uint32_t slot : slots)
+        sum -= std::log1p(-unit_value(slot, 32));
+    return static_cast<double>(slots.size() - 1) / sum;
+}
+
+double estimate_fss(std::span<const std::uint32_t> slots) noexcept
+{
+    double hit = 0;
+    double sum = 0;
+    for (const std::uint32_t slot : slots)
+        if (slot < later_round_code) {
+            hit++;
+            sum += unit_value(slot, 31);
+        }
+    const double count = static_cast<double>(slots.size());
+    return count * hit / (sum + count - hit);
+}
+
+} // namespace
+
+double estimate_cardinality(const signature& value) noexcept
+{
+    if (value.empty())
+        return 0;
+    return value.made.made_by == method::classic ? estimate_classic(value.slots)
+                                                 : estimate_fss(value.slots);
+}
+
+} // namespace minhash

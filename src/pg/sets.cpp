@@ -1,0 +1,81 @@
+// Signatures as sets: unions, and sizes estimated from signatures alone.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include "core/cardinality.h"
+#include "core/sketch.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// Two signatures of one scheme, and that of their union.
+struct united {
+    signature a;
+    signature b;
+    signature both;
+};
+
+// The union's slots are written to `slots`, which has room for any signature.
+united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
+{
+    united sets = {arg_signature(fcinfo, 0), arg_signature(fcinfo, 1), {}};
+    if (!comparable(sets.a, sets.b))
+        fail_incomparable(sets.a.made, sets.b.made);
+    if (sets.a.empty() || sets.b.empty()) {
+        sets.both = sets.a.empty() ? sets.b : sets.a;
+    } else {
+        merge(sets.a.slots.data(), sets.b.slots.data(), sets.a.made.num_hashes, slots);
+        sets.both = {sets.a.made, {slots, sets.a.slots.size()}};
+    }
+    return sets;
+}
+
+double intersection(const united& sets)
+{
+    return similarity(sets.a, sets.b) * estimate_cardinality(sets.both);
+}
+
+} // namespace
+
+// minhash_union(a, b) -> minhash_signature: exactly that of the union of both sets.
+MINHASH_FUNCTION(minhash_union)
+{
+    std::uint32_t slots[max_num_hashes];
+    const signature both = unite(fcinfo, slots).both;
+    return make_signature(both.made, both.slots);
+}
+
+// minhash_cardinality(signature) -> float8
+MINHASH_FUNCTION(minhash_cardinality)
+{
+    PG_RETURN_FLOAT8(estimate_cardinality(arg_signature(fcinfo, 0)));
+}
+
+// minhash_union_cardinality(a, b) -> float8
+MINHASH_FUNCTION(minhash_union_cardinality)
+{
+    std::uint32_t slots[max_num_hashes];
+    PG_RETURN_FLOAT8(estimate_cardinality(unite(fcinfo, slots).both));
+}
+
+// minhash_intersection_cardinality(a, b) -> float8: similarity times the union's.
+MINHASH_FUNCTION(minhash_intersection_cardinality)
+{
+    std::uint32_t slots[max_num_hashes];
+    PG_RETURN_FLOAT8(intersection(unite(fcinfo, slots)));
+}
+
+// minhash_containment(a, b) -> float8: the share of a's elements that b has; 0 for an empty a.
+MINHASH_FUNCTION(minhash_containment)
+{
+    std::uint32_t slots[max_num_hashes];
+    const united sets = unite(fcinfo, slots);
+    const double size = estimate_cardinality(sets.a);
+    PG_RETURN_FLOAT8(size == 0 ? 0 : std::min(1.0, intersection(sets) / size));
+}
+
+} // namespace minhash::pg

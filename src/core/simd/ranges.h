@@ -76,9 +76,11 @@ void hash_short(const u8* text,
     split_halves(window, count, lo, hi);
 #endif
     const u64 flip = window_mask(seed);
-    for (std::size_t index = 0; index < count; index += lanes) {
-        vec a = load(lo + index) ^ low(flip);
-        vec b = load(hi + index) ^ high(flip);
+    const vecs flip_lo = each([&](std::size_t) { return splat(low(flip)); });
+    const vecs flip_hi = each([&](std::size_t) { return splat(high(flip)); });
+    for (std::size_t index = 0; index < count; index += chains * lanes) {
+        vecs a = load_vecs(lo + index) ^ flip_lo;
+        vecs b = load_vecs(hi + index) ^ flip_hi;
         mix(a, b);
         store(lo + index, a);
         store(hi + index, b);

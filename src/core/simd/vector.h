@@ -53,7 +53,7 @@ MINHASH_INLINE void store(u32* to, vec value)
     std::memcpy(to, &value, sizeof(value));
 }
 
-MINHASH_INLINE u64 load64(const u8* from)
+MINHASH_INLINE u64 load64(const void* from)
 {
     u64 value;
     std::memcpy(&value, from, sizeof(value));
@@ -73,6 +73,64 @@ template <typename Value>
 MINHASH_INLINE Value smaller(Value a, Value b)
 {
     return a < b ? a : b;
+}
+
+// How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
+// the one before: with one chain behind the other, too few of them are within the CPU's sight.
+#if defined(__AVX512VBMI2__)
+constexpr std::size_t chains = 2;
+#elif defined(__SSE4_1__) || defined(MINHASH_NEON)
+constexpr std::size_t chains = 4;
+#else
+constexpr std::size_t chains = 1; // multiplications of 32 bits are made of others
+#endif
+
+// Vectors that each operation takes one after the other.
+struct vecs {
+    vec of[chains];
+};
+
+// What `make` returns for each index.
+template <typename Make>
+MINHASH_INLINE vecs each(Make make)
+{
+    vecs made;
+#pragma GCC unroll 4
+    for (std::size_t index = 0; index < chains; index++)
+        made.of[index] = make(index);
+    return made;
+}
+
+MINHASH_INLINE vecs operator*(const vecs& a, u32 b)
+{
+    return each([&](std::size_t index) { return a.of[index] * b; });
+}
+
+MINHASH_INLINE vecs operator>>(const vecs& a, int bits)
+{
+    return each([&](std::size_t index) { return a.of[index] >> bits; });
+}
+
+MINHASH_INLINE vecs operator^(const vecs& a, const vecs& b)
+{
+    return each([&](std::size_t index) { return a.of[index] ^ b.of[index]; });
+}
+
+MINHASH_INLINE void operator^=(vecs& a, const vecs& b)
+{
+    a = a ^ b;
+}
+
+MINHASH_INLINE vecs load_vecs(const u32* from)
+{
+    return each([&](std::size_t index) { return load(from + index * lanes); });
+}
+
+MINHASH_INLINE void store(u32* to, const vecs& value)
+{
+#pragma GCC unroll 4
+    for (std::size_t index = 0; index < chains; index++)
+        store(to + index * lanes, value.of[index]);
 }
 
 // (a * b) >> 32 in each lane.

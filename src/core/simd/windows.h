@@ -26,7 +26,8 @@ MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
     } order;
 
     const __m512i first = _mm512_load_si512(order.of);
-    const __m512i given = _mm512_loadu_si512(from);
+    const __m512i given =
+        _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
     a = (vec)_mm512_permutexvar_epi8(first, given);
     b = (vec)_mm512_permutexvar_epi8(_mm512_add_epi8(first, _mm512_set1_epi8(4)), given);
 #elif defined(__AVX2__)
@@ -75,11 +76,14 @@ void hash_windows(const u8* text,
     }
     const u64 mask = byte_mask(width);
     const u64 flip = window_mask(seed);
-    for (std::size_t at = 0; at < windows; at += lanes) {
-        vec a, b;
-        load_windows(text + at, a, b);
-        a = (a & low(mask)) ^ low(flip);
-        b = (b & high(mask)) ^ high(flip);
+    for (std::size_t at = 0; at < windows; at += chains * lanes) {
+        vecs a, b;
+#pragma GCC unroll 4
+        for (std::size_t index = 0; index < chains; index++) {
+            load_windows(text + at + index * lanes, a.of[index], b.of[index]);
+            a.of[index] = (a.of[index] & low(mask)) ^ low(flip);
+            b.of[index] = (b.of[index] & high(mask)) ^ high(flip);
+        }
         mix(a, b);
         store(lo + at, a);
         store(hi + at, b);
@@ -93,11 +97,11 @@ void chain_words(const u32* word_lo,
                  u32* lo,
                  u32* hi) noexcept
 {
-    for (std::size_t at = 0; at < shingles; at += lanes) {
-        vec a = {};
-        vec b = {};
+    for (std::size_t at = 0; at < shingles; at += chains * lanes) {
+        vecs a = {};
+        vecs b = {};
         for (std::size_t word = 0; word < size; word++)
-            chain_word(a, b, load(word_lo + at + word), load(word_hi + at + word));
+            chain_word(a, b, load_vecs(word_lo + at + word), load_vecs(word_hi + at + word));
         mix(a, b);
         store(lo + at, a);
         store(hi + at, b);

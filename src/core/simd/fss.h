@@ -16,40 +16,54 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes on their way to slots.
+// Codes on their way to slots. How many is counted by a variable of its own, which can stay in a
+// register: counted in here, each store would wait for the count to come back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
-    std::size_t count;
 };
 
 // Through memory and without a branch: whether a code is smaller cannot be predicted.
 MINHASH_INLINE void lower(u32& slot, u32 code)
 {
+    slot = in_register(smaller(slot, code));
+}
+
+// The same for four codes at once. Loads and stores are what limits the scatter, so one load brings
+// four codes, and one two slot numbers.
+MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
+{
 #if defined(__SSE4_1__)
-    const __m128i least = _mm_min_epu32(_mm_cvtsi32_si128(static_cast<int>(slot)),
-                                        _mm_cvtsi32_si128(static_cast<int>(code)));
-    slot = static_cast<u32>(_mm_cvtsi128_si32(least));
+    const auto lower_by = [](u32& held, __m128i by) {
+        const __m128i least = _mm_min_epu32(_mm_cvtsi32_si128(static_cast<int>(held)), by);
+        held = static_cast<u32>(_mm_cvtsi128_si32(least));
+    };
+    const u64 front = in_register(load64(slot));
+    const u64 back = in_register(load64(slot + 2));
+    const __m128i codes = _mm_load_si128(reinterpret_cast<const __m128i*>(code));
+    lower_by(slots[low(front)], codes);
+    lower_by(slots[high(front)], _mm_srli_si128(codes, 4));
+    lower_by(slots[low(back)], _mm_srli_si128(codes, 8));
+    lower_by(slots[high(back)], _mm_srli_si128(codes, 12));
 #else
-    slot = in_register(slot < code ? slot : code);
+    for (std::size_t index = 0; index < 4; index++)
+        lower(slots[slot[index]], code[index]);
 #endif
 }
 
 // How many there are cannot be predicted: they are filled up to whole groups with codes that lower
 // nothing, for the slot behind the last one.
-MINHASH_INLINE void scatter(throws& thrown, u32* slots, u32 num_hashes)
+MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
     for (std::size_t index = 0; index < group; index++) {
-        thrown.slot[thrown.count + index] = num_hashes;
-        thrown.code[thrown.count + index] = empty_slot;
+        thrown.slot[count + index] = num_hashes;
+        thrown.code[count + index] = empty_slot;
     }
-    for (std::size_t first = 0; first < thrown.count; first += group) {
-#pragma GCC unroll 8
-        for (std::size_t index = first; index < first + group; index++)
-            lower(slots[thrown.slot[index]], thrown.code[index]);
+    for (std::size_t first = 0; first < count; first += group) {
+        lower_four(slots, thrown.slot + first, thrown.code + first);
+        lower_four(slots, thrown.slot + first + 4, thrown.code + first + 4);
     }
-    thrown.count = 0;
 }
 
 MINHASH_INLINE vec slot_of(vec lo, vec hi, u32 round, vec num_hashes)
@@ -71,21 +85,23 @@ throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t 
 {
     const vec k = splat(num_hashes);
     throws thrown;
-    thrown.count = 0;
+    std::size_t ready = 0;
     for (std::size_t at = 0; at < count; at += lanes) {
         const vec l = load(lo + at);
         const vec h = load(hi + at);
         const std::size_t taken = smaller(lanes, count - at);
 #pragma GCC unroll 4
         for (u32 round = first; round <= last; round++) {
-            store(thrown.slot + thrown.count, slot_of(l, h, round, k));
-            store(thrown.code + thrown.count, code_of(l, h, round));
-            thrown.count += taken;
+            store(thrown.slot + ready, slot_of(l, h, round, k));
+            store(thrown.code + ready, code_of(l, h, round));
+            ready += taken;
         }
-        if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
-            scatter(thrown, slots, num_hashes);
+        if (ready > thrown_at_most - (last - first + 1) * lanes) {
+            scatter(thrown, ready, slots, num_hashes);
+            ready = 0;
+        }
     }
-    scatter(thrown, slots, num_hashes);
+    scatter(thrown, ready, slots, num_hashes);
 }
 
 #if defined(__AVX512VBMI2__) || defined(__AVX2__)
@@ -98,18 +114,20 @@ void throw_below(
     const vec k = splat(num_hashes);
     const vec limit = splat(bound);
     throws thrown;
-    thrown.count = 0;
+    std::size_t ready = 0;
     for (std::size_t at = 0; at < count; at += lanes) {
         const vec code = load(lo + at) >> 1;
         const u32 valid = first_lanes(count - at);
         const u32 kept = less(code, limit) & valid;
-        append(thrown.slot + thrown.count, slot_of(code, load(hi + at), 0, k), kept);
-        append(thrown.code + thrown.count, code, kept);
-        thrown.count += count_bits(kept);
-        if (thrown.count > thrown_at_most - lanes)
-            scatter(thrown, slots, num_hashes);
+        append(thrown.slot + ready, slot_of(code, load(hi + at), 0, k), kept);
+        append(thrown.code + ready, code, kept);
+        ready += count_bits(kept);
+        if (ready > thrown_at_most - lanes) {
+            scatter(thrown, ready, slots, num_hashes);
+            ready = 0;
+        }
     }
-    scatter(thrown, slots, num_hashes);
+    scatter(thrown, ready, slots, num_hashes);
 }
 
 // A set of slots as bits, in registers.
@@ -167,7 +185,7 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
 {
     const vec k = splat(num_hashes);
     throws thrown;
-    thrown.count = 0;
+    std::size_t ready = 0;
     for (std::size_t at = 0; at < count; at += lanes) {
         const vec l = load(lo + at);
         const vec h = load(hi + at);
@@ -176,14 +194,16 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
         for (u32 round = first; round <= last; round++) {
             const vec slot = slot_of(l, h, round, k);
             const u32 kept = members(wanted, slot) & valid;
-            append(thrown.slot + thrown.count, slot, kept);
-            append(thrown.code + thrown.count, code_of(l, h, round), kept);
-            thrown.count += count_bits(kept);
+            append(thrown.slot + ready, slot, kept);
+            append(thrown.code + ready, code_of(l, h, round), kept);
+            ready += count_bits(kept);
         }
-        if (thrown.count > thrown_at_most - (last - first + 1) * lanes)
-            scatter(thrown, slots, num_hashes);
+        if (ready > thrown_at_most - (last - first + 1) * lanes) {
+            scatter(thrown, ready, slots, num_hashes);
+            ready = 0;
+        }
     }
-    scatter(thrown, slots, num_hashes);
+    scatter(thrown, ready, slots, num_hashes);
 }
 #endif
 
@@ -217,7 +237,7 @@ void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, s
     constexpr std::size_t elements_between_looks = thrown_at_most;
     const vec k = splat(num_hashes);
     throws thrown;
-    thrown.count = 0;
+    std::size_t ready = 0;
     for (std::size_t from = 0; from < count; from += elements_between_looks) {
         __m512i bounds[2];
         for (u32 half = 0; half < 2; half++) {
@@ -242,12 +262,13 @@ void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, s
                 kept &= (1ull << (to - at)) - 1;
             for (u32 part = 0; part < 4; part++, kept >>= 16) {
                 const u32 here = static_cast<u32>(kept) & all_lanes;
-                append(thrown.slot + thrown.count, slot[part], here);
-                append(thrown.code + thrown.count, code[part], here);
-                thrown.count += count_bits(here);
+                append(thrown.slot + ready, slot[part], here);
+                append(thrown.code + ready, code[part], here);
+                ready += count_bits(here);
             }
         }
-        scatter(thrown, slots, num_hashes);
+        scatter(thrown, ready, slots, num_hashes);
+        ready = 0;
     }
 }
 #endif

@@ -104,6 +104,37 @@ throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t 
     scatter(thrown, ready, slots, num_hashes);
 }
 
+// A set of slots as bits.
+struct slot_set {
+    alignas(64) u32 bits[max_num_hashes / 32];
+    u32 count;
+};
+
+// The slots that hold `least` or more, that is, nothing of an earlier round.
+MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
+{
+    found.count = 0;
+    const vec bound = splat(least);
+    for (u32 from = 0; from < num_hashes; from += 32) {
+        u32 set = 0;
+        for (u32 slot = from; slot < smaller(from + 32, num_hashes); slot += lanes) {
+            const u32 valid = first_lanes(num_hashes - slot);
+            set |= (~less(load(slots + slot), bound) & valid) << slot % 32;
+        }
+        found.bits[from / 32] = set;
+        found.count += count_bits(set);
+    }
+}
+
+template <typename Work>
+MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
+{
+    for (u32 from = 0; from < num_hashes; from += 32) {
+        for (u32 bits = set.bits[from / 32]; bits != 0; bits &= bits - 1)
+            work(from + static_cast<u32>(__builtin_ctz(bits)));
+    }
+}
+
 #if defined(__AVX512VBMI2__) || defined(__AVX2__)
 #define MINHASH_HAS_FILTERS 1
 
@@ -130,29 +161,10 @@ void throw_below(
     scatter(thrown, ready, slots, num_hashes);
 }
 
-// A set of slots as bits, in registers.
+// Sets of up to so many slots fit registers.
 constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
-struct slot_set {
-    alignas(64) u32 bits[filtered_slots / 32];
-    u32 count;
-};
-
-// The slots that hold `least` or more, that is, nothing of an earlier round.
-MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
-{
-    std::memset(found.bits, 0, sizeof(found.bits));
-    found.count = 0;
-    const vec bound = splat(least);
-    for (u32 slot = 0; slot < num_hashes; slot += lanes) {
-        const u32 valid = first_lanes(num_hashes - slot);
-        const u32 set = ~less(load(slots + slot), bound) & valid;
-        found.bits[slot / 32] |= set << slot % 32;
-        found.count += count_bits(set);
-    }
-}
-
-MINHASH_INLINE u32 members(const slot_set& set, vec slot)
+MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec slot)
 {
 #if defined(__AVX512VBMI2__)
     const __m512i s = (__m512i)slot;
@@ -165,12 +177,16 @@ MINHASH_INLINE u32 members(const slot_set& set, vec slot)
     const __m256i s = (__m256i)slot;
     const __m256i index = _mm256_srli_epi32(s, 5);
     const __m256i front = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.bits));
-    const __m256i back = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.bits + 8));
-    const __m256i word = _mm256_blendv_epi8(_mm256_permutevar8x32_epi32(front, index),
-                                            _mm256_permutevar8x32_epi32(back, index),
-                                            _mm256_cmpgt_epi32(s, _mm256_set1_epi32(255)));
-    const __m256i bit = _mm256_srlv_epi32(word, _mm256_and_si256(s, _mm256_set1_epi32(31)));
-    return static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(bit, 31))));
+    __m256i word = _mm256_permutevar8x32_epi32(front, index);
+    if (wide) {
+        const __m256i back = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.bits + 8));
+        word = _mm256_blendv_epi8(word,
+                                  _mm256_permutevar8x32_epi32(back, index),
+                                  _mm256_cmpgt_epi32(s, _mm256_set1_epi32(255)));
+    }
+    // The bit is shifted to where movemask looks: by 31 - slot % 32.
+    const __m256i shift = _mm256_andnot_si256(s, _mm256_set1_epi32(31));
+    return static_cast<u32>(_mm256_movemask_ps((__m256)_mm256_sllv_epi32(word, shift)));
 #endif
 }
 
@@ -193,7 +209,7 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
 #pragma GCC unroll 4
         for (u32 round = first; round <= last; round++) {
             const vec slot = slot_of(l, h, round, k);
-            const u32 kept = members(wanted, slot) & valid;
+            const u32 kept = members(wanted, num_hashes > 256, slot) & valid;
             append(thrown.slot + ready, slot, kept);
             append(thrown.code + ready, code_of(l, h, round), kept);
             ready += count_bits(kept);
@@ -281,23 +297,57 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
     return most;
 }
 
-// Rounds first to last, at the slots only that hold nothing of an earlier round.
-template <u32 first, u32 last>
-void throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+// The least code that any element throws in a round at one slot, empty_slot if none does. There
+// must be a vector of elements at least.
+template <u32 round>
+MINHASH_INLINE u32
+least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
+    // slot_of() takes the words from ceil(slot * 2^32 / num_hashes) on to this slot.
+    const auto first_word = [&](u32 of) { return ((u64{of} << 32) + num_hashes - 1) / num_hashes; };
+    const vec first = splat(low(first_word(slot)));
+    const vec behind_first = splat(low(first_word(slot + 1) - 1 - first_word(slot)));
+    vec least = splat(empty_slot);
+    for (std::size_t at = 0; at < count; at += lanes) {
+        const std::size_t from = smaller(at, count - lanes); // some twice, which does no harm
+        const vec l = load(lo + from);
+        const vec h = load(hi + from);
+        const vec word = l * multiplier.bin[round] + h;
+        const vec code = code_of(l, h, round);
+        least = smaller(least, word - first <= behind_first ? code : splat(empty_slot));
+    }
+    return least_lane(least);
+}
+
+constexpr u32 few_slots = 4;
+
+// Rounds first to last, at the slots only that hold nothing of an earlier round. Returns whether
+// there were such.
+template <u32 first, u32 last>
+bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+{
+    const u32 bound = later_round_code | (first - 1) << 29;
+    slot_set wanted;
+    find_slots(slots, num_hashes, bound, wanted);
+    if (wanted.count == 0)
+        return false;
+    if (wanted.count <= few_slots && count >= lanes) {
+        for_each(wanted, num_hashes, [&](u32 number) {
+            u32& slot = slots[number];
+            slot = smaller(slot, least_at<first>(number, num_hashes, lo, hi, count));
+            if (first < last && slot >= bound + (1u << 29))
+                slot = smaller(slot, least_at<last>(number, num_hashes, lo, hi, count));
+        });
+        return true;
+    }
 #if defined(MINHASH_HAS_FILTERS)
-    if (num_hashes <= filtered_slots) {
-        slot_set wanted;
-        find_slots(slots, num_hashes, later_round_code | (first - 1) << 29, wanted);
-        if (wanted.count == 0)
-            return;
-        if (wanted.count * 8 < num_hashes * 5) {
-            throw_at_members<first, last>(wanted, slots, num_hashes, lo, hi, count);
-            return;
-        }
+    if (num_hashes <= filtered_slots && wanted.count * 8 < num_hashes * 5) {
+        throw_at_members<first, last>(wanted, slots, num_hashes, lo, hi, count);
+        return true;
     }
 #endif
     throw_all<first, last>(slots, num_hashes, lo, hi, count);
+    return true;
 }
 
 // The classic minimum for the slots that no round has hit.
@@ -355,9 +405,9 @@ bool absorb_fss(u32* slots,
         throw_all<0, 0>(slots, num_hashes, lo, hi, count);
     if (largest(slots, num_hashes) < later_round_code)
         return true;
-    throw_later<1, 1>(slots, num_hashes, lo, hi, count);
-    throw_later<2, later_rounds>(slots, num_hashes, lo, hi, count);
-    guarantee(slots, num_hashes, lo, hi, count);
+    if (throw_later<1, 1>(slots, num_hashes, lo, hi, count) &&
+        throw_later<2, later_rounds>(slots, num_hashes, lo, hi, count))
+        guarantee(slots, num_hashes, lo, hi, count);
     return false;
 }
 

@@ -33,6 +33,17 @@ minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* mul
         store(out + index * lanes, (vec)least[index] ^ sign);
 }
 
+// The same for one multiplier, a vector of elements at a time; there must be as many.
+MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 multiplier)
+{
+    vec least = splat(~0u);
+    for (std::size_t at = 0; at < count; at += lanes) {
+        const std::size_t from = smaller(at, count - lanes); // some twice, which does no harm
+        least = smaller(least, load(lo + from) * multiplier + load(hi + from));
+    }
+    return least_lane(least);
+}
+
 // The same for `rows` multipliers, which are padded as is `out`.
 void minima(const u32* lo,
             const u32* hi,
@@ -43,6 +54,11 @@ void minima(const u32* lo,
 {
     constexpr std::size_t most = vector_bytes == 64 ? 8 : vector_bytes == 32 ? 6 : 4;
     std::size_t row = 0;
+    if (rows <= 2 && count >= 4 * lanes) {
+        for (; row < rows; row++)
+            out[row] = minimum(lo, hi, count, multipliers[row]);
+        return;
+    }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
     while (row < rows) {

@@ -185,6 +185,14 @@ MINHASH_INLINE u32 less(vec a, vec b)
 #endif
 }
 
+MINHASH_INLINE u32 least_lane(vec value)
+{
+    u32 least = value[0];
+    for (std::size_t lane = 1; lane < lanes; lane++)
+        least = smaller<u32>(least, value[lane]);
+    return least;
+}
+
 constexpr u32 all_lanes = (1u << lanes) - 1;
 
 // Bits of the first lanes: as many as elements are left, or all.

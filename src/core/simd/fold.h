@@ -104,21 +104,28 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
         *to++ = ' ';
     u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
 
-    std::size_t at = 0;
-    while (at < bytes_given) {
-        const std::size_t left = bytes_given - at;
-        const bytes given = load_at(text, at, bytes_given);
-        std::size_t taken = left < vector_bytes ? left : vector_bytes;
+    // Half of all vectors hold punctuation and a space behind it: that is no branch to predict.
+#if defined(MINHASH_HAS_LOOKUP)
+    constexpr bool drops_often = punctuation;
+#else
+    constexpr bool drops_often = false; // appending is slow
+#endif
+
+    // Folds the front of a vector of `left` bytes or more, behind which two more can be read;
+    // returns how much.
+    const auto fold_vector = [&](const u8* from, std::size_t left) {
+        const bytes given = load_bytes(from);
+        std::size_t taken = smaller(left, vector_bytes);
         if (high_bits(given) != 0) {
             constexpr int kind = punctuation ? 1 : fold ? 0 : 2;
-            const bytes next = load_at(text, at + 1, bytes_given);
-            const bytes third = load_at(text, at + 2, bytes_given);
-            if (const u64 changed = find_changed<kind>(given, next, third); changed != 0)
+            const u64 changed =
+                find_changed<kind>(given, load_bytes(from + 1), load_bytes(from + 2));
+            if (changed != 0)
                 taken =
                     smaller<std::size_t>(taken, static_cast<std::size_t>(__builtin_ctzll(changed)));
+            if (taken == 0)
+                return taken;
         }
-        if (taken == 0)
-            break;
 
         const bytes separator = find_separators<punctuation>(given);
         bytes folded = given;
@@ -130,13 +137,27 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
         const u64 all = taken == 64 ? ~0ull : (1ull << taken) - 1;
         const u64 kept = all & ~(separators & (separators << 1 | after_separator));
         after_separator = separators >> (taken - 1) & 1;
-        if (kept == all)
+        if (!drops_often && kept == all)
             store_bytes(to, folded), to += taken;
         else
             to = append_bytes(to, folded, kept);
+        return taken;
+    };
+
+    std::size_t at = 0;
+    std::size_t taken = vector_bytes;
+    while (taken == vector_bytes && bytes_given - at >= vector_bytes + 2) {
+        taken = fold_vector(text + at, vector_bytes);
         at += taken;
-        if (taken < vector_bytes)
-            break;
+    }
+    if (taken == vector_bytes) {
+        end_of_text end;
+        const u8* from = end.copy(text, bytes_given, bytes_given - at);
+        while (taken == vector_bytes && at < bytes_given) {
+            taken = fold_vector(from, bytes_given - at);
+            from += taken;
+            at += taken;
+        }
     }
 
     // A separator at the end is not written before what it separates.
@@ -162,8 +183,12 @@ fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_
 bool is_ascii(const u8* text, std::size_t count) noexcept
 {
     bytes seen = {};
-    for (std::size_t at = 0; at < count; at += vector_bytes)
-        seen |= load_at(text, at, count);
+    if (count < vector_bytes) {
+        std::memcpy(&seen, text, count);
+    } else {
+        for (std::size_t at = 0; at < count; at += vector_bytes)
+            seen |= load_bytes(text + smaller(at, count - vector_bytes));
+    }
     return high_bits(seen) == 0;
 }
 

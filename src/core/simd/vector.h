@@ -277,30 +277,65 @@ MINHASH_INLINE bytes load_bytes(const u8* from)
     return value;
 }
 
-// The first `count` bytes, fewer than a vector, and zeros: reads nothing beyond them.
-MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
-{
-#if defined(__AVX512VBMI2__)
-    return (bytes)_mm512_maskz_loadu_epi8((1ull << count) - 1, from);
-#else
-    bytes value = {};
-    std::memcpy(&value, from, count);
-    return value;
-#endif
-}
-
-// The vector of bytes from `at` on, of a text of so many; zeros behind its end.
-MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
-{
-    if (at + vector_bytes <= count)
-        return load_bytes(text + at);
-    return at < count ? load_front(text + at, count - at) : bytes{};
-}
-
 MINHASH_INLINE void store_bytes(u8* to, bytes value)
 {
     std::memcpy(to, &value, sizeof(value));
 }
+
+// 0xFF in the first `count` bytes, at most a vector.
+MINHASH_INLINE bytes front_mask(std::size_t count)
+{
+    alignas(64) static constexpr struct mask {
+        u8 of[2 * vector_bytes];
+
+        constexpr mask() : of()
+        {
+            for (std::size_t index = 0; index < vector_bytes; index++)
+                of[index] = 0xFF;
+        }
+    } ones;
+
+    return load_bytes(ones.of + vector_bytes - count);
+}
+
+// The vector of bytes from `at` on, of a padded text of so many; zeros behind its end.
+MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
+{
+    const bytes given = load_bytes(text + at);
+    return at + vector_bytes <= count ? given : given & front_mask(count - at);
+}
+
+// The last bytes of a text that is not padded, fewer than two vectors, with zeros behind.
+struct end_of_text {
+    alignas(64) u8 room[4 * vector_bytes];
+
+    MINHASH_INLINE const u8* copy(const u8* text, std::size_t count, std::size_t last)
+    {
+        store_bytes(room + 2 * vector_bytes, bytes{});
+        store_bytes(room + 3 * vector_bytes, bytes{});
+#if defined(__AVX512VBMI2__)
+        const u8* const from = text + count - last;
+        store_bytes(room,
+                    (bytes)_mm512_maskz_loadu_epi8(
+                        _bzhi_u64(~0ull, smaller<u32>(static_cast<u32>(last), 64)),
+                        from));
+        store_bytes(room + 64,
+                    (bytes)_mm512_maskz_loadu_epi8(
+                        last > 64 ? _bzhi_u64(~0ull, static_cast<u32>(last) - 64) : 0,
+                        from + 64));
+        return room;
+#else
+        u8* const to = room + 2 * vector_bytes - last;
+        if (count < 2 * vector_bytes) {
+            std::memcpy(to, text + count - last, last);
+        } else {
+            store_bytes(room, load_bytes(text + count - 2 * vector_bytes));
+            store_bytes(room + vector_bytes, load_bytes(text + count - vector_bytes));
+        }
+        return to;
+#endif
+    }
+};
 
 // 0xFF in each byte from `first` to `last`.
 MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)

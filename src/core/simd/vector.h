@@ -75,6 +75,12 @@ MINHASH_INLINE Value smaller(Value a, Value b)
     return a < b ? a : b;
 }
 
+template <typename Value>
+MINHASH_INLINE Value larger(Value a, Value b)
+{
+    return a < b ? b : a;
+}
+
 // How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
 // the one before: with one chain behind the other, too few of them are within the CPU's sight.
 #if defined(__AVX512VBMI2__)
@@ -257,10 +263,45 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 // The bits that the first `count` bytes take in eight.
 MINHASH_INLINE u64 byte_mask(std::size_t count)
 {
-#if defined(__BMI2__)
-    return _bzhi_u64(~0ull, static_cast<u32>(8 * smaller<std::size_t>(count, 8)));
-#else
     return count >= 8 ? ~0ull : (1ull << 8 * count) - 1;
+}
+
+// The first `count` of eight bytes and zeros; any value if there are more than eight.
+MINHASH_INLINE u64 front_bytes(u64 eight, u32 count)
+{
+#if defined(__BMI2__)
+    return _bzhi_u64(eight, 8 * count);
+#else
+    return eight & byte_mask(count);
+#endif
+}
+
+// `lanes` numbers as vectors of their low and of their high halves.
+MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halves)
+{
+    const u32* const words = reinterpret_cast<const u32*>(from);
+    [[maybe_unused]] const vec front = load(words);
+    [[maybe_unused]] const vec back = load(words + lanes);
+#if defined(__AVX512VBMI2__)
+    const __m512i even = (__m512i)(lane_numbers() * 2);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    low_halves = (vec)_mm512_permutex2var_epi32((__m512i)front, even, (__m512i)back);
+    high_halves = (vec)_mm512_permutex2var_epi32((__m512i)front, odd, (__m512i)back);
+#elif defined(__AVX2__)
+    const auto take = [](__m256 parts) { return _mm256_permute4x64_epi64((__m256i)parts, 0xD8); };
+    low_halves = (vec)take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0x88));
+    high_halves = (vec)take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0xDD));
+#elif defined(__x86_64__)
+    low_halves = (vec)_mm_shuffle_ps((__m128)front, (__m128)back, 0x88);
+    high_halves = (vec)_mm_shuffle_ps((__m128)front, (__m128)back, 0xDD);
+#elif defined(MINHASH_NEON)
+    low_halves = (vec)vuzp1q_u32((uint32x4_t)front, (uint32x4_t)back);
+    high_halves = (vec)vuzp2q_u32((uint32x4_t)front, (uint32x4_t)back);
+#else
+    for (std::size_t lane = 0; lane < lanes; lane++) {
+        low_halves[lane] = words[2 * lane];
+        high_halves[lane] = words[2 * lane + 1];
+    }
 #endif
 }
 

@@ -17,9 +17,10 @@ constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
 // bytes, `owed` says where such must stand, from bit 0 on, and is moved on by a vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
-    const u64 two = high_bits(between(given, 0xC0, 0xFF));
-    const u64 three = high_bits(between(given, 0xE0, 0xFF));
-    const u64 four = high_bits(between(given, 0xF0, 0xFF));
+    const bytes twice = given + given; // each bit a place higher
+    const u64 two = high_bits(given) & ~continuation;
+    const u64 three = two & high_bits(twice + twice);
+    const u64 four = three & high_bits(twice + twice + twice + twice);
     const u64 all = vector_bytes == 64 ? ~0ull : (1ull << vector_bytes % 64) - 1;
     const u64 expected = (two << 1 | three << 2 | four << 3 | owed) & all;
     owed = two >> (vector_bytes - 1) | three >> (vector_bytes - 2) | four >> (vector_bytes - 3);
@@ -67,6 +68,15 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
         write(48, _mm512_extracti32x4_epi32(packed, 3));
     }
     return to + count;
+#elif defined(__AVX2__)
+    for (std::size_t from = 0; from < vector_bytes; from += 8) {
+        const u8 eight = static_cast<u8>(set >> from);
+        const __m128i packed =
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
+        store(to, (vec)_mm256_cvtepu8_epi32(packed) + (base + static_cast<u32>(from)));
+        to += count_bits(eight);
+    }
+    return to;
 #elif defined(__SSE4_1__)
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 eight = static_cast<u8>(set >> from);
@@ -87,6 +97,24 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 #endif
 }
 
+// The same where few bits are set.
+MINHASH_INLINE u32* append_few_positions(u32* to, u64 set, u32 base)
+{
+#if defined(__BMI__) && !defined(__AVX512VBMI2__)
+    const u32 count = count_bits(set);
+    if (count > 8)
+        return append_positions(to, set, base);
+#pragma GCC unroll 8
+    for (u32 index = 0; index < 8; index++) {
+        to[index] = base + static_cast<u32>(_tzcnt_u64(set));
+        set = _blsr_u64(set);
+    }
+    return to + count;
+#else
+    return append_positions(to, set, base);
+#endif
+}
+
 std::size_t find_characters(const u8* text, std::size_t count, u32* begin) noexcept
 {
     u32* to = begin;
@@ -95,7 +123,7 @@ std::size_t find_characters(const u8* text, std::size_t count, u32* begin) noexc
         const std::size_t left = count - at;
         const bytes given = load_at(text, at, count);
         const bytes next = load_at(text, at + 1, count);
-        const u64 continuation = high_bits(between(given, 0x80, 0xBF));
+        const u64 continuation = high_bits(given) & ~high_bits(given + given);
         if (!goes_on(given, next, continuation, owed))
             return 0;
         u64 starts = ~continuation;
@@ -112,7 +140,7 @@ std::size_t find_spaces(const u8* text, std::size_t count, u32* spaces) noexcept
     u32* to = spaces;
     for (std::size_t at = 0; at < count; at += vector_bytes) {
         const bytes given = load_at(text, at, count);
-        to = append_positions(to, high_bits((bytes)(given == ' ')), static_cast<u32>(at));
+        to = append_few_positions(to, high_bits((bytes)(given == ' ')), static_cast<u32>(at));
     }
     return static_cast<std::size_t>(to - spaces);
 }

@@ -14,7 +14,8 @@ documents=${2:-1000000}
 runs=5
 
 if [[ ${3:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=4GB -c max_wal_size=8GB -c jit=off -c autovacuum=off"
+    # A table larger than a quarter of the shared buffers never stays in them.
+    export SERVER_OPTS="-c shared_buffers=6GB -c max_wal_size=8GB -c jit=off -c autovacuum=off"
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
 fi
 

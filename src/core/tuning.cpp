@@ -71,6 +71,22 @@ double standard_error(double similarity, int num_hashes) noexcept
     return std::sqrt(similarity * (1 - similarity) / num_hashes);
 }
 
+int least_agreement(double similarity, int num_hashes, double share_missed) noexcept
+{
+    if (similarity <= 0 || similarity >= 1)
+        return similarity <= 0 ? 0 : num_hashes;
+    double missed = 0;
+    int least = -1;
+    while (missed <= share_missed && least < num_hashes) {
+        least++;
+        // In logarithms, as powers of thousands of hashes leave the range of numbers.
+        missed += std::exp(std::lgamma(num_hashes + 1.0) - std::lgamma(least + 1.0) -
+                           std::lgamma(num_hashes - least + 1.0) + least * std::log(similarity) +
+                           (num_hashes - least) * std::log1p(-similarity));
+    }
+    return least;
+}
+
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     // More bands find more: first the rows with which all bands that fit will do, then the fewest.

@@ -18,6 +18,10 @@ double steepest_point(int bands, int rows) noexcept;
 // The standard error of an estimate from independent slots: sqrt(J (1 - J) / num_hashes).
 double standard_error(double similarity, int num_hashes) noexcept;
 
+// The slots that agree at least for two sets of the given Jaccard similarity, but for a share of
+// all such pairs: a quantile of the binomial distribution, which is lopsided near 0 and 1.
+int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
+
 // bands * rows <= num_hashes; bands = 0 if no choice will do.
 struct band_choice {
     int bands;

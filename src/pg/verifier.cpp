@@ -6,15 +6,13 @@
 #include "core/tuning.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace minhash::pg {
 
 namespace {
 
-// An estimate that falls short of the truth by more standard errors than this is met once in
-// 30,000 true pairs.
-constexpr double slack = 4;
+// The share of true pairs that the estimate before an exact comparison may lose.
+constexpr double share_missed = 1.0 / 30000;
 
 constexpr std::size_t most_elements = std::size_t{1} << 28;
 
@@ -80,10 +78,9 @@ void start_verifier(verifier& state, bulk_rows& rows)
     state.first_text = no_row;
     const int hashes = rows.made.num_hashes;
     const double threshold = rows.wanted.threshold;
-    state.least_equal = least_reaching(
-        rows.exact ? std::max(0.0, threshold - slack * standard_error(threshold, hashes))
-                   : threshold,
-        hashes);
+    state.least_equal =
+        rows.exact ? static_cast<std::uint32_t>(least_agreement(threshold, hashes, share_missed))
+                   : least_reaching(threshold, hashes);
     for (void*& buffer : state.slots)
         buffer = MemoryContextAlloc(rows.memory, hashes * sizeof(std::uint32_t));
 }

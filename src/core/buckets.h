@@ -13,6 +13,9 @@ namespace minhash {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
+// More could not be grouped if all had one key: the table's slots are numbered by 32 bits.
+constexpr std::uint32_t most_rows = 0x7FFFFFFF;
+
 // The half of a band key that is kept.
 constexpr std::uint32_t short_key(std::int64_t key) noexcept
 {

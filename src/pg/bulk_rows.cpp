@@ -12,6 +12,10 @@ namespace minhash::pg {
 
 namespace {
 
+constexpr std::size_t small_chunk = 64 * 1024;
+constexpr std::size_t large_chunk = 32 * 1024 * 1024;
+constexpr std::size_t large_stores = 4; // ids, ranks, slots, documents
+
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
 constexpr std::size_t fixed_bytes = 28;
 
@@ -21,7 +25,6 @@ constexpr double least_exact_recall = 0.99;
 struct receiver {
     DestReceiver pub; // PostgreSQL knows this part
     bulk_rows* rows;
-    bool started;
 };
 
 // Where a value by reference lies in `bytes`. A NULL has no size.
@@ -37,7 +40,7 @@ void open_datums(datum_store& store, bulk_rows& rows, Oid type)
     store.type = type;
     get_typlenbyval(type, &store.length, &store.by_value);
     open_store(store.values, rows.budget, small_chunk);
-    open_store(store.bytes, rows.budget, store.by_value ? small_chunk : large_chunk(rows.budget));
+    open_store(store.bytes, rows.budget, chunk_for(rows.budget, large_stores, large_chunk));
 }
 
 // What is appended next can be read where it lies, whatever it is.
@@ -79,9 +82,10 @@ void choose_bands(bulk_rows& rows)
     const std::size_t stores = rows.shape.bands + 1;
     rows.keys =
         static_cast<byte_store*>(MemoryContextAlloc(rows.memory, stores * sizeof(byte_store)));
+    const std::size_t chunk = chunk_for(rows.budget, stores, small_chunk);
     for (std::size_t i = 0; i < stores; i++)
-        open_store(rows.keys[i], rows.budget, small_chunk);
-    open_store(rows.slots, rows.budget, large_chunk(rows.budget));
+        open_store(rows.keys[i], rows.budget, chunk);
+    open_store(rows.slots, rows.budget, chunk_for(rows.budget, large_stores, large_chunk));
 }
 
 const char* id_text(const bulk_rows& rows, Datum id)
@@ -137,13 +141,11 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
-Datum as_wanted(const bulk_rows& rows, Datum id, Oid type)
+Datum as_wanted(const bulk_rows& rows, Datum id)
 {
-    if (rows.wanted.id_type != INT8OID)
-        return id;
-    return type == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
-           : type == INT2OID ? Int64GetDatum(DatumGetInt16(id))
-                             : id;
+    return rows.short_id == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
+           : rows.short_id == INT2OID ? Int64GetDatum(DatumGetInt16(id))
+                                      : id;
 }
 
 bool take_row(TupleTableSlot* slot, DestReceiver* self)
@@ -159,7 +161,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     }
     MemoryContextReset(rows.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(rows.row_memory);
-    id = as_wanted(rows, id, TupleDescAttr(slot->tts_tupleDescriptor, 0)->atttypid);
+    id = as_wanted(rows, id);
 
     signature read;
     const text* document = nullptr;
@@ -173,10 +175,14 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     }
     take_scheme(rows, read.made, id);
     // The empty set is near nothing.
-    if (!read.empty()) {
-        if (rows.count == no_row - 1)
-            fail_too_many_rows(no_row - 1);
-        append_datum(rows.ids, id, false);
+    const bool counted = !read.empty();
+    if (counted || rows.wanted.empty_ids) {
+        if (rows.count + rows.empty_count == most_rows)
+            fail_too_many_rows(most_rows);
+        append_datum(counted ? rows.ids : rows.empty_ids, id, false);
+        (counted ? rows.count : rows.empty_count)++;
+    }
+    if (counted) {
         append(rows.slots, read.slots.data(), read.slots.size_bytes());
         append_keys(rows, read);
         if (rows.exact)
@@ -187,7 +193,6 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
             append_datum(rows.ranks, rank, null);
         }
         rows.budget.used += fixed_bytes;
-        rows.count++;
     }
     MemoryContextSwitchTo(former);
     if ((rows.count & 1023) == 0)
@@ -198,21 +203,20 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
 // What the query's columns are decides how its rows are taken.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
-    receiver& receiving = *reinterpret_cast<receiver*>(self);
-    bulk_rows& rows = *receiving.rows;
-    if (receiving.started)
-        fail_many_statements();
-    receiving.started = true;
+    bulk_rows& rows = *reinterpret_cast<receiver*>(self)->rows;
     const int expected = rows.wanted.ranked ? 3 : 2;
     if (columns->natts != 2 && columns->natts != expected)
         fail_query_columns(columns->natts, expected == 3);
-    const Oid id = getBaseType(TupleDescAttr(columns, 0)->atttypid);
+    const Oid id = TupleDescAttr(columns, 0)->atttypid;
     const Oid value = getBaseType(TupleDescAttr(columns, 1)->atttypid);
     if (!OidIsValid(rows.wanted.id_type))
         rows.wanted.id_type = id;
-    const bool integer = rows.wanted.id_type == INT8OID && (id == INT2OID || id == INT4OID);
-    if (!integer && !IsBinaryCoercible(id, rows.wanted.id_type))
-        fail_query_ids(TupleDescAttr(columns, 0)->atttypid, rows.wanted.id_type);
+    rows.short_id = InvalidOid;
+    if (rows.wanted.id_type == INT8OID &&
+        (getBaseType(id) == INT2OID || getBaseType(id) == INT4OID))
+        rows.short_id = getBaseType(id);
+    else if (!IsBinaryCoercible(id, rows.wanted.id_type))
+        fail_query_ids(id, rows.wanted.id_type);
 
     const bool texts = value != rows.signature_type;
     if (texts && !IsBinaryCoercible(value, TEXTOID))
@@ -231,6 +235,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     rows.from_texts = texts;
     rows.exact = texts && rows.wanted.verify != verification::estimate;
     open_datums(rows.ids, rows, rows.wanted.id_type);
+    if (rows.wanted.empty_ids)
+        open_datums(rows.empty_ids, rows, rows.wanted.id_type);
     if (rows.wanted.ranked)
         open_datums(rows.ranks, rows, rank);
     if (texts) {
@@ -238,12 +244,28 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         rows.signing->made = rows.wanted.texts;
         rows.signing->bag_room = {};
         rows.signing->memory = rows.memory;
-        open_store(rows.documents, rows.budget, large_chunk(rows.budget));
+        open_store(rows.documents, rows.budget, chunk_for(rows.budget, large_stores, large_chunk));
         open_store(rows.document_at, rows.budget, small_chunk);
     }
 }
 
 void ignore(DestReceiver*) {}
+
+// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (Of what its
+// functions do nothing is known.)
+void check_statement(SPIPlanPtr plan)
+{
+    const List* const statements = SPI_plan_get_plan_sources(plan);
+    if (list_length(statements) != 1)
+        fail_many_statements();
+    const auto* const source = static_cast<const CachedPlanSource*>(linitial(statements));
+    if (list_length(source->query_list) == 1) {
+        const Query* const query = linitial_node(Query, source->query_list);
+        if (query->commandType == CMD_SELECT && !query->hasModifyingCTE && query->rowMarks == NIL)
+            return;
+    }
+    fail_query_writes();
+}
 
 } // namespace
 
@@ -319,15 +341,19 @@ void read_query(bulk_rows& rows, const char* query)
     receiving.rows = &rows;
     rows.reading = start_phase("reading rows", 0);
 
+    SPIPrepareOptions preparing = {};
+    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
+    if (plan == nullptr)
+        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
+    check_statement(plan);
+
     SPIExecuteOptions options = {};
-    options.read_only = true; // a query that writes is an error
-    options.must_return_tuples = true;
+    options.read_only = true; // sees what the calling statement sees
     options.dest = &receiving.pub;
-    const int result = SPI_execute_extended(query, &options);
+    const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0)
-        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
-    if (!receiving.started)
-        fail_query_columns(0, rows.wanted.ranked);
+        elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
 }
 
 void end_reading(bulk_rows& rows)

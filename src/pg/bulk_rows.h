@@ -19,8 +19,9 @@ struct bulk_request {
     verification verify;
     int max_bucket; // 0: no limit
     scheme texts;   // how texts are signed
-    Oid id_type; // InvalidOid: that of the query
-    bool ranked; // the query has a third column
+    Oid id_type;    // InvalidOid: that of the query
+    bool ranked;    // the query has a third column
+    bool empty_ids; // ids of empty texts are wanted, too
 };
 
 // Values of one type.
@@ -52,12 +53,15 @@ struct bulk_rows {
 
     datum_store ids;
     datum_store ranks;
+    datum_store empty_ids; // of rows that are not counted, as they are near nothing
+    std::uint32_t empty_count;
     byte_store slots;
     byte_store* keys; // of each band; behind them, of the whole signature
     byte_store documents;
     byte_store document_at; // offset and size of each
 
     Oid signature_type;
+    Oid short_id; // smallint or integer where bigint is wanted; else none
     signer* signing;
     MemoryContext row_memory;
     progress reading;

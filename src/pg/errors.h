@@ -62,6 +62,7 @@ void notice_recall(
 [[noreturn]] void fail_query_values(Oid actual);
 [[noreturn]] void fail_query_kinds();
 [[noreturn]] void fail_many_statements();
+[[noreturn]] void fail_query_writes();
 [[noreturn]] void fail_exact_signatures();
 [[noreturn]] void fail_rank_type(Oid type);
 [[noreturn]] void fail_id_order(Oid type);

@@ -53,6 +53,15 @@ void fail_many_statements()
     pg_unreachable();
 }
 
+void fail_query_writes()
+{
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("query must be a SELECT that writes and locks nothing"),
+            errhint("Write in a statement of its own, before or around this one."));
+    pg_unreachable();
+}
+
 void fail_exact_signatures()
 {
     ereport(ERROR,

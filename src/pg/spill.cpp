@@ -93,11 +93,12 @@ void* allocate_large(MemoryContext context, std::size_t bytes)
     return memory;
 }
 
-std::size_t large_chunk(const memory_budget& budget)
+std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted)
 {
-    constexpr std::size_t least = 256 * 1024;
-    constexpr std::size_t most = 32 * 1024 * 1024;
-    return std::clamp(std::bit_floor(budget.limit / 32 | 1), least, most);
+    constexpr std::size_t least = 1024;
+    while (wanted > least && wanted * stores > budget.limit / 4)
+        wanted /= 2;
+    return wanted;
 }
 
 void open_store(byte_store& store, memory_budget& budget, std::size_t chunk_bytes)

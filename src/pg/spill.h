@@ -11,7 +11,7 @@ struct memory_budget {
     MemoryContext context;
     std::size_t limit;
     std::size_t used;
-    bool exceeded; // something went to a file
+    bool exceeded;             // something went to a file
     struct byte_store* stores; // all that were opened
 };
 
@@ -33,9 +33,9 @@ struct byte_store {
     byte_store* next; // of the budget's
 };
 
-// Chunk sizes for stores that take much of a budget, and for those that take little.
-std::size_t large_chunk(const memory_budget& budget);
-constexpr std::size_t small_chunk = 64 * 1024;
+// The size of a store's chunks, at most `wanted`, where so many stores must share the budget: each
+// keeps one chunk in memory, come what may.
+std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 void open_store(byte_store& store, memory_budget& budget, std::size_t chunk_bytes);
 void close_store(byte_store& store);

@@ -26,6 +26,7 @@ struct bucket_walk {
     std::size_t room_entries;
     void* buffer; // a piece of a store
     progress progress_of;
+    std::uint64_t done;          // rows of the bands before
     std::uint64_t large_buckets; // left out
 };
 
@@ -42,8 +43,7 @@ void walk_band(bucket_walk& walk, int band, Visit&& visit)
     const std::size_t partitions = std::size_t{1} << walk.bits;
     const int max_bucket = walk.rows->wanted.max_bucket;
     for (std::size_t i = 0; i < partitions; i++) {
-        report(walk.progress_of,
-               static_cast<std::uint64_t>(band) * walk.rows->count + walk.starts[i]);
+        report(walk.progress_of, walk.done + walk.starts[i]);
         const std::span<const std::uint64_t> entries = {walk.entries + walk.starts[i],
                                                         walk.starts[i + 1] - walk.starts[i]};
         each_bucket(entries, walk.room, [&](std::span<const std::uint32_t> rows) {
@@ -53,6 +53,7 @@ void walk_band(bucket_walk& walk, int band, Visit&& visit)
                 visit(rows);
         });
     }
+    walk.done += walk.rows->count;
 }
 
 // Frees the walk's memory.

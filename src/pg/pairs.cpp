@@ -1,8 +1,10 @@
 // All near-duplicate pairs of a query's rows, or across two queries.
 //
-// Candidates of all bands are written down as pairs of row numbers, in ranges of the smaller one;
-// then each range is put in order, a pair that met in several bands is dropped but once, and what
-// is left is verified, so that signatures are read nearly in their order.
+// Candidates of all bands are written down by the row that will verify them, in ranges of rows;
+// then each range is put in order, and each row compares itself once with what it met in any band,
+// so that signatures are read nearly in their order. A small bucket is written down as its pairs, a
+// large one once, with a reference for each of its rows: what is written grows with the rows, not
+// with the pairs.
 #include "pg/candidates.h"
 #include "pg/errors.h"
 
@@ -12,17 +14,33 @@ namespace minhash::pg {
 
 namespace {
 
-enum side : std::uint8_t { left_side = 1, right_side = 2 };
+// Rows of the largest bucket that is written as pairs.
+constexpr std::size_t small_bucket = 32;
+
+// Marks the number of a large bucket where a row's number could be. (There are no more rows.)
+constexpr std::uint32_t bucket_mark = most_rows + 1;
+
+// Where the rows of a large bucket are.
+struct large_bucket {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+};
 
 struct pair_finder {
     bulk_rows* rows;
     twins same;
-    std::uint8_t* sides; // of each leader's rows, if there are two queries; else null
-    int range_bits;      // rows per range, as a power of two
+    std::uint32_t* rights; // across two queries, the first row of the second one among each
+                           // leader's rows, or no_row; else null
+    int range_bits;        // rows per range, as a power of two
     std::size_t range_count;
-    byte_store* ranges; // of candidates: the smaller row in the upper half
+    byte_store* ranges; // of candidates: the row that verifies them in the upper half
+    byte_store large_buckets;
+    byte_store large_rows;
+    std::uint32_t large_count;
 
     verifier check;
+    std::uint32_t* met; // for each row, the last one that met it
+    void* buffer;       // a piece of large_rows
     ReturnSetInfo* result;
     MemoryContext row_memory;
     FmgrInfo less; // of ids
@@ -30,32 +48,58 @@ struct pair_finder {
     bool plain_ids; // of type bigint
 };
 
-// Whether a pair of leaders can yield a pair of the result.
-bool may_pair(const pair_finder& find, std::uint32_t a, std::uint32_t b)
+// Whether a leader has rows of the first query, and of the second one.
+bool is_left(const pair_finder& find, std::uint32_t row)
 {
-    return find.sides == nullptr || ((find.sides[a] & left_side) && (find.sides[b] & right_side)) ||
-           ((find.sides[a] & right_side) && (find.sides[b] & left_side));
+    return find.rights == nullptr || row < find.rows->first_count;
+}
+
+bool is_right(const pair_finder& find, std::uint32_t row)
+{
+    return find.rights == nullptr || find.rights[row] != no_row;
+}
+
+// Whether a left row verifies a right one that it meets: of two that are both, the first does.
+bool verifies(const pair_finder& find, std::uint32_t left, std::uint32_t right)
+{
+    return left < right || (left > right && !(is_right(find, left) && is_left(find, right)));
+}
+
+void note(pair_finder& find, std::uint32_t row, std::uint32_t met)
+{
+    const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
+    append(find.ranges[row >> find.range_bits], &candidate, sizeof(candidate));
 }
 
 void note_candidates(pair_finder& find, std::span<const std::uint32_t> bucket)
 {
-    for (std::size_t i = 0; i < bucket.size(); i++) {
-        CHECK_FOR_INTERRUPTS();
-        byte_store& range = find.ranges[bucket[i] >> find.range_bits];
-        for (std::size_t j = i + 1; j < bucket.size(); j++) {
-            const std::uint64_t pair = std::uint64_t{bucket[i]} << 32 | bucket[j];
-            if (may_pair(find, bucket[i], bucket[j]))
-                append(range, &pair, sizeof(pair));
-        }
+    CHECK_FOR_INTERRUPTS();
+    if (bucket.size() <= small_bucket) {
+        for (const std::uint32_t left : bucket)
+            for (const std::uint32_t right : bucket)
+                if (is_left(find, left) && is_right(find, right) && verifies(find, left, right))
+                    note(find, left, right);
+        return;
     }
+    const std::uint64_t start = find.large_rows.size;
+    for (const std::uint32_t row : bucket)
+        if (is_right(find, row))
+            append(find.large_rows, &row, sizeof(row));
+    const large_bucket at = {start, find.large_rows.size - start};
+    if (at.bytes == 0)
+        return;
+    append(find.large_buckets, &at, sizeof(at));
+    for (const std::uint32_t row : bucket)
+        if (is_left(find, row))
+            note(find, row, bucket_mark | find.large_count);
+    find.large_count++;
 }
 
 void emit(pair_finder& find, std::uint32_t a, std::uint32_t b, double similarity)
 {
-    const bool crossing = find.sides != nullptr;
-    const std::uint32_t first_count = find.rows->first_count;
-    if (crossing && (a < first_count) == (b < first_count))
-        return;
+    CHECK_FOR_INTERRUPTS();
+    if (!find.plain_ids)
+        MemoryContextReset(find.row_memory);
     bool null;
     Datum ids[] = {fetch_datum(find.rows->ids, a, null), fetch_datum(find.rows->ids, b, null)};
     const auto is_less = [&find](Datum x, Datum y) {
@@ -63,48 +107,94 @@ void emit(pair_finder& find, std::uint32_t a, std::uint32_t b, double similarity
                               : DatumGetBool(FunctionCall2Coll(&find.less, find.collation, x, y));
     };
     // Across two queries the left one is the first's; else the smaller.
-    const bool swap = crossing ? a >= first_count : is_less(ids[1], ids[0]);
-    if (!swap && !crossing && !is_less(ids[0], ids[1]))
-        return; // two rows of one id
-    Datum values[] = {ids[swap], ids[!swap], Float8GetDatum(similarity)};
+    if (find.rights == nullptr) {
+        if (is_less(ids[1], ids[0]))
+            std::swap(ids[0], ids[1]);
+        else if (!is_less(ids[0], ids[1]))
+            return; // two rows of one id
+    }
+    Datum values[] = {ids[0], ids[1], Float8GetDatum(similarity)};
     bool nulls[] = {false, false, false};
     tuplestore_putvalues(find.result->setResult, find.result->setDesc, values, nulls);
-    if (!find.plain_ids)
-        MemoryContextReset(find.row_memory);
+}
+
+// The pairs of a leader's rows of the first query with another's of the second one. (The first
+// query's rows come first.)
+void emit_across(pair_finder& find, std::uint32_t left, std::uint32_t right, double similarity)
+{
+    const std::uint32_t first = find.rights[right];
+    if (first == no_row)
+        return;
+    for (std::uint32_t a = left; a < find.rows->first_count; a = find.same.next[a])
+        for (std::uint32_t b = first; b != no_row; b = find.same.next[b])
+            emit(find, a, b, similarity);
+}
+
+void emit_all(pair_finder& find, std::uint32_t left, std::uint32_t right, double similarity)
+{
+    for (std::uint32_t a = left; a != no_row; a = find.same.next[a])
+        for (std::uint32_t b = right; b != no_row; b = find.same.next[b])
+            emit(find, a, b, similarity);
 }
 
 // The pairs among the rows that a leader stands for.
 void emit_twins(pair_finder& find, std::uint32_t leader)
 {
+    if (find.rights != nullptr) {
+        emit_across(find, leader, leader, 1);
+        return;
+    }
     for (std::uint32_t a = leader; a != no_row; a = find.same.next[a])
-        for (std::uint32_t b = find.same.next[a]; b != no_row; b = find.same.next[b]) {
-            CHECK_FOR_INTERRUPTS();
+        for (std::uint32_t b = find.same.next[a]; b != no_row; b = find.same.next[b])
             emit(find, a, b, 1);
-        }
 }
 
-void emit_product(pair_finder& find, std::uint32_t a, std::uint32_t b, double similarity)
+// Verifies a candidate, once.
+void meet(pair_finder& find, std::uint32_t a, std::uint32_t b)
 {
-    for (std::uint32_t x = a; x != no_row; x = find.same.next[x])
-        for (std::uint32_t y = b; y != no_row; y = find.same.next[y]) {
-            CHECK_FOR_INTERRUPTS();
-            emit(find, x, y, similarity);
-        }
+    if (find.met[b] == a)
+        return;
+    find.met[b] = a;
+    CHECK_FOR_INTERRUPTS();
+    const double similarity = verify(find.check, a, b);
+    if (similarity < 0)
+        return;
+    if (find.rights == nullptr) {
+        emit_all(find, a, b, similarity);
+    } else {
+        emit_across(find, a, b, similarity);
+        emit_across(find, b, a, similarity);
+    }
+}
+
+void meet_bucket(pair_finder& find, std::uint32_t row, std::uint32_t number)
+{
+    large_bucket copy;
+    const large_bucket at = *static_cast<const large_bucket*>(
+        fetch(find.large_buckets, number * sizeof(copy), sizeof(copy), &copy));
+    for (std::uint64_t offset = at.offset; offset < at.offset + at.bytes;) {
+        CHECK_FOR_INTERRUPTS();
+        const void* piece;
+        const std::size_t bytes =
+            std::min<std::uint64_t>(fetch_piece(find.large_rows, offset, find.buffer, piece),
+                                    at.offset + at.bytes - offset);
+        const std::uint32_t* const rows = static_cast<const std::uint32_t*>(piece);
+        for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++)
+            if (verifies(find, row, rows[i]))
+                meet(find, row, rows[i]);
+        offset += bytes;
+    }
 }
 
 // Verifies the candidates of one row, which come in any order and more than once.
-void verify_row(pair_finder& find, std::uint32_t a, std::span<std::uint32_t> others)
+void verify_row(pair_finder& find, std::uint32_t row, std::span<std::uint32_t> candidates)
 {
-    std::sort(others.begin(), others.end());
-    std::uint32_t last = no_row;
-    for (const std::uint32_t b : others) {
-        if (b == last)
-            continue;
-        last = b;
-        CHECK_FOR_INTERRUPTS();
-        const double similarity = verify(find.check, a, b);
-        if (similarity >= 0)
-            emit_product(find, a, b, similarity);
+    std::sort(candidates.begin(), candidates.end());
+    for (const std::uint32_t candidate : candidates) {
+        if (candidate < bucket_mark)
+            meet(find, row, candidate);
+        else
+            meet_bucket(find, row, candidate - bucket_mark);
     }
 }
 
@@ -132,7 +222,7 @@ void each_pair(byte_store& range, void* buffer, Take&& take)
     }
 }
 
-void verify_range(pair_finder& find, byte_store& range, range_reader& reader)
+void verify_range(pair_finder& find, byte_store& range, range_reader& reader, progress& verifying)
 {
     // starts[i + 1] counts the candidates of row i, and then says where they end.
     std::fill_n(reader.starts, reader.rows + 1, 0);
@@ -166,12 +256,13 @@ void verify_range(pair_finder& find, byte_store& range, range_reader& reader)
             });
             for (std::uint32_t row = to; row-- > from;)
                 reader.starts[row] = row == from ? base : reader.starts[row - 1];
-            for (std::uint32_t row = from; row < to; row++)
-                if (reader.starts[row + 1] > reader.starts[row])
-                    verify_row(find,
-                               reader.first + row,
-                               {reader.others + (reader.starts[row] - base),
-                                reader.starts[row + 1] - reader.starts[row]});
+            for (std::uint32_t row = from; row < to; row++) {
+                report(verifying, reader.first + row);
+                verify_row(find,
+                           reader.first + row,
+                           {reader.others + (reader.starts[row] - base),
+                            reader.starts[row + 1] - reader.starts[row]});
+            }
         }
         from = to;
     }
@@ -180,7 +271,6 @@ void verify_range(pair_finder& find, byte_store& range, range_reader& reader)
 void start_ranges(pair_finder& find)
 {
     constexpr std::size_t most_ranges = 256;
-    constexpr std::size_t chunk = 32 * 1024;
     bulk_rows& rows = *find.rows;
     find.range_bits = 12;
     while ((rows.count >> find.range_bits) >= most_ranges)
@@ -188,8 +278,11 @@ void start_ranges(pair_finder& find)
     find.range_count = (rows.count >> find.range_bits) + 1;
     find.ranges = static_cast<byte_store*>(
         MemoryContextAlloc(rows.memory, find.range_count * sizeof(byte_store)));
+    const std::size_t chunk = chunk_for(rows.budget, find.range_count, 32 * 1024);
     for (std::size_t i = 0; i < find.range_count; i++)
         open_store(find.ranges[i], rows.budget, chunk);
+    open_store(find.large_buckets, rows.budget, chunk);
+    open_store(find.large_rows, rows.budget, chunk);
 }
 
 void verify_ranges(pair_finder& find)
@@ -206,25 +299,28 @@ void verify_ranges(pair_finder& find)
         .room = std::max(least_room, rows.budget.limit / 16),
         .buffer = MemoryContextAlloc(rows.memory, find.ranges[0].chunk_bytes),
     };
+    find.buffer = MemoryContextAlloc(rows.memory, find.large_rows.chunk_bytes);
+    find.met = static_cast<std::uint32_t*>(
+        MemoryContextAllocHuge(rows.memory, rows.count * sizeof(std::uint32_t)));
+    std::fill_n(find.met, rows.count, no_row);
     progress verifying = start_phase("verifying candidates of rows", rows.count);
     for (std::size_t i = 0; i < find.range_count; i++) {
         reader.first = static_cast<std::uint32_t>(i << find.range_bits);
         reader.rows = static_cast<std::uint32_t>(
             std::min<std::size_t>(range_rows, rows.count - reader.first));
-        report(verifying, reader.first);
-        verify_range(find, find.ranges[i], reader);
+        verify_range(find, find.ranges[i], reader, verifying);
         close_store(find.ranges[i]);
     }
 }
 
-// Which of two queries the rows of each leader come from.
-void note_sides(pair_finder& find)
+void find_rights(pair_finder& find)
 {
-    bulk_rows& rows = *find.rows;
-    find.sides = static_cast<std::uint8_t*>(MemoryContextAllocHuge(rows.memory, rows.count));
-    memset(find.sides, 0, rows.count);
-    for (std::uint32_t row = 0; row < rows.count; row++)
-        find.sides[find.same.leader[row]] |= row < rows.first_count ? left_side : right_side;
+    const bulk_rows& rows = *find.rows;
+    find.rights = static_cast<std::uint32_t*>(
+        MemoryContextAllocHuge(rows.memory, rows.count * sizeof(std::uint32_t)));
+    std::fill_n(find.rights, rows.count, no_row);
+    for (std::uint32_t row = rows.count; row-- > rows.first_count;)
+        find.rights[find.same.leader[row]] = row;
 }
 
 void find_pairs(bulk_rows& rows, bool crossing, ReturnSetInfo& result)
@@ -244,14 +340,17 @@ void find_pairs(bulk_rows& rows, bool crossing, ReturnSetInfo& result)
     start_walk(walk, rows, "banding rows");
     find.same = find_twins(walk, find.check);
     if (crossing)
-        note_sides(find);
+        find_rights(find);
     start_ranges(find);
-    for (int band = 0; band < rows.shape.bands; band++)
+    for (int band = 0; band < rows.shape.bands; band++) {
         walk_band(walk, band, [&find](std::span<const std::uint32_t> bucket) {
             note_candidates(find, bucket);
         });
+        close_store(rows.keys[band]);
+    }
     if (walk.large_buckets > 0)
         tell_large_buckets(walk.large_buckets, rows.wanted.max_bucket);
+    end_walk(walk);
 
     const MemoryContext former = MemoryContextSwitchTo(find.row_memory);
     for (std::uint32_t row = 0; row < rows.count; row++)

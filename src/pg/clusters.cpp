@@ -21,10 +21,19 @@ struct member {
     bool no_rank;
 };
 
+// Rows of one bucket that are connected with each other: places in the bucket, chained.
+struct group {
+    std::uint32_t first;
+    std::uint32_t last;
+};
+
 struct cluster_finder {
     bulk_rows* rows;
     twins same;
     std::span<std::uint32_t> parent;
+    group* groups; // of a bucket, and for each place in it the next of its group
+    std::uint32_t* next;
+    std::size_t room; // of both
     verifier check;
     bool near_representative; // members must reach the threshold with it
     bool singletons;
@@ -36,22 +45,60 @@ struct cluster_finder {
     Oid rank_collation;
 };
 
+// Whether a row is connected with a group, perhaps by comparing it with all members.
+bool belongs(cluster_finder& find,
+             std::span<const std::uint32_t> bucket,
+             std::uint32_t row,
+             const group& members)
+{
+    if (find_root(find.parent, row) == find_root(find.parent, bucket[members.first]))
+        return true;
+    for (std::uint32_t place = members.first; place != no_row; place = find.next[place]) {
+        CHECK_FOR_INTERRUPTS();
+        if (verify(find.check, row, bucket[place]) >= 0) {
+            join(find.parent, row, bucket[place]);
+            return true;
+        }
+    }
+    return false;
+}
+
+void enlarge_room(cluster_finder& find, std::size_t wanted)
+{
+    if (wanted <= find.room)
+        return;
+    if (find.room > 0) {
+        pfree(find.groups);
+        pfree(find.next);
+    }
+    find.room = std::max<std::size_t>(1024, wanted + wanted / 4);
+    const MemoryContext memory = find.rows->memory;
+    find.groups = static_cast<group*>(MemoryContextAllocHuge(memory, find.room * sizeof(group)));
+    find.next = static_cast<std::uint32_t*>(
+        MemoryContextAllocHuge(memory, find.room * sizeof(std::uint32_t)));
+}
+
+// Row by row: each joins the groups of those before it, which thereby become one.
 void connect(cluster_finder& find, std::span<const std::uint32_t> bucket)
 {
-    for (std::size_t i = 0; i + 1 < bucket.size(); i++) {
-        bool apart = false;
-        for (std::size_t j = i + 1; j < bucket.size(); j++) {
-            CHECK_FOR_INTERRUPTS();
-            if (find_root(find.parent, bucket[i]) == find_root(find.parent, bucket[j]))
-                continue;
-            if (verify(find.check, bucket[i], bucket[j]) >= 0)
-                join(find.parent, bucket[i], bucket[j]);
-            else
-                apart = true;
+    enlarge_room(find, bucket.size());
+    std::size_t count = 0;
+    for (std::uint32_t place = 0; place < bucket.size(); place++) {
+        CHECK_FOR_INTERRUPTS();
+        group own = {place, place};
+        find.next[place] = no_row;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < count; i++) {
+            const group other = find.groups[i];
+            if (belongs(find, bucket, bucket[place], other)) {
+                find.next[own.last] = other.first;
+                own.last = other.last;
+            } else {
+                find.groups[kept++] = other;
+            }
         }
-        // All rows behind this one are connected with it, and so with each other.
-        if (!apart)
-            return;
+        find.groups[kept] = own;
+        count = kept + 1;
     }
 }
 
@@ -60,19 +107,20 @@ int compare(FmgrInfo& function, Oid collation, Datum a, Datum b)
     return DatumGetInt32(FunctionCall2Coll(&function, collation, a, b));
 }
 
-// By rank, NULLs last, then by id: the first member is the representative.
-bool is_better(cluster_finder& find, const member& a, const member& b)
+// By rank, NULLs last, then by id: the first member is the representative. (For qsort_arg(), which,
+// unlike std::sort(), stays inside its array whatever a type's comparison says.)
+int compare_members(const void* left, const void* right, void* finder)
 {
-    if (find.rows->wanted.ranked) {
-        if (a.no_rank != b.no_rank)
-            return b.no_rank;
-        const int order =
-            a.no_rank ? 0 : compare(find.compare_ranks, find.rank_collation, a.rank, b.rank);
-        if (order != 0)
-            return order < 0;
-    }
-    const int order = compare(find.compare_ids, find.id_collation, a.id, b.id);
-    return order != 0 ? order < 0 : a.row < b.row;
+    CHECK_FOR_INTERRUPTS();
+    cluster_finder& find = *static_cast<cluster_finder*>(finder);
+    const member& a = *static_cast<const member*>(left);
+    const member& b = *static_cast<const member*>(right);
+    if (a.no_rank != b.no_rank)
+        return a.no_rank ? 1 : -1;
+    int order = a.no_rank ? 0 : compare(find.compare_ranks, find.rank_collation, a.rank, b.rank);
+    if (order == 0)
+        order = compare(find.compare_ids, find.id_collation, a.id, b.id);
+    return order != 0 ? order : a.row < b.row ? -1 : 1;
 }
 
 void emit(cluster_finder& find, std::span<const member> members)
@@ -104,15 +152,20 @@ bool is_near(cluster_finder& find, const member& a, const member& b)
 // on.
 void split(cluster_finder& find, std::span<member> members)
 {
+    member* const cluster =
+        static_cast<member*>(MemoryContextAllocHuge(find.cluster_memory, members.size_bytes()));
     while (!members.empty()) {
-        const auto rest =
-            std::stable_partition(members.begin() + 1, members.end(), [&](const member& each) {
-                CHECK_FOR_INTERRUPTS();
-                return is_near(find, members[0], each);
-            });
-        const std::size_t size = static_cast<std::size_t>(rest - members.begin());
-        emit(find, members.first(size));
-        members = members.subspan(size);
+        std::size_t size = 0;
+        std::size_t left = 0;
+        for (const member& each : members) {
+            CHECK_FOR_INTERRUPTS();
+            if (size == 0 || is_near(find, cluster[0], each))
+                cluster[size++] = each;
+            else
+                members[left++] = each;
+        }
+        emit(find, {cluster, size});
+        members = members.first(left);
     }
 }
 
@@ -129,9 +182,7 @@ void emit_component(cluster_finder& find, std::span<const std::uint32_t> rows)
             members[i].rank = fetch_datum(find.rows->ranks, rows[i], members[i].no_rank);
     }
     const std::span<member> all = {members, rows.size()};
-    std::sort(all.begin(), all.end(), [&find](const member& a, const member& b) {
-        return is_better(find, a, b);
-    });
+    qsort_arg(members, all.size(), sizeof(member), compare_members, &find);
     if (find.near_representative)
         split(find, all);
     else
@@ -186,6 +237,22 @@ void emit_components(cluster_finder& find)
     MemoryContextSwitchTo(former);
 }
 
+// Empty texts are near nothing, so each is a cluster of its own.
+void emit_empty(bulk_rows& rows, ReturnSetInfo& result)
+{
+    const MemoryContext former = MemoryContextSwitchTo(rows.row_memory);
+    for (std::uint32_t row = 0; row < rows.empty_count; row++) {
+        CHECK_FOR_INTERRUPTS();
+        MemoryContextReset(rows.row_memory);
+        bool null;
+        const Datum id = fetch_datum(rows.empty_ids, row, null);
+        Datum values[] = {id, id, id, Int64GetDatum(1)};
+        bool nulls[] = {false, false, false, false};
+        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+    }
+    MemoryContextSwitchTo(former);
+}
+
 void prepare_order(FmgrInfo& compare, Oid& collation, Oid type, MemoryContext memory)
 {
     const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
@@ -211,10 +278,12 @@ void find_clusters(cluster_finder& find)
                        (std::size_t{rows.count} + 1) * sizeof(std::uint32_t))),
                    rows.count};
     start_components(find.parent);
-    for (int band = 0; band < rows.shape.bands; band++)
+    for (int band = 0; band < rows.shape.bands; band++) {
         walk_band(walk, band, [&find](std::span<const std::uint32_t> bucket) {
             connect(find, bucket);
         });
+        close_store(rows.keys[band]);
+    }
     if (walk.large_buckets > 0)
         tell_large_buckets(walk.large_buckets, rows.wanted.max_bucket);
     end_walk(walk);
@@ -237,6 +306,7 @@ MINHASH_FUNCTION(lsh_clusters)
             fail_null_argument(option, fcinfo->flinfo->fn_oid);
     find.near_representative = PG_GETARG_BOOL(PG_NARGS() - 2);
     find.singletons = PG_GETARG_BOOL(PG_NARGS() - 1);
+    wanted.empty_ids = find.singletons;
     find.result = &start_rows(fcinfo);
 
     SPI_connect();
@@ -246,6 +316,7 @@ MINHASH_FUNCTION(lsh_clusters)
     find.rows = &rows;
     if (rows.count > 0)
         find_clusters(find);
+    emit_empty(rows, *find.result);
     close_stores(rows.budget);
     SPI_finish();
     return static_cast<Datum>(0);

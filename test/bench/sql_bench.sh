@@ -11,7 +11,6 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "$1")
 documents=${2:-1000000}
-runs=5
 
 if [[ ${3:-} != --on-server ]]; then
     # A table larger than a quarter of the shared buffers never stays in them.
@@ -19,33 +18,8 @@ if [[ ${3:-} != --on-server ]]; then
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
 fi
 
-run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
-
-# Milliseconds of a query under some settings.
-time_of() {
-    run -c "$1" -c '\timing on' -c "$2" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
-}
-
-# Runs two queries in turns; prints the medians, their ratio and the spread of the first.
-compare() {
-    local label=$1 settings=$2 query=$3 base_settings=$4 base=$5 first=() second=()
-    for ((turn = 0; turn < runs; turn++)); do
-        first+=("$(time_of "$settings" "$query")")
-        second+=("$(time_of "$base_settings" "$base")")
-    done
-    printf '%s\n' "${first[@]}" | sort -n >"$work/first"
-    printf '%s\n' "${second[@]}" | sort -n >"$work/second"
-    paste "$work/first" "$work/second" | awk -v label="$label" '
-        { a[NR] = $1; b[NR] = $2 }
-        END {
-            m = int((NR + 1) / 2)
-            printf "%-44s %9.0f ms %9.0f ms  ratio %5.2f  (%.0f to %.0f ms)\n",
-                label, a[m], b[m], a[m] / b[m], a[1], a[NR]
-        }'
-}
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=test/bench/measure.sh
+. "$here/measure.sh"
 
 run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE TABLE texts (id bigint, body text)'
 "$make_texts" "$documents" 1060 | run -c 'COPY texts FROM STDIN'

@@ -1,0 +1,51 @@
+# Sourced by the benchmarks in SQL: how they ask the server, and how they print what they found, one line for
+# each figure with the bound it is held to beside it.
+# shellcheck shell=bash
+
+runs=${runs:-5}
+export PGOPTIONS='-c client_min_messages=warning'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
+
+# Milliseconds of a query under some settings.
+time_of() {
+    run -c "$1" -c '\timing on' -c "$2" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+# What a figure is worth by its bound, such as "<= 4" or ">= 1000".
+verdict() {
+    awk -v value="$1" -v sign="${2%% *}" -v bound="${2##* }" 'BEGIN {
+        if (sign == "") exit
+        met = sign == "<=" ? value + 0 <= bound + 0 : value + 0 >= bound + 0
+        printf "  [%s %s: %s]", sign, bound, met ? "met" : "MISSED"
+    }'
+}
+
+# figure LABEL VALUE UNIT [BOUND]
+figure() {
+    printf '%-58s %12s %s%s\n' "$1" "$2" "$3" "$(verdict "$2" "${4:-}")"
+}
+
+# compare LABEL SETTINGS QUERY BASE_SETTINGS BASE [BOUND]: runs two queries in turns; prints the medians,
+# their ratio and the spread of the first. They stay in $median, $second and $ratio.
+compare() {
+    local label=$1 settings=$2 query=$3 base_settings=$4 base=$5 bound=${6:-}
+    : >"$work/first"
+    : >"$work/second"
+    for ((turn = 0; turn < runs; turn++)); do
+        time_of "$settings" "$query" >>"$work/first"
+        time_of "$base_settings" "$base" >>"$work/second"
+    done
+    paste <(sort -n "$work/first") <(sort -n "$work/second") | awk '
+        { a[NR] = $1; b[NR] = $2 }
+        END {
+            m = int((NR + 1) / 2)
+            printf "%.1f %.1f %.2f %.0f %.0f\n", a[m], b[m], a[m] / b[m], a[1], a[NR]
+        }' >"$work/medians"
+    local least most
+    read -r median second ratio least most <"$work/medians"
+    printf '%-58s %9.0f ms %9.0f ms  ratio %6.2f  (%s to %s ms)%s\n' \
+        "$label" "$median" "$second" "$ratio" "$least" "$most" "$(verdict "$ratio" "$bound")"
+}

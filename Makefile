@@ -66,5 +66,8 @@ unit arm fuzz: ; $(MAKE) -C test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
 
-# On a quiet machine: the core, then SQL on a throw-away server.
-bench: ; $(MAKE) -C test bench ../build/test/make_texts && test/bench/sql_bench.sh build/test/make_texts
+# On a quiet machine: the core, then SQL on throw-away servers.
+bench:
+	$(MAKE) -C test bench bench-tools
+	test/bench/sql_bench.sh build/test/make_texts
+	test/bench/lookup_bench.sh build/test/make_texts

@@ -1,0 +1,143 @@
+// What statements with one text as their parameter take from the client's side:
+//
+//     latency ROUNDS CALLS TEXTS SQL...
+//
+// Statements are prepared once on a server that the environment names, and executed in turns: in
+// each round, each of them CALLS times (or for three seconds) with texts that the query TEXTS
+// yields, of which no statement meets one twice as long as there are enough. Prints for each round
+// and statement
+//
+//     PLACE ROUND STATEMENT P50 P99        in microseconds, statements counted from 0
+//
+// Once with client and backend on one core ("one"), where a round trip is two switches of process,
+// and once on two ("two"), where it wakes an idle core each way. Left to the scheduler it is now
+// this, now that.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <libpq-fe.h>
+#include <sched.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+PGconn* connection;
+
+PGresult* checked(PGresult* result)
+{
+    const ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        std::fprintf(stderr, "latency: %s", PQerrorMessage(connection));
+        std::exit(1);
+    }
+    return result;
+}
+
+// The cores that this process may use.
+std::vector<int> cores()
+{
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof(set), &set);
+    std::vector<int> found;
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &set))
+            found.push_back(core);
+    return found;
+}
+
+void pin(pid_t process, int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    if (sched_setaffinity(process, sizeof(set), &set) != 0) {
+        std::perror("latency: sched_setaffinity");
+        std::exit(1);
+    }
+}
+
+double call(int statement, const std::string& text)
+{
+    const std::string name = "s" + std::to_string(statement);
+    const char* const values[] = {text.c_str()};
+    const auto start = steady::now();
+    PGresult* const result =
+        PQexecPrepared(connection, name.c_str(), 1, values, nullptr, nullptr, 0);
+    const std::chrono::duration<double, std::micro> took = steady::now() - start;
+    PQclear(checked(result));
+    return took.count();
+}
+
+double quantile(const std::vector<double>& sorted, double share)
+{
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc < 5) {
+        std::fprintf(stderr, "usage: latency ROUNDS CALLS TEXTS SQL...\n");
+        return 2;
+    }
+    const int rounds = std::atoi(argv[1]);
+    const int calls = std::atoi(argv[2]);
+    const int statements = argc - 4;
+    connection = PQconnectdb("");
+    if (PQstatus(connection) != CONNECTION_OK) {
+        std::fprintf(stderr, "latency: %s", PQerrorMessage(connection));
+        return 1;
+    }
+
+    std::vector<std::string> texts;
+    PGresult* const rows = checked(PQexec(connection, argv[3]));
+    for (int row = 0; row < PQntuples(rows); row++)
+        texts.emplace_back(PQgetvalue(rows, row, 0));
+    PQclear(rows);
+    if (texts.empty())
+        return 1;
+    // The parameter is a text, also where the statement has no use for it.
+    const Oid text_type = 25;
+    for (int statement = 0; statement < statements; statement++) {
+        const std::string name = "s" + std::to_string(statement);
+        PQclear(checked(PQprepare(connection, name.c_str(), argv[4 + statement], 1, &text_type)));
+        // PostgreSQL decides after five executions whether to keep the plan.
+        for (std::size_t warm = 0; warm < 7; warm++)
+            call(statement, texts[warm % texts.size()]);
+    }
+
+    const std::vector<int> usable = cores();
+    const std::size_t places = std::min<std::size_t>(usable.size(), 2);
+    std::vector<std::size_t> next(static_cast<std::size_t>(statements));
+    for (std::size_t i = 0; i < next.size(); i++)
+        next[i] = i * texts.size() / next.size(); // neighbours in time do not share a text
+    for (int round = 0; round < rounds; round++) {
+        for (std::size_t place = 0; place < places; place++) {
+            pin(0, usable[0]);
+            pin(PQbackendPID(connection), usable[place]);
+            for (int statement = 0; statement < statements; statement++) {
+                std::size_t& text = next[static_cast<std::size_t>(statement)];
+                std::vector<double> took;
+                const auto start = steady::now();
+                while (static_cast<int>(took.size()) < calls &&
+                       (took.size() < 5 || steady::now() - start < std::chrono::seconds(3))) {
+                    took.push_back(call(statement, texts[text]));
+                    text = text + 1 == texts.size() ? 0 : text + 1;
+                }
+                std::sort(took.begin(), took.end());
+                std::printf("%s %d %d %.1f %.1f\n",
+                            place == 0 ? "one" : "two",
+                            round,
+                            statement,
+                            quantile(took, 0.5),
+                            quantile(took, 0.99));
+            }
+        }
+    }
+    PQfinish(connection);
+}

@@ -71,3 +71,4 @@ bench:
 	$(MAKE) -C test bench bench-tools
 	test/bench/sql_bench.sh build/test/make_texts
 	test/bench/lookup_bench.sh build/test/make_texts
+	test/bench/bulk_bench.sh build/test/make_pairs

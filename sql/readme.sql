@@ -32,6 +32,9 @@ SELECT threshold, bands, rows, hashes_used,
 FROM generate_series(0.5, 0.9, 0.1) AS threshold,
      lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
 
+SELECT bands, rows, candidates, true_pairs, found, candidates_in_vain
+FROM lsh_evaluate('SELECT id, body FROM articles', sample_size => 1000, threshold => 0.8);
+
 PREPARE near_duplicates(text) AS
 WITH given AS MATERIALIZED (SELECT minhash($1) AS sig)
 SELECT a.id, round(minhash_similarity(a.sig, given.sig)::numeric, 2) AS estimated
@@ -64,6 +67,10 @@ CREATE INDEX articles_sig ON articles USING gin (sig gin_minhash_ops (bands = 22
 SET minhash_lsh.similarity_threshold = 0.6;
 EXECUTE look_up('A quick brown fox jumps over the lazy dog near the river.');
 RESET minhash_lsh.similarity_threshold;
+
+SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_of_all FROM articles;
+SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has
+FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
 
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6

@@ -118,6 +118,16 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name)
     return value;
 }
 
+aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall)
+{
+    const aim given = {PG_GETARG_FLOAT8(threshold), PG_GETARG_FLOAT8(recall)};
+    if (!(given.threshold > 0 && given.threshold <= 1))
+        fail_fraction("threshold", given.threshold, "greater than 0 and at most 1");
+    if (!(given.recall > 0 && given.recall < 1))
+        fail_fraction("recall", given.recall, "greater than 0 and less than 1");
+    return given;
+}
+
 banding arg_banding(FunctionCallInfo fcinfo, int first)
 {
     return {arg_between(fcinfo, first, "bands", 1, max_num_hashes),

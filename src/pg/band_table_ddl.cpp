@@ -20,7 +20,9 @@ Relation lock_source(Oid source, LOCKMODE mode)
         aclcheck_error(ACLCHECK_NOT_OWNER,
                        get_relkind_objtype(get_rel_relkind(source)),
                        get_rel_name(source));
-    const Relation relation = relation_open(source, mode);
+    const Relation relation = try_relation_open(source, mode);
+    if (relation == nullptr)
+        fail_no_relation(source);
     find_all_inheritors(source, mode, nullptr);
     return relation;
 }
@@ -37,10 +39,11 @@ bool is_partitioned(Relation source)
     return source->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-// Whether rows come and go by other names than the table's own.
+// Whether rows come and go by other names than the table's own: as those of a partitioned table, a
+// partition, or a table that inherits.
 bool needs_row_triggers(Relation source)
 {
-    return is_partitioned(source) || source->rd_rel->relispartition;
+    return is_partitioned(source) || has_superclass(RelationGetRelid(source));
 }
 
 void check_kind(Relation source)
@@ -114,8 +117,7 @@ banding choose_shape(FunctionCallInfo fcinfo, const band_table& made)
             fail_bands(given.bands, given.rows, hashes);
         return given;
     }
-    const double threshold = arg_fraction(fcinfo, 3, "threshold");
-    const double recall = arg_fraction(fcinfo, 4, "recall");
+    const auto [threshold, recall] = arg_aim(fcinfo, 3, 4);
     const band_choice choice = choose_by_recall(threshold, hashes, recall);
     if (choice.bands == 0)
         fail_no_choice(threshold, hashes, recall);
@@ -454,6 +456,7 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
     const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
     const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
     const band_table kept = find_band_table(source, chosen, function);
+    check_kind(source);
 
     const identity former = act_for_owner(source);
     SPI_connect();

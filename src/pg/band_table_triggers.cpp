@@ -43,40 +43,73 @@ const maintained& settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
 
 // Keys and ids on their way into the band table or out of it.
 struct key_batch {
-    Oid table;
-    Oid id_type;
+    const maintained* known;
+    const char* schema; // the extension's
     bool insert;
     MemoryContext memory;
     ArrayBuildState* keys;
     ArrayBuildState* ids;
 };
 
-// The parameters are arrays of keys and ids; writing in the order of the keys is kind to the index.
-const char* batch_sql(const key_batch& batch)
-{
-    const char* const table = quoted_relation(batch.table);
-    return batch.insert ? psprintf("INSERT INTO %s (key, id) SELECT given.key, given.id"
-                                   " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
-                                   " AS given (key, id) ORDER BY given.key ON CONFLICT DO NOTHING",
-                                   table)
-                        : psprintf("DELETE FROM %s AS banded USING (SELECT key, id FROM"
-                                   " ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2))"
-                                   " AS given (key, id) ORDER BY key) AS gone"
-                                   " WHERE banded.key OPERATOR(pg_catalog.=) gone.key"
-                                   " AND banded.id%sgone.id",
-                                   table,
-                                   equality_of(batch.id_type));
-}
-
-void open_batch(key_batch& batch, const maintained& known, bool insert)
+void open_batch(key_batch& batch, const maintained& known, const char* schema, bool insert)
 {
     batch = {};
-    batch.table = known.settings.table;
-    batch.id_type = known.id_type;
+    batch.known = &known;
+    batch.schema = schema;
     batch.insert = insert;
     batch.memory = AllocSetContextCreate(CurrentMemoryContext,
                                          "minhash_lsh band keys",
                                          ALLOCSET_DEFAULT_SIZES);
+}
+
+// The batch as a table for SQL; writing in the order of the keys is kind to the index.
+#define GIVEN_KEYS                                                                                 \
+    "(SELECT pg_catalog.unnest($1) AS key, pg_catalog.unnest($2) AS id ORDER BY 1) AS given"
+
+const char* insert_sql(const key_batch& batch, const char* condition)
+{
+    return psprintf("INSERT INTO %s (key, id) SELECT key, id FROM " GIVEN_KEYS
+                    " %s ON CONFLICT DO NOTHING",
+                    quoted_relation(batch.known->settings.table),
+                    condition);
+}
+
+const char* delete_sql(const key_batch& batch, const char* condition)
+{
+    return psprintf("DELETE FROM %s AS banded USING " GIVEN_KEYS
+                    " WHERE banded.key OPERATOR(pg_catalog.=) given.key AND banded.id%sgiven.id %s",
+                    quoted_relation(batch.known->settings.table),
+                    equality_of(batch.known->id_type),
+                    condition);
+}
+
+// A condition on "given": the source has a row that has the key.
+const char* is_true(const key_batch& batch)
+{
+    const band_table& settings = batch.known->settings;
+    return psprintf("EXISTS (SELECT FROM %s AS source WHERE source.%s%sgiven.id AND"
+                    " given.key OPERATOR(pg_catalog.=) ANY (%s.lsh_band_keys(source.%s, %d, %d)))",
+                    quoted_relation(settings.source),
+                    quoted_column(settings.source, settings.id),
+                    equality_of(batch.known->id_type),
+                    batch.schema,
+                    quoted_column(settings.source, settings.signature),
+                    settings.shape.bands,
+                    settings.shape.rows);
+}
+
+// The transaction in which a batch found keys in its way, or found its keys gone. Then another
+// statement has been there first: one that a row trigger ran between the change of a row and this
+// trigger, or one for another row of a partitioned table, when rows exchange their ids. Or the band
+// table was out of step. From there on the rows themselves decide which keys are to stay.
+TransactionId in_doubt;
+
+std::uint64_t write(const key_batch& batch, const char* sql, std::span<Datum> values)
+{
+    const Oid types[] = {INT8ARRAYOID, get_array_type(batch.known->id_type)};
+    // The latest: a refresh by another session may have put keys of rows that this one has long
+    // seen.
+    return run(prepare_once(sql, types), values, nullptr, false, snapshot::latest);
 }
 
 void flush(key_batch& batch)
@@ -85,15 +118,17 @@ void flush(key_batch& batch)
         return;
     const MemoryContext former = MemoryContextSwitchTo(batch.memory);
     const std::uint64_t count = static_cast<std::uint64_t>(batch.keys->nelems);
-    const Oid types[] = {INT8ARRAYOID, get_array_type(batch.id_type)};
     Datum values[] = {makeArrayResult(batch.keys, batch.memory),
                       makeArrayResult(batch.ids, batch.memory)};
-    // The latest: a refresh by another session may have put keys of rows that this one has long
-    // seen.
-    const std::uint64_t written =
-        run(prepare_once(batch_sql(batch), types), values, nullptr, false, snapshot::latest);
-    if (batch.insert && written != count)
-        fail_out_of_step(batch.table);
+    const TransactionId transaction = GetTopTransactionId();
+    if (in_doubt != transaction &&
+        write(batch, batch.insert ? insert_sql(batch, "") : delete_sql(batch, ""), values) != count)
+        in_doubt = transaction;
+    if (in_doubt == transaction) {
+        const char* const condition = is_true(batch);
+        write(batch, delete_sql(batch, psprintf("AND NOT %s", condition)), values);
+        write(batch, insert_sql(batch, psprintf("WHERE %s", condition)), values);
+    }
     MemoryContextSwitchTo(former);
     batch.keys = nullptr;
     batch.ids = nullptr;
@@ -109,7 +144,7 @@ bool is_full(const key_batch& batch)
 void add(key_batch& batch, std::int64_t key, Datum id)
 {
     batch.keys = accumArrayResult(batch.keys, Int64GetDatum(key), false, INT8OID, batch.memory);
-    batch.ids = accumArrayResult(batch.ids, id, false, batch.id_type, batch.memory);
+    batch.ids = accumArrayResult(batch.ids, id, false, batch.known->id_type, batch.memory);
 }
 
 // The keys that a row has on one side of a change and not on the other. An edit leaves many bands
@@ -120,10 +155,14 @@ void add_differing(key_batch& batch,
                    const maintained& known,
                    bool same_id)
 {
-    if (!row.present || row.value.empty())
-        return;
     const banding shape = known.settings.shape;
-    check_bands(shape, row.value);
+    if (!row.present)
+        return;
+    if (batch.insert)
+        check_bands(shape, row.value);
+    // A row with too few hashes, written while no trigger fired, may go.
+    if (row.value.empty() || shape.bands * shape.rows > row.value.made.num_hashes)
+        return;
     const bool comparable = same_id && other.present && !other.value.empty() &&
                             shape.bands * shape.rows <= other.value.made.num_hashes;
     for (int band = 0; band < shape.bands; band++) {
@@ -134,11 +173,11 @@ void add_differing(key_batch& batch,
 }
 
 // Writes one side of all changes.
-void write_side(row_reader& reader, const maintained& known, side which)
+void write_side(row_reader& reader, const maintained& known, const char* schema, side which)
 {
     const TypeCacheEntry* const id_type = lookup_type_cache(known.id_type, 0);
     key_batch batch;
-    open_batch(batch, known, which == after);
+    open_batch(batch, known, schema, which == after);
     rewind_rows(reader);
     signed_row rows[2];
     while (next_rows(reader, rows)) {
@@ -240,7 +279,7 @@ MINHASH_FUNCTION(lsh_maintain_band_table)
         // All old keys go before a new one comes: two rows may have changed their ids.
         for (const side which : {before, after})
             if (reader.slots[which] != nullptr)
-                write_side(reader, known, which);
+                write_side(reader, known, extension_schema(fcinfo), which);
         close_rows(reader);
     }
     SPI_finish();

@@ -178,6 +178,15 @@ void fail_incomparable(const scheme& a, const scheme& b)
     pg_unreachable();
 }
 
+void fail_no_relation(Oid relation)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("relation with OID %u does not exist", relation),
+            errhint("It may have been dropped just now."));
+    pg_unreachable();
+}
+
 void fail_source_kind(Oid source, char kind)
 {
     ereport(ERROR,
@@ -283,18 +292,6 @@ void fail_result_type(Oid source, AttrNumber id, Oid wanted)
                    actual,
                    format_type_be(wanted)),
             errhint("Add the argument id_type => NULL::%s.", actual));
-    pg_unreachable();
-}
-
-void fail_out_of_step(Oid band_table)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-            errmsg("band table \"%s\" has keys of a row that is only being written",
-                   get_rel_name(band_table)),
-            errdetail("It is out of step with its source, or rows of a partitioned table exchange "
-                      "their ids in one statement."),
-            errhint("Call lsh_refresh_band_table(); exchange ids in two steps."));
     pg_unreachable();
 }
 

@@ -28,6 +28,7 @@ void notice_recall(
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 
 // Band tables and their sources.
+[[noreturn]] void fail_no_relation(Oid relation);
 [[noreturn]] void fail_source_kind(Oid source, char kind);
 [[noreturn]] void fail_inheritance(Oid source);
 [[noreturn]] void fail_no_column(Oid source, const char* column);
@@ -37,7 +38,6 @@ void notice_recall(
 [[noreturn]] void fail_null_argument(int argument, Oid function);
 [[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found);
 [[noreturn]] void fail_result_type(Oid source, AttrNumber id, Oid wanted);
-[[noreturn]] void fail_out_of_step(Oid band_table);
 
 // Trigger functions.
 [[noreturn]] void fail_not_trigger(const char* function);

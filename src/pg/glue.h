@@ -144,6 +144,14 @@ int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int lea
 // A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 
+// What bands and rows are chosen for; an ERROR if nothing can be.
+struct aim {
+    double threshold;
+    double recall;
+};
+
+aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
+
 // bands and rows, both at least 1, as two consecutive arguments.
 struct banding {
     int bands;

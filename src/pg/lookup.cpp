@@ -10,7 +10,9 @@ namespace {
 
 band_table arg_band_table(FunctionCallInfo fcinfo, int source, int chosen)
 {
-    const Relation relation = relation_open(PG_GETARG_OID(source), AccessShareLock);
+    const Relation relation = try_relation_open(PG_GETARG_OID(source), AccessShareLock);
+    if (relation == nullptr)
+        fail_no_relation(PG_GETARG_OID(source));
     const band_table found =
         find_band_table(relation,
                         PG_ARGISNULL(chosen) ? InvalidOid : PG_GETARG_OID(chosen),
@@ -55,9 +57,10 @@ void return_found(FunctionCallInfo fcinfo, std::uint64_t rows)
     const ReturnSetInfo& result = start_rows(fcinfo);
     const SPITupleTable* const found = SPI_tuptable;
     const int columns = found->tupdesc->natts;
-    Datum row[2];
-    bool nulls[2];
-    Assert(columns <= 2 && columns == result.setDesc->natts);
+    if (columns != result.setDesc->natts)
+        elog(ERROR, "%d columns instead of %d", columns, result.setDesc->natts);
+    Datum* const row = static_cast<Datum*>(palloc(columns * sizeof(Datum)));
+    bool* const nulls = static_cast<bool*>(palloc(columns * sizeof(bool)));
     for (std::uint64_t i = 0; i < rows; i++) {
         for (int column = 0; column < columns; column++)
             row[column] = SPI_getbinval(found->vals[i], found->tupdesc, column + 1, &nulls[column]);
@@ -109,9 +112,13 @@ MINHASH_FUNCTION(lsh_candidates)
         return static_cast<Datum>(0);
     }
     const band_table from = arg_band_table(fcinfo, 0, 3);
-    const char* const sql = psprintf("SELECT DISTINCT candidate.id%s FROM (%s) AS candidate",
-                                     id_cast(from, get_fn_expr_argtype(fcinfo->flinfo, 4)),
-                                     bucket_ids(from, arg_max_bucket(fcinfo, 2)));
+    const Oid id_type = get_fn_expr_argtype(fcinfo->flinfo, 4);
+    // A function that returns rows of a composite type returns their columns.
+    const char* const sql = psprintf(
+        "SELECT %s FROM (SELECT DISTINCT candidate.id%s AS id FROM (%s) AS candidate) AS found",
+        type_is_rowtype(id_type) ? "(id).*" : "id",
+        id_cast(from, id_type),
+        bucket_ids(from, arg_max_bucket(fcinfo, 2)));
     const Oid types[] = {INT8ARRAYOID};
     Datum values[] = {band_key_array(arg_signature(fcinfo, 1), from.shape)};
     return_rows(fcinfo, sql, types, values);
@@ -126,7 +133,10 @@ MINHASH_FUNCTION(lsh_near_duplicates)
     // so there is one function for ids of type bigint, and one for others.
     const bool typed = PG_NARGS() == 7;
     const int first = typed ? 3 : 2;
-    if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(first)) {
+    // A NULL in its place, such as NULL::int, was meant for id_type.
+    if (PG_ARGISNULL(first))
+        fail_null_argument(first, fcinfo->flinfo->fn_oid);
+    if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) {
         start_rows(fcinfo);
         return static_cast<Datum>(0);
     }

@@ -52,17 +52,12 @@ MINHASH_FUNCTION(lsh_curve)
 // -> one row
 MINHASH_FUNCTION(lsh_params)
 {
-    const double threshold = PG_GETARG_FLOAT8(0);
     const int num_hashes = arg_between(fcinfo, 1, "num_hashes", 1, max_num_hashes);
-    const double recall = PG_GETARG_FLOAT8(2);
+    const auto [threshold, recall] = arg_aim(fcinfo, 0, 2);
     text* const rule = PG_GETARG_TEXT_PP(3);
     const std::string_view rule_name = {VARDATA_ANY(rule), VARSIZE_ANY_EXHDR(rule)};
     const double false_positives = PG_GETARG_FLOAT8(4);
     const double false_negatives = PG_GETARG_FLOAT8(5);
-    if (!(threshold > 0 && threshold <= 1))
-        fail_fraction("threshold", threshold, "greater than 0 and at most 1");
-    if (!(recall > 0 && recall < 1))
-        fail_fraction("recall", recall, "greater than 0 and less than 1");
     if (!(false_positives >= 0 && false_negatives >= 0 && false_positives + false_negatives > 0) ||
         !std::isfinite(false_positives + false_negatives))
         fail_weights();

@@ -32,7 +32,7 @@ constexpr int partition_bits(std::size_t rows) noexcept
 {
     constexpr std::size_t wanted = 2048; // entries: they and their table fit into the L1 cache
     constexpr int most = 12;             // more streams than this and scattering misses the cache
-    const int bits = rows <= wanted ? 0 : std::bit_width((rows - 1) / wanted);
+    const int bits = rows <= wanted ? 0 : static_cast<int>(std::bit_width((rows - 1) / wanted));
     return bits < most ? bits : most;
 }
 

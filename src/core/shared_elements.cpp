@@ -21,29 +21,36 @@ std::size_t find(const std::uint64_t* table, std::size_t mask, std::uint64_t val
     return entry;
 }
 
+// Whether so many more elements fit in, even if all of them are new.
+bool has_room(shared_elements& state, std::size_t count) noexcept
+{
+    state.overflowed =
+        state.overflowed || state.first + state.second - state.shared + count > state.room;
+    return !state.overflowed;
+}
+
 } // namespace
 
 void start_first(shared_elements& state) noexcept
 {
-    for (std::uint64_t& entry : state.table)
-        entry = 0;
     state.first = 0;
     state.second = 0;
     state.shared = 0;
+    state.overflowed = false;
 }
 
 // Elements of the first set went in before, so none of them was put behind one that goes now.
-void start_second(shared_elements& state) noexcept
+bool forget_second(shared_elements& state, std::size_t most) noexcept
 {
-    for (std::size_t i = 0; i < state.second; i++) {
-        const std::uint32_t entry = state.second_entries[i];
+    for (; state.second > 0 && most > 0; most--) {
+        const std::uint32_t entry = state.second_entries[--state.second];
         if (state.marks[entry] == in_second)
             state.table[entry] = 0;
         else
             state.marks[entry] = in_first;
     }
-    state.second = 0;
     state.shared = 0;
+    return state.second == 0;
 }
 
 // Marks are bytes, which the compiler takes for aliases of everything: hence the copies below.
@@ -52,6 +59,8 @@ void add_first(shared_elements& state,
                const std::uint32_t* hi,
                std::size_t count) noexcept
 {
+    if (!has_room(state, count))
+        return;
     std::uint64_t* const table = state.table.data();
     std::uint8_t* const marks = state.marks;
     const std::size_t mask = state.table.size() - 1;
@@ -71,6 +80,8 @@ void add_second(shared_elements& state,
                 const std::uint32_t* hi,
                 std::size_t count) noexcept
 {
+    if (!has_room(state, count))
+        return;
     std::uint64_t* const table = state.table.data();
     std::uint8_t* const marks = state.marks;
     std::uint32_t* const entries = state.second_entries;

@@ -10,26 +10,31 @@
 
 namespace minhash {
 
+constexpr std::size_t no_overflow = SIZE_MAX;
+
 struct shared_elements {
     std::span<std::uint64_t> table; // a power of two of entries; 0 is free
     std::uint8_t* marks;            // one for each entry: whether the second set has it
     std::uint32_t* second_entries;  // where the second set's elements are; room for all, and one
+    std::size_t room;               // for so many elements; no_overflow: for all there can be
     std::size_t first;              // distinct elements
     std::size_t second;
     std::size_t shared;
+    bool overflowed; // an addition could have been too much: the caller starts anew with more room
 };
 
-// Entries for two sets of at most so many elements together.
+// Entries for two sets of at most so many different elements together.
 constexpr std::size_t element_table_size(std::size_t elements) noexcept
 {
     return std::bit_ceil(elements + elements / 2 + 2);
 }
 
-// Empties a table for a new first set.
+// Starts a first set. The caller has cleared the table, which can be large, to zeros.
 void start_first(shared_elements& state) noexcept;
 
-// Forgets the second set for another one.
-void start_second(shared_elements& state) noexcept;
+// Forgets elements of the second set, so that another can come: at most so many in one call, true
+// if that was the last of them.
+bool forget_second(shared_elements& state, std::size_t most) noexcept;
 
 // Adds elements, given by the halves of their hashes. The first set must be complete before the
 // second one starts.

@@ -195,8 +195,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
         rows.budget.used += fixed_bytes;
     }
     MemoryContextSwitchTo(former);
-    if ((rows.count & 1023) == 0)
-        report(rows.reading, rows.count);
+    report(rows.reading, rows.count);
     return true;
 }
 

@@ -55,8 +55,8 @@ bool belongs(cluster_finder& find,
         return true;
     for (std::uint32_t place = members.first; place != no_row; place = find.next[place]) {
         CHECK_FOR_INTERRUPTS();
-        if (verify(find.check, row, bucket[place]) >= 0) {
-            join(find.parent, row, bucket[place]);
+        if (verify(find.check, bucket[place], row) >= 0) {
+            join(find.parent, bucket[place], row);
             return true;
         }
     }
@@ -78,7 +78,8 @@ void enlarge_room(cluster_finder& find, std::size_t wanted)
         MemoryContextAllocHuge(memory, find.room * sizeof(std::uint32_t)));
 }
 
-// Row by row: each joins the groups of those before it, which thereby become one.
+// Row by row: each joins the groups of those before it, which thereby become one. The first of a
+// group is compared first, so that it is at hand for the next row, too.
 void connect(cluster_finder& find, std::span<const std::uint32_t> bucket)
 {
     enlarge_room(find, bucket.size());
@@ -91,8 +92,8 @@ void connect(cluster_finder& find, std::span<const std::uint32_t> bucket)
         for (std::size_t i = 0; i < count; i++) {
             const group other = find.groups[i];
             if (belongs(find, bucket, bucket[place], other)) {
-                find.next[own.last] = other.first;
-                own.last = other.last;
+                find.next[other.last] = own.first;
+                own.first = other.first;
             } else {
                 find.groups[kept++] = other;
             }

@@ -136,6 +136,7 @@ void append_slowly(byte_store& store, const void* bytes, std::size_t count)
 {
     const char* from = static_cast<const char*>(bytes);
     while (count > 0) {
+        CHECK_FOR_INTERRUPTS();
         if (store.at == store.end)
             advance(store);
         const std::size_t part = std::min<std::size_t>(count, store.end - store.at);
@@ -159,6 +160,7 @@ const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t co
         count -= part;
     }
     while (count > 0) {
+        CHECK_FOR_INTERRUPTS();
         const std::size_t inside = offset & (store.chunk_bytes - 1);
         const std::size_t part = std::min(count, store.chunk_bytes - inside);
         memcpy(to, store.chunks[(offset - store.filed) / store.chunk_bytes] + inside, part);

@@ -25,13 +25,13 @@ std::uint32_t least_reaching(double threshold, int num_hashes)
     return equal;
 }
 
-// Room for the shingles of two texts. No text has more of them than bytes, and one.
+// Room for so many different shingles of two texts.
 void make_room(verifier& state, std::size_t elements)
 {
     shared_elements& to = state.elements;
+    if (elements > most_elements)
+        fail_too_many_shingles(most_elements);
     if (elements > state.room) {
-        if (elements > most_elements)
-            fail_too_many_shingles(most_elements);
         if (state.room > 0) {
             pfree(to.table.data());
             pfree(to.marks);
@@ -43,28 +43,61 @@ void make_room(verifier& state, std::size_t elements)
                     entries};
         to.marks = static_cast<std::uint8_t*>(MemoryContextAllocHuge(memory, entries));
         to.second_entries =
-            static_cast<std::uint32_t*>(MemoryContextAllocHuge(memory, entries * 4));
+            static_cast<std::uint32_t*>(MemoryContextAllocHuge(memory, (elements + 1) * 4));
         state.room = elements;
     }
+    // As small as can be, as it must be cleared.
+    to.table = {to.table.data(), element_table_size(elements)};
+    state.used_room = elements;
 }
 
+// No text has more shingles than bytes, and one.
 std::size_t text_elements(const text* document)
 {
     return VARSIZE_ANY_EXHDR(document) + 1;
 }
 
-// Takes a text as the first set, with room for a second one as long as either of the two. The
-// table is as small as that allows, as it must be cleared.
-void take_first(verifier& state, const text* first, const text* second)
+// Different shingles to make room for at first: all that two small texts can have, and some for a
+// larger second one that comes next. Large texts have far fewer, as a rule.
+std::size_t first_guess(std::size_t elements)
 {
-    const std::size_t elements = text_elements(first);
-    state.second_room = std::max(elements, text_elements(second));
-    make_room(state, elements + state.second_room);
-    state.elements.table = {state.elements.table.data(),
-                            element_table_size(elements + state.second_room)};
+    constexpr std::size_t small = 256 * 1024;
+    return std::min(elements + elements / 8, std::max(small, elements / 8));
+}
+
+void clear_table(std::span<std::uint64_t> table)
+{
+    constexpr std::size_t step = 128 * 1024;
+    for (std::size_t from = 0; from < table.size(); from += step) {
+        CHECK_FOR_INTERRUPTS();
+        std::fill_n(table.data() + from, std::min(step, table.size() - from), 0);
+    }
+}
+
+// Nothing is checked where the table has room for all that two texts can have: shingles of a bag
+// come more than once, and would seem too many.
+void limit_room(verifier& state, std::size_t most)
+{
+    state.elements.room = most <= state.used_room ? no_overflow : state.used_room;
+}
+
+void take_first(verifier& state, const text* first, std::size_t most)
+{
+    clear_table(state.elements.table);
     start_first(state.elements);
+    limit_room(state, most);
     each_batch(*state.rows->signing, first, [&state](const shingle_batch& batch) {
         add_first(state.elements, batch.lo, batch.hi, batch.count);
+    });
+}
+
+void take_second(verifier& state, const text* second)
+{
+    while (!forget_second(state.elements, 64 * 1024))
+        CHECK_FOR_INTERRUPTS();
+    limit_room(state, state.first_elements + text_elements(second));
+    each_batch(*state.rows->signing, second, [&state](const shingle_batch& batch) {
+        add_second(state.elements, batch.lo, batch.hi, batch.count);
     });
 }
 
@@ -89,14 +122,22 @@ double compare_exactly(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     bulk_rows& rows = *state.rows;
     const text* const second = fetch_text(rows, b, state.texts[1]);
-    if (state.first_text != a || text_elements(second) > state.second_room) {
-        take_first(state, fetch_text(rows, a, state.texts[0]), second);
+    if (state.first_text == a)
+        take_second(state, second);
+    if (state.first_text != a || state.elements.overflowed) {
+        const text* const first = fetch_text(rows, a, state.texts[0]);
+        state.first_elements = text_elements(first);
+        const std::size_t most = state.first_elements + text_elements(second);
+        for (std::size_t room = first_guess(most);; room = std::min(most, room * 4)) {
+            make_room(state, room);
+            take_first(state, first, most);
+            if (!state.elements.overflowed)
+                take_second(state, second);
+            if (!state.elements.overflowed)
+                break;
+        }
         state.first_text = a;
     }
-    start_second(state.elements);
-    each_batch(*rows.signing, second, [&state](const shingle_batch& batch) {
-        add_second(state.elements, batch.lo, batch.hi, batch.count);
-    });
     return exact_jaccard(state.elements);
 }
 

@@ -16,9 +16,10 @@ struct verifier {
     const std::uint32_t* first_at;
 
     shared_elements elements;
-    std::size_t room;         // elements that the table can take
-    std::uint32_t first_text; // the row whose shingles are the first set
-    std::size_t second_room;  // elements that the table can take besides
+    std::size_t room;           // different elements that memory is there for
+    std::size_t used_room;      // of that, what the table is made for now
+    std::uint32_t first_text;   // the row whose shingles are the first set
+    std::size_t first_elements; // that it can have
     text_buffer texts[2];
 };
 

@@ -304,4 +304,28 @@ TEST(tuning, the_scale_of_the_weights_does_not_matter)
     }
 }
 
+TEST(tuning, least_agreement_is_a_quantile)
+{
+    for (const int hashes : {16, 128, 251, 4096}) {
+        EXPECT_EQ(minhash::least_agreement(0, hashes, 1e-4), 0);
+        EXPECT_EQ(minhash::least_agreement(1, hashes, 1e-4), hashes);
+        int last = 0;
+        for (double similarity = 0.01; similarity < 1; similarity += 0.01) {
+            const int least = minhash::least_agreement(similarity, hashes, 1e-4);
+            EXPECT_GE(least, last);
+            EXPECT_LE(least, similarity * hashes);
+            last = least;
+        }
+    }
+    // Where the distribution is about normal, so many standard errors below the mean.
+    for (const double similarity : {0.3, 0.5, 0.7})
+        EXPECT_NEAR(minhash::least_agreement(similarity, 4096, 0.00135) / 4096.0,
+                    similarity - 3 * minhash::standard_error(similarity, 4096),
+                    0.001);
+    // P(at most 122 of 128 agree) = 0.0017 at 0.99, which four standard errors would have allowed.
+    EXPECT_EQ(minhash::least_agreement(0.99, 128, 0.002), 123);
+    EXPECT_EQ(minhash::least_agreement(0.99, 128, 0.001), 122);
+    EXPECT_EQ(minhash::least_agreement(0.99, 128, 1.0 / 30000), 120);
+}
+
 } // namespace

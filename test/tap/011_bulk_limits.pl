@@ -1,0 +1,144 @@
+# lsh_pairs() and lsh_clusters() keep to the limits that their user has set: memory, temporary files,
+# time. They leave nothing behind, use parallel workers, and say how far they are.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $limit = 250;    # ms from being told to end to the end
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+# Little shared memory, as a process that has touched it seems to use it.
+$node->append_conf('postgresql.conf', "log_statement = none\njit = off\nshared_buffers = '8MB'\n");
+$node->start;
+# near: all alike but for a number, same: all alike, apart: of one bucket, but far from each other,
+# long: two texts of 30 MB that share most shingles, signatures: 100 MB of them.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE near AS SELECT n AS id, words || n AS body
+    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 30) word) w;
+CREATE TABLE same AS SELECT n AS id, 'the same for all of them' AS body FROM generate_series(1, 20000) n;
+CREATE TABLE apart AS SELECT n AS id, left(repeat(md5(n::text), 2), 50) || 'the same for all' AS body FROM generate_series(1, 20000) n;
+CREATE TABLE long (id int, body text);
+ALTER TABLE long ALTER body SET STORAGE external;
+INSERT INTO long SELECT n, string_agg(md5(number::text), ' ') || n FROM generate_series(1, 2) n, generate_series(1, 900000) number GROUP BY n;
+CREATE TABLE big AS SELECT n AS id, string_agg(md5(concat(n / 3, word)), ' ') || n % 3 AS body
+    FROM generate_series(1, 25000) n, generate_series(1, 30) word GROUP BY n;
+CREATE TABLE signatures AS SELECT n AS id, minhash(md5((n / 2)::text) || n % 2) AS sig FROM generate_series(1, 200000) n;
+-- The first to read a large value writes to its pages, and does not answer.
+SELECT sum(length(body)) FROM long;
+ANALYZE;
+SQL
+
+sub temporary_files
+{
+    return join ' ', grep { -f } glob($node->data_dir . '/base/pgsql_tmp/*');
+}
+
+# Runs a query that works for some time and is then told to end.
+sub is_cancelled_in_time
+{
+    my ($name, $query, $working) = @_;
+    my ($code, $out, $err) = $node->psql('postgres', <<"SQL");
+\\set ON_ERROR_STOP off
+SELECT octet_length(minhash('loaded')::text);
+SET client_min_messages = warning;
+SET maintenance_work_mem = '1GB';
+SET statement_timeout = $working;
+\\timing on
+$query;
+\\echo state :SQLSTATE
+SQL
+    my ($time) = reverse $out =~ /^Time: ([\d.]+) ms/mg;
+    like($out, qr/^state 57014$/m, "$name: is cancelled");
+    cmp_ok($time - $working, '<', $limit, "$name: ends in time");
+    note("$name: told to end after $working ms, ended after $time ms");
+    is(temporary_files(), '', "$name: leaves no file");
+}
+
+is_cancelled_in_time('reading', q{SELECT count(*) FROM lsh_pairs('SELECT n, md5(n::text) FROM generate_series(1, 100000000) n')}, 1000);
+is_cancelled_in_time('a slow query', q{SELECT count(*) FROM lsh_pairs('SELECT 1, pg_sleep(60)::text')}, 100);
+is_cancelled_in_time('writing pairs of equal texts', q{SELECT count(*) FROM lsh_pairs('TABLE same')}, 1000);
+is_cancelled_in_time('writing pairs of near texts', q{SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM near')}, 1500);
+is_cancelled_in_time('comparing near texts exactly', q{SELECT count(*) FROM lsh_pairs('TABLE near')}, 1500);
+is_cancelled_in_time('one large bucket', q{SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)}, 1500);
+is_cancelled_in_time('one large bucket, clustered', q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)}, 1500);
+is_cancelled_in_time("comparing long texts exactly ($_ ms)", q{SELECT count(*) FROM lsh_pairs('TABLE long')}, $_) for (200, 400, 700);
+is_cancelled_in_time('temporary files', q{SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('TABLE near')}, 1000);
+
+# temp_file_limit.
+my ($code, $out, $err) = $node->psql('postgres', q{SET maintenance_work_mem = '1MB'; SET temp_file_limit = '2MB'; SELECT count(*) FROM lsh_pairs('TABLE signatures')});
+like($err, qr/ERROR:  temporary file size exceeds temp_file_limit/, 'temp_file_limit holds');
+is(temporary_files(), '', 'and no file is left');
+($code, $out, $err) = $node->psql('postgres', q{SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('SELECT id / (id - 150000), sig FROM signatures')});
+like($err, qr/ERROR:  division by zero/, 'a query fails half-way');
+is(temporary_files(), '', 'and no file is left');
+
+# Memory. What a session needs anyway is measured first.
+sub peak
+{
+    my ($query) = @_;
+    my $status = $node->safe_psql('postgres', <<"SQL");
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;
+$query;
+SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()));
+SQL
+    $status =~ /^(.*?)\n/ or die "no result: $status";
+    my $result = $1;
+    $status =~ /^VmHWM:\s*(\d+) kB/m or die "no VmHWM: $status";
+    return ($1 / 1024, $result);
+}
+
+SKIP:
+{
+    skip 'no /proc', 4 if !-r '/proc/self/status';
+    my ($alone) = peak('SELECT count(minhash_num_hashes(sig)) FROM signatures');
+    note(sprintf 'reading the signatures: %.0f MB', $alone);
+    # 16 MB, 28 bytes a row in memory, and some buffers.
+    for my $call (q{lsh_pairs('TABLE signatures')}, q{lsh_clusters('TABLE signatures')})
+    {
+        my ($roomy, $expected) = peak("SET maintenance_work_mem = '1GB'; SELECT count(*) FROM $call");
+        my ($cramped, $found) = peak("SET maintenance_work_mem = '16MB'; SELECT count(*) FROM $call");
+        is($found, $expected, "$call finds the same in 16 MB");
+        cmp_ok($cramped - $alone, '<', 16 + 6 + 12, sprintf '%s takes %.0f MB more, in plenty %.0f', $call, $cramped - $alone, $roomy - $alone);
+        is(temporary_files(), '', 'and no file is left');
+    }
+    # What is emitted goes to disk, too.
+    my ($pairs) = peak(q{SET work_mem = '4MB'; SELECT count(*) FROM lsh_pairs('SELECT id::text, body FROM same LIMIT 2000', id_type => NULL::text)});
+    cmp_ok($pairs, '<', 60, sprintf '%.0f MB for two million pairs', $pairs);
+}
+
+# Parallel workers, where the planner wants them.
+($code, $out, $err) = $node->psql('postgres', <<'SQL');
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_nested_statements = on;
+SET auto_explain.log_analyze = on;
+SET client_min_messages = log;
+SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM big');
+SQL
+SKIP:
+{
+    skip 'no auto_explain', 1 if $err =~ /could not access file/;
+    like($err, qr/Workers Launched: [12].*Parallel Seq Scan on big/s, 'workers sign the texts');
+}
+
+# Progress: each phase tells its name; nothing by default.
+($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
+      . q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near WHERE id <= 1500 ORDER BY id')});
+like($err, qr/NOTICE:  reading rows: \d+$/m, 'reading is reported');
+like($err, qr/NOTICE:  verifying candidates of rows: \d+ of 1500 \(\d+ %\)$/m, 'and verifying');
+($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = 1; SET statement_timeout = '4s'; "
+      . q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
+like($err, qr/NOTICE:  banding and verifying rows: \d+ of 2580000 \(\d+ %\)$/m, 'and clustering');
+my @percents = $err =~ /\((\d+) %\)/g;
+is("@percents", join(' ', sort { $a <=> $b } @percents), 'percentages grow');
+($code, $out, $err) = $node->psql('postgres', q{SELECT count(*) FROM lsh_pairs('SELECT id, body FROM near WHERE id <= 1500')});
+is($err, '', 'nothing is reported unless asked for');
+
+$node->stop;
+done_testing();

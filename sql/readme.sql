@@ -68,6 +68,24 @@ SET minhash_lsh.similarity_threshold = 0.6;
 EXECUTE look_up('A quick brown fox jumps over the lazy dog near the river.');
 RESET minhash_lsh.similarity_threshold;
 
+SELECT left_id, right_id, round(similarity::numeric, 3) AS exact
+FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6) ORDER BY 1, 2;
+SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate
+FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
+
+CREATE TABLE article_clusters AS
+    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) FROM articles', threshold => 0.6);
+SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
+FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
+BEGIN;
+DELETE FROM articles USING article_clusters c WHERE articles.id = c.id AND c.id <> c.representative;
+SELECT id FROM articles ORDER BY id;
+ROLLBACK;
+
+SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
+FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
+               other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;
+
 SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_of_all FROM articles;
 SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has
 FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;

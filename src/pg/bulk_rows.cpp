@@ -109,13 +109,24 @@ void take_scheme(bulk_rows& rows, const scheme& made, Datum id)
 
 void append_keys(bulk_rows& rows, const signature& value)
 {
-    for (int band = 0; band <= rows.shape.bands; band++) {
-        const bool whole = band == rows.shape.bands;
-        const std::int64_t key = whole ? band_key(value, 0, value.made.num_hashes)
-                                       : band_key(value, band, rows.shape.rows);
+    const int bands = rows.shape.bands;
+    // The key of the whole signature is mixed from those of its bands, and of the slots behind
+    // them.
+    std::uint64_t whole = 0;
+    const auto mix = [&whole](std::int64_t key) {
+        whole = (whole ^ static_cast<std::uint64_t>(key)) * 0x9E3779B97F4A7C15;
+    };
+    for (int band = 0; band < bands; band++) {
+        const std::int64_t key = band_key(value, band, rows.shape.rows);
+        mix(key);
         const std::uint32_t half = short_key(key);
         append(rows.keys[band], &half, sizeof(half));
     }
+    const std::span<const std::uint32_t> rest = value.slots.subspan(bands * rows.shape.rows);
+    if (!rest.empty())
+        mix(band_key({value.made, rest}, 0, static_cast<int>(rest.size())));
+    const std::uint32_t half = short_key(static_cast<std::int64_t>(whole));
+    append(rows.keys[bands], &half, sizeof(half));
 }
 
 // The text as it will be read again: with its header, aligned.
@@ -148,6 +159,27 @@ Datum as_wanted(const bulk_rows& rows, Datum id)
                                       : id;
 }
 
+// Most signatures have the header of the first, and as many slots: then there is nothing to check.
+signature decode_next(bulk_rows& rows, const struct varlena* stored, Datum id)
+{
+    const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
+    const std::size_t size = VARSIZE(stored) - VARHDRSZ;
+    // A page is filled from its end, so a scan meets the row in front of this one next.
+    for (std::size_t line = 0; line < size; line += 64)
+        __builtin_prefetch(bytes - size + line);
+    if (size == rows.header_size && memcmp(bytes, rows.header, header_bytes) == 0)
+        return {rows.made,
+                {reinterpret_cast<const std::uint32_t*>(bytes + header_bytes),
+                 (size - header_bytes) / sizeof(std::uint32_t)}};
+    const signature read = decode_stored({bytes, size});
+    if (!rows.scheme_known) {
+        memcpy(rows.header, bytes, header_bytes);
+        rows.header_size = size;
+    }
+    take_scheme(rows, read.made, id);
+    return read;
+}
+
 bool take_row(TupleTableSlot* slot, DestReceiver* self)
 {
     bulk_rows& rows = *reinterpret_cast<receiver*>(self)->rows;
@@ -168,12 +200,11 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     if (rows.from_texts) {
         document = DatumGetTextPP(value);
         read = {rows.signing->made, sign(*rows.signing, document)};
+        if (!rows.scheme_known)
+            take_scheme(rows, read.made, id);
     } else {
-        const struct varlena* const stored = PG_DETOAST_DATUM(value);
-        read = decode_stored(
-            {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
+        read = decode_next(rows, PG_DETOAST_DATUM(value), id);
     }
-    take_scheme(rows, read.made, id);
     // The empty set is near nothing.
     const bool counted = !read.empty();
     if (counted || rows.wanted.empty_ids) {
@@ -361,9 +392,6 @@ void end_reading(bulk_rows& rows)
         tell_skipped(rows.skipped);
     if (rows.budget.exceeded)
         tell_spilled();
-    if (rows.scheme_known)
-        rows.found_at_threshold =
-            band_probability(rows.wanted.threshold, rows.shape.bands, rows.shape.rows);
 }
 
 const text* fetch_text(bulk_rows& rows, std::uint32_t row, text_buffer& buffer)

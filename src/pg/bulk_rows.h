@@ -43,9 +43,10 @@ struct bulk_rows {
     bool exact;      // texts are kept, to be compared
     bool from_texts; // else from signatures
     bool scheme_known;
-    scheme made; // of all signatures
+    scheme made;                       // of all signatures
+    std::uint8_t header[header_bytes]; // of the first that came stored, and its size
+    std::size_t header_size;
     banding shape;
-    double found_at_threshold; // share of the pairs at the threshold that the bands find
 
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries

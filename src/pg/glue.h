@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <sys/mman.h>
 
 extern "C" {
 #include "postgres.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <sys/mman.h>
-
 namespace minhash::pg {
 
 namespace {

@@ -14,11 +14,11 @@ perl -0777 -ne '
         (my $pattern = $phrase) =~ s/ /\\s+/g;
         push @wrong, "has $phrase" if /\b$pattern\b/i;
     }
-    while (/CREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
-        my ($name, $text) = ($1, $2);
+    while (/CREATE\s+(?:OR\s+REPLACE\s+)?(FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
+        my ($kind, $name, $text) = ($1, $2, $3);
         push @wrong, "$name does not state whether it is PARALLEL SAFE"
             unless $text =~ /\bPARALLEL\s*=?\s*(?:SAFE|RESTRICTED|UNSAFE)\b/i;
-        next if $& =~ /^CREATE\s+AGGREGATE/i;
+        next if uc $kind eq "AGGREGATE";
         push @wrong, "$name does not state its volatility"
             unless $text =~ /\b(?:IMMUTABLE|STABLE|VOLATILE)\b/i;
     }

@@ -35,25 +35,51 @@ FROM generate_series(0.5, 0.9, 0.1) AS threshold,
 SELECT bands, rows, candidates, true_pairs, found, candidates_in_vain
 FROM lsh_evaluate('SELECT id, body FROM articles', sample_size => 1000, threshold => 0.8);
 
-PREPARE near_duplicates(text) AS
-WITH given AS MATERIALIZED (SELECT minhash($1) AS sig)
-SELECT a.id, round(minhash_similarity(a.sig, given.sig)::numeric, 2) AS estimated
-FROM given,
-     LATERAL (SELECT DISTINCT id FROM lsh_bands(given.sig, bands => 13, rows => 7)
-              JOIN article_bands USING (key)) candidates
-     JOIN articles a USING (id)
-WHERE minhash_similarity(a.sig, given.sig) >= 0.7
-ORDER BY estimated DESC, id;
+DROP TABLE article_bands;       -- the one made by hand
+SELECT lsh_create_band_table('articles', threshold => 0.8, recall => 0.95);
+SELECT * FROM lsh_band_tables;
+UPDATE articles SET body = 'The quick brown fox jumps over the lazy dog near the river bank.' WHERE id = 5;
+SELECT count(*) FROM articles_bands WHERE id = 5;
 
+ALTER TABLE articles DISABLE TRIGGER USER;
+DELETE FROM articles WHERE id = 2;
+ALTER TABLE articles ENABLE TRIGGER USER;
+SELECT * FROM lsh_refresh_band_table('articles');
+INSERT INTO articles VALUES (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.');
+
+SELECT id, round(similarity::numeric, 2) AS estimated
+FROM lsh_near_duplicates('articles', minhash('The quick brown fox jumps over a lazy dog near the bank of the river.'),
+                         threshold => 0.7);
+PREPARE near_duplicates(text) AS
+    SELECT id, round(minhash_similarity(sig, minhash($1))::numeric, 2) AS estimated
+    FROM articles
+    WHERE id = ANY (ARRAY(SELECT id FROM articles_bands
+                          WHERE key = ANY (lsh_band_keys(minhash($1), bands => 13, rows => 7))))
+      AND minhash_similarity(sig, minhash($1)) >= 0.7
+    ORDER BY minhash_similarity(sig, minhash($1)) DESC, id;
 EXECUTE near_duplicates('The quick brown fox jumps over a lazy dog near the bank of the river.');
 
-BEGIN;
-DELETE FROM article_bands WHERE (key, id) IN
-    (SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) WHERE id = 5);
-UPDATE articles SET body = 'The quick brown fox jumps over the lazy dog near the river bank.' WHERE id = 5;
-INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7) WHERE id = 5;
-COMMIT;
-EXECUTE near_duplicates('The quick brown fox jumps over the lazy dog near the river bank.');
+CREATE TRIGGER zz_refuse_insert AFTER INSERT ON articles
+    REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_refuse_update AFTER UPDATE ON articles
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.');
+
+DROP TRIGGER zz_refuse_insert ON articles;
+DROP TRIGGER zz_refuse_update ON articles;
+ALTER TABLE articles ADD COLUMN copy_of bigint;
+CREATE TRIGGER zz_mark_insert AFTER INSERT ON articles
+    REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+CREATE TRIGGER zz_mark_update AFTER UPDATE ON articles
+    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.'),
+                            (7, 'Nothing like it has been seen before.');
+SELECT id, copy_of FROM articles WHERE id > 5 ORDER BY id;
+DELETE FROM articles WHERE id > 5;
 
 CREATE INDEX articles_sig ON articles USING gin (sig);
 PREPARE look_up(text) AS

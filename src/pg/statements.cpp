@@ -42,10 +42,11 @@ kept_plan& entry_of(std::uint64_t key)
 
 // Makes the plan if there is none, or what it was made for has changed. The settings are for this
 // alone: whatever runs by the plan, such as triggers, has its user's. An error undoes them, too.
+// (What must be read without an index costs so much by them that it would be compiled each time.)
 void plan_by_indexes(SPIPlanPtr plan)
 {
     const int level = NewGUCNestLevel();
-    for (const char* const setting : {"enable_seqscan", "enable_hashjoin", "enable_mergejoin"})
+    for (const char* const setting : {"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"})
         set_config_option(setting,
                           "off",
                           PGC_USERSET,

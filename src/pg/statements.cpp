@@ -46,7 +46,8 @@ kept_plan& entry_of(std::uint64_t key)
 void plan_by_indexes(SPIPlanPtr plan)
 {
     const int level = NewGUCNestLevel();
-    for (const char* const setting : {"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"})
+    for (const char* const setting :
+         {"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"})
         set_config_option(setting,
                           "off",
                           PGC_USERSET,

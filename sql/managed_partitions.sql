@@ -140,8 +140,6 @@ INSERT INTO docs_b (id, part, body) VALUES (601, 'b', 'On its own');
 UPDATE docs_b SET body = body || ' outside' WHERE id < 0;
 SELECT pg_temp.state('docs');
 ALTER TABLE docs ATTACH PARTITION docs_b FOR VALUES IN ('b');
--- (Keys that are not there yet make it compare with rows, which have no index here. That is not worth compiling.)
-SET jit_dump_bitcode = on;
 INSERT INTO docs VALUES (602, 'b', 'Back again');
 DELETE FROM docs WHERE id = 601;
 UPDATE docs SET body = body || ' and inside' WHERE part = 'b' AND id < 0;

@@ -118,7 +118,7 @@ band_table find_band_table(Relation source, Oid chosen, Oid function)
     band_table found;
     const int count = count_band_tables(source, chosen, function, found);
     if (count != 1)
-        fail_band_table_choice(RelationGetRelid(source), chosen, count);
+        fail_band_table_choice(RelationGetRelid(source), chosen, count, false);
     return found;
 }
 
@@ -127,7 +127,7 @@ band_table find_band_table_above(Relation relation, Oid chosen, Oid function)
     band_table found;
     const int count = count_above(relation, chosen, function, found);
     if (count != 1)
-        fail_band_table_choice(RelationGetRelid(relation), chosen, count);
+        fail_band_table_choice(RelationGetRelid(relation), chosen, count, true);
     return found;
 }
 

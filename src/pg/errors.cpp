@@ -262,14 +262,17 @@ void fail_null_argument(int argument, Oid function)
     pg_unreachable();
 }
 
-void fail_band_table_choice(Oid source, Oid chosen, int found)
+void fail_band_table_choice(Oid source, Oid chosen, int found, bool by_trigger)
 {
     const char* const name = get_rel_name(source);
     if (found > 1)
         ereport(ERROR,
                 errcode(ERRCODE_AMBIGUOUS_PARAMETER),
                 errmsg("table \"%s\" has %d band tables", name, found),
-                errhint("Choose one with band_table => '...'; lsh_band_tables lists them."));
+                by_trigger
+                    ? errhint("Choose one by the trigger's condition, WHEN ('...'::regclass IS NOT "
+                              "NULL); lsh_band_tables lists them.")
+                    : errhint("Choose one with band_table => '...'; lsh_band_tables lists them."));
     if (OidIsValid(chosen))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -342,6 +345,26 @@ void fail_guard_order(const char* trigger, const char* other)
             errmsg("trigger \"%s\" must fire after trigger \"%s\"", trigger, other),
             errdetail("Triggers fire in the order of their names."),
             errhint("Give it a name behind that one: ALTER TRIGGER ... RENAME TO ..."));
+    pg_unreachable();
+}
+
+void fail_no_mark(Oid source, const char* column)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_COLUMN),
+            errmsg("column \"%s\" of table \"%s\" does not exist", column, get_rel_name(source)),
+            errhint("The second argument of the trigger's function names the column to mark."));
+    pg_unreachable();
+}
+
+void fail_mark_is_id(Oid source, AttrNumber id)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+            errmsg("column \"%s\" of table \"%s\" cannot be marked, as it is the id",
+                   get_attname(source, id, false),
+                   get_rel_name(source)),
+            errhint("The column to mark holds the id of another row."));
     pg_unreachable();
 }
 

@@ -36,7 +36,7 @@ void notice_recall(
 [[noreturn]] void fail_id_type(Oid source, AttrNumber column);
 [[noreturn]] void fail_not_unique(Oid source, AttrNumber column);
 [[noreturn]] void fail_null_argument(int argument, Oid function);
-[[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found);
+[[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found, bool by_trigger);
 [[noreturn]] void fail_result_type(Oid source, AttrNumber id, Oid wanted);
 
 // Trigger functions.
@@ -46,6 +46,8 @@ void notice_recall(
 [[noreturn]] void fail_guard_level(const char* trigger);
 [[noreturn]] void fail_guard_order(const char* trigger, const char* other);
 
+[[noreturn]] void fail_no_mark(Oid source, const char* column);
+[[noreturn]] void fail_mark_is_id(Oid source, AttrNumber id);
 [[noreturn]] void fail_mark_type(Oid source, AttrNumber mark, AttrNumber id);
 
 // A row that is refused by a trigger. The ids are null if the user may not see them.

@@ -52,16 +52,18 @@ struct guard {
     AttrNumber mark; // the source's column to mark rows in; 0 to refuse them
 };
 
-// Rows of one statement must find each other, so this trigger must come after the ones that put
+// Rows of one statement must find each other, so this trigger must come after the one that puts
 // them into the band table.
 void check_order(const TriggerData& event, const band_table& settings, Oid maintaining)
 {
     const TriggerDesc* const triggers = event.tg_relation->trigdesc;
-    const std::uint16_t kinds = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_INSTEAD;
+    const std::uint16_t same =
+        TRIGGER_FIRED_BY_INSERT(event.tg_event) ? TRIGGER_TYPE_INSERT : TRIGGER_TYPE_UPDATE;
+    const std::uint16_t others = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE; // BEFORE: the settings
     for (int i = 0; i < triggers->numtriggers; i++) {
         const Trigger& other = triggers->triggers[i];
         if (other.tgfoid != maintaining || watched_table(other) != settings.table ||
-            (other.tgtype & kinds) != 0) // the settings, TRUNCATE, or row triggers
+            (other.tgtype & same) == 0 || (other.tgtype & others) != 0)
             continue;
         if (TRIGGER_FIRED_FOR_ROW(event.tg_event))
             fail_guard_level(event.tg_trigger->tgname);
@@ -217,7 +219,9 @@ AttrNumber mark_column(const guard& given, const char* name)
     const Oid source = given.settings.source;
     const AttrNumber mark = get_attnum(source, name);
     if (mark <= 0)
-        fail_no_column(source, name);
+        fail_no_mark(source, name);
+    if (mark == given.settings.id)
+        fail_mark_is_id(source, mark);
     if (getBaseType(get_atttype(source, mark)) != getBaseType(given.id_type))
         fail_mark_type(source, mark, given.settings.id);
     return mark;

@@ -222,13 +222,16 @@ SELECT pg_temp.told();
 SET row_security = off;
 SELECT pg_temp.told();
 RESET row_security;
--- Whoever policies do not apply to is told, as the owner.
+-- Whoever policies do not apply to is told, as the owner. With FORCE the guard still sees all, but he is not told.
 ALTER ROLE regress_lsh_writer BYPASSRLS;
 SELECT pg_temp.told();
 ALTER ROLE regress_lsh_writer NOBYPASSRLS;
 ALTER TABLE docs OWNER TO regress_lsh_writer;
 ALTER TABLE docs_bands OWNER TO regress_lsh_writer;
 SELECT pg_temp.told();
+ALTER TABLE docs FORCE ROW LEVEL SECURITY;
+SELECT pg_temp.told();
+ALTER TABLE docs NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE docs DISABLE ROW LEVEL SECURITY;
 ALTER TABLE docs OWNER TO CURRENT_USER;
 ALTER TABLE docs_bands OWNER TO CURRENT_USER;

@@ -183,7 +183,7 @@ void judge(const TriggerData& event,
            const guard& given,
            const guard_plans& plans,
            const signed_row& row,
-           Oid user)
+           identity writer)
 {
     Datum values[] = {band_key_array(row.value, given.settings.shape),
                       row.stored,
@@ -196,7 +196,9 @@ void judge(const TriggerData& event,
         bool null;
         existing = SPI_getbinval(near->vals[0], near->tupdesc, 1, &null);
         if (given.mark == InvalidAttrNumber) {
-            const bool named = may_see(given, user);
+            // Asked as the user: policies that are forced upon the owner are not upon triggers.
+            act_again_as(writer);
+            const bool named = may_see(given, writer.user);
             fail_near_duplicate(
                 given.settings.source,
                 event,
@@ -258,7 +260,7 @@ void judge_rows(FunctionCallInfo fcinfo,
                 const TriggerData& event,
                 const guard& given,
                 row_reader& reader,
-                Oid user)
+                identity writer)
 {
     const guard_plans plans = prepare(fcinfo, given);
     rewind_rows(reader);
@@ -267,7 +269,7 @@ void judge_rows(FunctionCallInfo fcinfo,
         if (!is_to_be_judged(given, rows))
             continue;
         const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
-        judge(event, given, plans, rows[after], user);
+        judge(event, given, plans, rows[after], writer);
         MemoryContextSwitchTo(kept);
     }
 }
@@ -286,7 +288,7 @@ Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
     row_reader reader;
     open_rows(reader, &event, given.id, given.signature);
     if (lock_rows(given, reader))
-        judge_rows(fcinfo, event, given, reader, former.user);
+        judge_rows(fcinfo, event, given, reader, former);
     close_rows(reader);
     SPI_finish();
     act_again_as(former);

@@ -49,7 +49,8 @@ struct guard {
     AttrNumber id; // columns of the relation that the trigger fired for
     AttrNumber signature;
     double threshold;
-    AttrNumber mark; // the source's column to mark rows in; 0 to refuse them
+    AttrNumber mark;   // the source's column to mark rows in; 0 to refuse them
+    AttrNumber marked; // the same of the relation
 };
 
 // Rows of one statement must find each other, so this trigger must come after the one that puts
@@ -89,17 +90,28 @@ const char* mark_sql(const guard& given)
                     equals);
 }
 
-// Whether a row is to be compared with others. An UPDATE that left id and signature as they were
-// left nothing to judge.
-bool is_to_be_judged(const guard& given, const signed_row (&rows)[2])
+// Whether an UPDATE left id and signature as they were, and so nothing to judge.
+bool stays(const guard& given, const signed_row (&rows)[2])
 {
-    if (!rows[after].present || rows[after].value.empty())
+    if (!rows[before].has_id || !rows[after].has_id || rows[before].present != rows[after].present)
         return false;
-    if (!rows[before].present)
-        return true;
     const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
-    return !datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) ||
-           !datum_image_eq(rows[before].stored, rows[after].stored, false, -1);
+    return datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) &&
+           (!rows[after].present ||
+            datum_image_eq(rows[before].stored, rows[after].stored, false, -1));
+}
+
+// Whether a row can be near others: no text is near nothing, and so is an empty one.
+bool is_comparable(const signed_row& row)
+{
+    return row.present && !row.value.empty();
+}
+
+// Whether the row just read has a mark, and will lose it unless it is near another.
+bool has_mark(const guard& given, const row_reader& reader, const signed_row& row)
+{
+    return given.mark != InvalidAttrNumber && row.has_id &&
+           !slot_attisnull(reader.slots[after], given.marked);
 }
 
 // Locks the keys of all rows, in their order so that two statements do not wait for each other.
@@ -110,12 +122,16 @@ bool lock_rows(const guard& given, row_reader& reader)
     std::uint64_t names[most_locks];
     int count = 0;
     bool too_many = false;
+    bool any_mark = false;
     if (held.transaction != GetTopTransactionId())
         held = {GetTopTransactionId(), 0};
     signed_row rows[2];
     while (!too_many && next_rows(reader, rows)) {
         const signed_row& row = rows[after];
-        if (!is_to_be_judged(given, rows))
+        if (stays(given, rows))
+            continue;
+        any_mark = any_mark || has_mark(given, reader, row);
+        if (!is_comparable(row))
             continue;
         const banding shape = given.settings.shape;
         check_bands(shape, row.value);
@@ -126,7 +142,7 @@ bool lock_rows(const guard& given, row_reader& reader)
                                static_cast<std::uint64_t>(band_key(row.value, band, shape.rows)));
     }
     if (!too_many && count == 0)
-        return false;
+        return any_mark;
     lock(table, too_many ? ExclusiveLock : ShareLock);
     if (too_many)
         return true;
@@ -179,10 +195,18 @@ guard_plans prepare(FunctionCallInfo fcinfo, const guard& given)
     };
 }
 
+void set_mark(const guard_plans& plans, Datum id, Datum other, bool none)
+{
+    Datum values[] = {other, id};
+    run(plans.set_mark, values, none ? "n " : nullptr, false, snapshot::of_statement);
+}
+
+// Looks a row up; refuses it, or marks it.
 void judge(const TriggerData& event,
            const guard& given,
            const guard_plans& plans,
            const signed_row& row,
+           bool has_mark,
            identity writer)
 {
     Datum values[] = {band_key_array(row.value, given.settings.shape),
@@ -208,11 +232,10 @@ void judge(const TriggerData& event,
                 given.threshold);
         }
     }
-    // A new row that need not be marked costs nothing; an old one may have a mark to lose.
-    if (given.mark != InvalidAttrNumber && (found || TRIGGER_FIRED_BY_UPDATE(event.tg_event))) {
-        Datum marks[] = {existing, row.id};
-        run(plans.set_mark, marks, found ? nullptr : "n ", false, snapshot::of_statement);
-    }
+    if (found)
+        set_mark(plans, row.id, existing, false);
+    else if (has_mark)
+        set_mark(plans, row.id, 0, true);
     SPI_freetuptable(near);
 }
 
@@ -252,6 +275,8 @@ const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool ma
     if (!(given.threshold >= 0 && given.threshold <= 1))
         fail_fraction("threshold", given.threshold, "between 0 and 1");
     given.mark = marks ? mark_column(given, trigger.tgargs[1]) : InvalidAttrNumber;
+    given.marked =
+        marks ? partition_column(relation, given.settings, given.mark) : InvalidAttrNumber;
     fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(given));
     return *static_cast<const guard*>(memcpy(fcinfo->flinfo->fn_extra, &given, sizeof(given)));
 }
@@ -266,10 +291,15 @@ void judge_rows(FunctionCallInfo fcinfo,
     rewind_rows(reader);
     signed_row rows[2];
     while (next_rows(reader, rows)) {
-        if (!is_to_be_judged(given, rows))
+        const signed_row& row = rows[after];
+        if (stays(given, rows))
             continue;
+        const bool marked = has_mark(given, reader, row);
         const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
-        judge(event, given, plans, rows[after], writer);
+        if (is_comparable(row))
+            judge(event, given, plans, row, marked, writer);
+        else if (marked)
+            set_mark(plans, row.id, 0, true);
         MemoryContextSwitchTo(kept);
     }
 }

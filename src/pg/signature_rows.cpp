@@ -32,6 +32,7 @@ signed_row read_row(const row_reader& reader, TupleTableSlot* slot)
     bool no_signature;
     row.id = slot_getattr(slot, reader.id, &no_id);
     const Datum stored = slot_getattr(slot, reader.signature, &no_signature);
+    row.has_id = !no_id;
     if (no_id || no_signature)
         return row;
     row.present = true;

@@ -8,6 +8,7 @@ namespace minhash::pg {
 // One row: absent if its id or its signature is NULL.
 struct signed_row {
     bool present;
+    bool has_id;
     Datum id;
     Datum stored; // the signature, detoasted
     signature value;

@@ -1,0 +1,68 @@
+-- Guards that mark: the column holds the id of the nearest row that is not marked itself, or NULL.
+
+-- A text of 20 words, unlike that of every other number. The first words can be replaced: one leaves a similarity of about 0.9, five of about 0.6.
+CREATE FUNCTION pg_temp.doc(number int, replaced int DEFAULT 0) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(md5(format('%s %s %s', number, word, word <= replaced)), ' ' ORDER BY word) FROM generate_series(1, 20) word;
+$$;
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE TABLE docs (id int PRIMARY KEY, body text, copy_of int, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+SELECT lsh_create_band_table('docs');
+INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(1, 10) i;
+INSERT INTO docs VALUES (11, ''), (12, NULL), (13, 'cat'), (14, 'cat');
+-- Of several near-copies the one that was first stays unmarked, and the others have its id.
+CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+UPDATE docs SET copy_of = NULL;
+INSERT INTO docs VALUES (101, pg_temp.doc(1, 1)), (102, pg_temp.doc(102)), (103, ''), (104, NULL);
+INSERT INTO docs VALUES (105, pg_temp.doc(1, 1)), (106, pg_temp.doc(102));
+SELECT id, copy_of FROM docs WHERE id > 100 OR copy_of IS NOT NULL ORDER BY id;
+DELETE FROM docs WHERE id > 100;
+-- Set and cleared by UPDATE: near another, not any more, empty, NULL; like itself, and by other columns alone it stays.
+INSERT INTO docs VALUES (101, pg_temp.doc(1, 1)), (102, pg_temp.doc(1)), (103, pg_temp.doc(1)), (104, pg_temp.doc(104)), (105, pg_temp.doc(2));
+UPDATE docs SET id = id WHERE id > 100;
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+UPDATE docs SET body = CASE id WHEN 101 THEN pg_temp.doc(101) WHEN 102 THEN '' WHEN 103 THEN NULL WHEN 104 THEN pg_temp.doc(3, 1) ELSE pg_temp.doc(3) END WHERE id > 100;
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+UPDATE docs SET id = id + 10, copy_of = 4 WHERE id > 103;
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+-- A mark that comes with a new row is judged like any; one set by hand stays while the signature does.
+INSERT INTO docs VALUES (106, pg_temp.doc(106), 5);
+UPDATE docs SET copy_of = 6 WHERE id = 101;
+SELECT id, copy_of FROM docs WHERE id IN (101, 106) ORDER BY id;
+-- The band table is not touched by marks.
+SELECT added, removed FROM lsh_refresh_band_table('docs');
+DELETE FROM docs WHERE id > 100;
+-- Whoever writes needs no right to change the column.
+CREATE ROLE regress_lsh_marker;
+GRANT INSERT (id, body) ON docs TO regress_lsh_marker;
+SET ROLE regress_lsh_marker;
+INSERT INTO docs (id, body) VALUES (101, pg_temp.doc(1));
+SELECT current_user;
+RESET ROLE;
+SELECT id, copy_of FROM docs WHERE id > 100;
+DROP TABLE docs;
+
+
+
+-- Partitioned tables.
+CREATE TABLE docs (id int, copy_of int, body text, sig minhash_signature) PARTITION BY RANGE (id);
+CREATE TABLE docs_1 PARTITION OF docs FOR VALUES FROM (0) TO (100);
+CREATE TABLE docs_2 (sig minhash_signature, body text, gone int, id int, copy_of int);
+ALTER TABLE docs_2 DROP gone;
+ALTER TABLE docs ATTACH PARTITION docs_2 FOR VALUES FROM (100) TO (200);
+CREATE TABLE docs_3 PARTITION OF docs FOR VALUES FROM (200) TO (300);
+SELECT lsh_create_band_table('docs');
+INSERT INTO docs (id, body, sig) SELECT i, 'body', minhash(pg_temp.doc(i)) FROM generate_series(1, 3) i;
+CREATE TRIGGER zz AFTER INSERT OR UPDATE ON docs FOR EACH ROW EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))), (102, minhash(pg_temp.doc(101, 1))), (201, minhash(pg_temp.doc(101))), (202, minhash(pg_temp.doc(1))), (203, minhash(''));
+INSERT INTO docs_3 (id, sig) VALUES (204, minhash(pg_temp.doc(2)));
+SELECT tableoid::regclass, id, copy_of FROM docs ORDER BY id;
+UPDATE docs SET id = id - 150, sig = CASE id WHEN 201 THEN NULL WHEN 202 THEN minhash('') WHEN 203 THEN minhash(pg_temp.doc(3)) ELSE minhash(pg_temp.doc(204)) END WHERE id > 200;
+UPDATE docs SET sig = CASE id WHEN 101 THEN minhash(pg_temp.doc(1)) ELSE minhash('') END WHERE id > 100;
+SELECT tableoid::regclass, id, copy_of FROM docs ORDER BY id;
+SELECT added, removed FROM lsh_refresh_band_table('docs');
+DROP TABLE docs;
+DROP ROLE regress_lsh_marker;

@@ -19,6 +19,18 @@ UPDATE docs SET copy_of = NULL;
 INSERT INTO docs VALUES (101, pg_temp.doc(1, 1)), (102, pg_temp.doc(102)), (103, ''), (104, NULL);
 INSERT INTO docs VALUES (105, pg_temp.doc(1, 1)), (106, pg_temp.doc(102));
 SELECT id, copy_of FROM docs WHERE id > 100 OR copy_of IS NOT NULL ORDER BY id;
+-- The nearest, of equals the smallest id.
+INSERT INTO docs VALUES (107, pg_temp.doc(107)), (108, pg_temp.doc(107, 4)), (109, pg_temp.doc(107, 3));
+SELECT id, copy_of, round(minhash_similarity(sig, minhash(pg_temp.doc(107)))::numeric, 3), round(minhash_similarity(sig, minhash(pg_temp.doc(107, 4)))::numeric, 3) FROM docs WHERE id BETWEEN 107 AND 109 ORDER BY id;
+INSERT INTO docs VALUES (110, 'cat');
+SELECT id, copy_of FROM docs WHERE id = 110;
+DELETE FROM docs WHERE id > 100;
+-- Near-copies in one statement: whatever their order, none refers to one that is marked itself.
+INSERT INTO docs VALUES (101, pg_temp.doc(101)), (102, pg_temp.doc(101, 1)), (103, pg_temp.doc(101)), (104, pg_temp.doc(101, 1));
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+DELETE FROM docs WHERE id > 100;
+INSERT INTO docs VALUES (104, pg_temp.doc(101)), (102, pg_temp.doc(101)), (103, pg_temp.doc(101)), (101, pg_temp.doc(101));
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
 DELETE FROM docs WHERE id > 100;
 -- Set and cleared by UPDATE: near another, not any more, empty, NULL; like itself, and by other columns alone it stays.
 INSERT INTO docs VALUES (101, pg_temp.doc(1, 1)), (102, pg_temp.doc(1)), (103, pg_temp.doc(1)), (104, pg_temp.doc(104)), (105, pg_temp.doc(2));
@@ -35,6 +47,19 @@ SELECT id, copy_of FROM docs WHERE id IN (101, 106) ORDER BY id;
 -- The band table is not touched by marks.
 SELECT added, removed FROM lsh_refresh_band_table('docs');
 DELETE FROM docs WHERE id > 100;
+-- The other kinds of statement.
+COPY docs (id, body) FROM stdin;
+101	Something is copied to this table here for once, and something like it comes right after it
+102	Something is copied to this table here for once, and something like it comes right after this
+\.
+INSERT INTO docs VALUES (101, pg_temp.doc(2, 1)), (103, pg_temp.doc(2)), (104, pg_temp.doc(104)) ON CONFLICT (id) DO UPDATE SET body = excluded.body;
+MERGE INTO docs USING (VALUES (102, pg_temp.doc(4)), (103, NULL), (104, pg_temp.doc(5, 1)), (105, pg_temp.doc(5, 1))) given (n, t) ON id = n
+WHEN MATCHED AND t IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, t);
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+-- More rows than locks.
+INSERT INTO docs SELECT i, pg_temp.doc(i % 60) FROM generate_series(201, 300) i;
+SELECT count(*), count(copy_of), bool_and(copy_of % 60 = id % 60), bool_or(copy_of IN (SELECT id FROM docs WHERE copy_of IS NOT NULL)) FROM docs WHERE id > 200;
+DELETE FROM docs WHERE id > 100;
 -- Whoever writes needs no right to change the column.
 CREATE ROLE regress_lsh_marker;
 GRANT INSERT (id, body) ON docs TO regress_lsh_marker;
@@ -46,6 +71,33 @@ SELECT id, copy_of FROM docs WHERE id > 100;
 DROP TABLE docs;
 
 
+
+-- Ids of other types, and names that want quotes.
+CREATE DOMAIN name_of_document AS text;
+CREATE TABLE names (id name_of_document PRIMARY KEY, "Copy ""of""" text, sig minhash_signature);
+SELECT lsh_create_band_table('names');
+CREATE TRIGGER zz_insert AFTER INSERT ON names REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'Copy "of"');
+CREATE TRIGGER zz_update AFTER UPDATE ON names REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+INSERT INTO names (id, sig) VALUES ('it''s', minhash('A name')), ('"it"', minhash('a  NAME')), ('', minhash('Another'));
+UPDATE names SET id = id || '!' WHERE id = '';
+SELECT id, "Copy ""of""" FROM names ORDER BY id COLLATE "C";
+UPDATE names SET sig = minhash('A name') WHERE id = '!';
+DROP TABLE names;
+DROP DOMAIN name_of_document;
+CREATE TABLE pairs (id int4range PRIMARY KEY, copy_of int4range, sig minhash_signature(64));
+SELECT lsh_create_band_table('pairs');
+CREATE TRIGGER zz_insert AFTER INSERT ON pairs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+INSERT INTO pairs (id, sig) VALUES ('[1,2)', minhash('A range', 64)), ('[2,3)', minhash('A range', 64)), ('[3,4)', minhash('A range', 64));
+SELECT id, copy_of FROM pairs ORDER BY id;
+DROP TABLE pairs;
+CREATE TYPE point_of AS (x int, what text);
+CREATE TABLE places (id point_of PRIMARY KEY, copy_of point_of, sig minhash_signature);
+SELECT lsh_create_band_table('places');
+CREATE TRIGGER zz_insert AFTER INSERT ON places REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+INSERT INTO places (id, sig) SELECT ROW(i, repeat('long ', 1000))::point_of, minhash('A place') FROM generate_series(1, 3) i;
+SELECT (id).x, (copy_of).x FROM places ORDER BY 1;
+DROP TABLE places;
+DROP TYPE point_of;
 
 -- Partitioned tables.
 CREATE TABLE docs (id int, copy_of int, body text, sig minhash_signature) PARTITION BY RANGE (id);

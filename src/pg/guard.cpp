@@ -171,19 +171,92 @@ const char* id_text(const guard& given, Datum id)
     return OidOutputFunctionCall(output, id);
 }
 
+// Another row, as it is found.
+struct near_row {
+    Datum id;
+    double similarity;
+};
+
 struct guard_plans {
     SPIPlanPtr find;
     SPIPlanPtr set_mark;
 };
 
+// The rows of one statement in their order, found by their ids: a mark must not refer to one that
+// is yet to be judged, and may be marked then.
+struct queued_row {
+    std::uint64_t id; // its hash
+    std::uint64_t place;
+};
+
+struct row_queue {
+    std::span<const queued_row> rows; // in the order of the hashes
+    std::uint64_t judged;             // as many have been, or are just being
+};
+
+std::uint64_t hash_of_id(const guard& given, Datum id)
+{
+    const TypeCacheEntry* const type = lookup_type_cache(given.id_type, 0);
+    const void* bytes = type->typbyval ? static_cast<void*>(&id) : DatumGetPointer(id);
+    std::size_t size = type->typbyval ? sizeof(id) : static_cast<std::size_t>(type->typlen);
+    if (type->typlen == -1) {
+        const struct varlena* const whole = PG_DETOAST_DATUM_PACKED(id);
+        bytes = VARDATA_ANY(whole);
+        size = VARSIZE_ANY_EXHDR(whole);
+    } else if (type->typlen == -2) {
+        size = strlen(DatumGetCString(id));
+    }
+    return hash_bytes_extended(static_cast<const unsigned char*>(bytes), static_cast<int>(size), 0);
+}
+
+row_queue queue_rows(const guard& given, row_reader& reader)
+{
+    std::size_t room = 64;
+    queued_row* queued = static_cast<queued_row*>(palloc(room * sizeof(queued_row)));
+    std::size_t count = 0;
+    signed_row rows[2];
+    for (std::uint64_t place = 1; next_rows(reader, rows); place++) {
+        if (stays(given, rows) || !is_comparable(rows[after]))
+            continue;
+        if (count == room) {
+            room *= 2;
+            queued = static_cast<queued_row*>(repalloc_huge(queued, room * sizeof(queued_row)));
+        }
+        const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
+        queued[count++] = {hash_of_id(given, rows[after].id), place};
+        MemoryContextSwitchTo(kept);
+    }
+    std::sort(queued, queued + count, [](const queued_row& a, const queued_row& b) {
+        return a.id < b.id;
+    });
+    return {{queued, count}, 0};
+}
+
+bool is_yet_to_be_judged(const guard& given, const row_queue& queue, Datum id)
+{
+    if (queue.rows.empty())
+        return false;
+    const std::uint64_t hash = hash_of_id(given, id);
+    const auto found = std::lower_bound(
+        queue.rows.begin(),
+        queue.rows.end(),
+        hash,
+        [](const queued_row& row, std::uint64_t wanted) { return row.id < wanted; });
+    return found != queue.rows.end() && found->id == hash && found->place > queue.judged;
+}
+
 guard_plans prepare(FunctionCallInfo fcinfo, const guard& given)
 {
-    const Oid find_types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, given.id_type};
+    const Oid find_types[] = {INT8ARRAYOID,
+                              signature_type(fcinfo),
+                              FLOAT8OID,
+                              given.id_type,
+                              INT8OID};
     const Oid mark_types[] = {given.id_type, given.id_type};
     const Oid source = given.settings.source;
     const bool marks = given.mark != InvalidAttrNumber;
     // Of several near-copies one stays unmarked, and marks refer to such rows only.
-    const char* const others = psprintf("AND NOT (source.%s%s$4)%s%s%s ORDER BY 2 DESC, 1 LIMIT 1",
+    const char* const others = psprintf("AND NOT (source.%s%s$4)%s%s%s ORDER BY 2 DESC, 1 LIMIT $5",
                                         quoted_column(source, given.settings.id),
                                         equality_of(given.id_type),
                                         marks ? " AND source." : "",
@@ -201,39 +274,63 @@ void set_mark(const guard_plans& plans, Datum id, Datum other, bool none)
     run(plans.set_mark, values, none ? "n " : nullptr, false, snapshot::of_statement);
 }
 
-// Looks a row up; refuses it, or marks it.
-void judge(const TriggerData& event,
-           const guard& given,
-           const guard_plans& plans,
-           const signed_row& row,
-           bool has_mark,
-           identity writer)
+// Finds the nearest of the other rows; false if there is none.
+bool find_nearest(const guard& given,
+                  const guard_plans& plans,
+                  const row_queue& queue,
+                  const signed_row& row,
+                  near_row& nearest)
 {
     Datum values[] = {band_key_array(row.value, given.settings.shape),
                       row.stored,
                       Float8GetDatum(given.threshold),
-                      row.id};
-    const bool found = run(plans.find, values, nullptr, true, snapshot::latest) > 0;
-    SPITupleTable* const near = SPI_tuptable;
-    Datum existing = 0;
-    if (found) {
-        bool null;
-        existing = SPI_getbinval(near->vals[0], near->tupdesc, 1, &null);
-        if (given.mark == InvalidAttrNumber) {
-            // Asked as the user: policies that are forced upon the owner are not upon triggers.
-            act_again_as(writer);
-            const bool named = may_see(given, writer.user);
-            fail_near_duplicate(
-                given.settings.source,
-                event,
-                named ? id_text(given, row.id) : nullptr,
-                named ? id_text(given, existing) : nullptr,
-                DatumGetFloat8(SPI_getbinval(near->vals[0], near->tupdesc, 2, &null)),
-                given.threshold);
+                      row.id,
+                      Int64GetDatum(1)};
+    // Most often the first is no row of the same statement, or has been judged, and is enough.
+    for (const char* const nulls : {"     ", "    n"}) {
+        const std::uint64_t count = run(plans.find, values, nulls, true, snapshot::latest);
+        for (std::uint64_t i = 0; i < count; i++) {
+            bool null;
+            const HeapTuple found = SPI_tuptable->vals[i];
+            nearest.id = SPI_getbinval(found, SPI_tuptable->tupdesc, 1, &null);
+            if (is_yet_to_be_judged(given, queue, nearest.id))
+                continue;
+            nearest.similarity =
+                DatumGetFloat8(SPI_getbinval(found, SPI_tuptable->tupdesc, 2, &null));
+            return true;
         }
+        if (count == 0)
+            break;
+        SPI_freetuptable(SPI_tuptable);
+    }
+    return false;
+}
+
+// Looks a row up; refuses it, or marks it.
+void judge(const TriggerData& event,
+           const guard& given,
+           const guard_plans& plans,
+           const row_queue& queue,
+           const signed_row& row,
+           bool has_mark,
+           identity writer)
+{
+    near_row nearest;
+    const bool found = find_nearest(given, plans, queue, row, nearest);
+    SPITupleTable* const near = SPI_tuptable;
+    if (found && given.mark == InvalidAttrNumber) {
+        // Asked as the user: policies that are forced upon the owner are not upon triggers.
+        act_again_as(writer);
+        const bool named = may_see(given, writer.user);
+        fail_near_duplicate(given.settings.source,
+                            event,
+                            named ? id_text(given, row.id) : nullptr,
+                            named ? id_text(given, nearest.id) : nullptr,
+                            nearest.similarity,
+                            given.threshold);
     }
     if (found)
-        set_mark(plans, row.id, existing, false);
+        set_mark(plans, row.id, nearest.id, false);
     else if (has_mark)
         set_mark(plans, row.id, 0, true);
     SPI_freetuptable(near);
@@ -288,16 +385,22 @@ void judge_rows(FunctionCallInfo fcinfo,
                 identity writer)
 {
     const guard_plans plans = prepare(fcinfo, given);
+    row_queue queue = {};
+    if (given.mark != InvalidAttrNumber && TRIGGER_FIRED_FOR_STATEMENT(event.tg_event)) {
+        rewind_rows(reader);
+        queue = queue_rows(given, reader);
+    }
     rewind_rows(reader);
     signed_row rows[2];
     while (next_rows(reader, rows)) {
+        queue.judged++;
         const signed_row& row = rows[after];
         if (stays(given, rows))
             continue;
         const bool marked = has_mark(given, reader, row);
         const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
         if (is_comparable(row))
-            judge(event, given, plans, row, marked, writer);
+            judge(event, given, plans, queue, row, marked, writer);
         else if (marked)
             set_mark(plans, row.id, 0, true);
         MemoryContextSwitchTo(kept);

@@ -8,10 +8,15 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION)
 DATA       = $(wildcard src/sql/*/$(EXTENSION)--*.sql)
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
-# sql/ and expected/ belong to pg_regress; every other test lives under test/.
+# sql/ and expected/ belong to pg_regress; every other test lives under test/. Tests named on the
+# command line are all that run: REGRESS=bands, or ISOLATION=guard; an empty list leaves out a kind.
+ifeq ($(REGRESS)$(ISOLATION),)
 REGRESS      = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+ISOLATION    = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+endif
 REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress --encoding=UTF8 --no-locale
-REGRESS_PREP = build/regress
+ISOLATION_OPTS = --load-extension=$(EXTENSION) --outputdir=build/isolation --inputdir=test/isolation
+REGRESS_PREP = build/regress build/isolation
 
 # Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
 # PostgreSQL 15 uses `register` in headers, which C++17 removed.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All tests, ring by ring, on a machine that may have nothing yet: installs what is missing, builds,
-# installs the extension and runs lints, unit tests, pg_regress and TAP tests. Goes on after a ring
-# that fails, ends with `N passed, N failed`, and fails if anything failed or a ring ran no test.
+# installs the extension and runs lints, unit tests, pg_regress, isolation and TAP tests. Goes on
+# after a ring that fails, ends with `N passed, N failed`, and fails if anything failed or a ring
+# ran no test.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=$PWD/test
@@ -43,7 +44,7 @@ counted() {
     elif ((passed + failed == 0)); then
         failed=1 remark=' (ran no test)'
     fi
-    summary+=("$(printf '%-8s %5d passed, %d failed, %d s%s' "$name" "$passed" "$failed" \
+    summary+=("$(printf '%-9s %5d passed, %d failed, %d s%s' "$name" "$passed" "$failed" \
         $((SECONDS - started)) "$remark")")
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
@@ -80,18 +81,25 @@ ring fuzz make -s -C "$here" -j"$(nproc)" fuzz FUZZ_SECONDS=15
 failed=$(grep -cE '^SUMMARY' "$log")
 counted fuzz "$(grep -c '^stat::number_of_executed_units' "$log")" "$failed"
 
-# "All 9 tests passed." or "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
-ring regress "$here/tools/with_server.sh" make -s installcheck
-run=$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')
-failed=$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-if ((failed > 0)); then
-    run=$(sum 's/^[# ]*[0-9]+ of ([0-9]+) tests failed.*/\1/p')
-    tail -n 100 build/regress/regression.diffs
-elif ((run == 0)); then
-    # It gave up half-way, as it does for a test without an expected file.
-    run=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$log")
-fi
-counted regress $((run - failed)) "$failed"
+# compared NAME ASSIGNMENT: one of the two kinds of tests whose output is compared, by itself, as
+# make would not come to the second if the first fails. They end with "All 9 tests passed." or
+# "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
+compared() {
+    local run failed
+    ring "$1" "$here/tools/with_server.sh" make -s installcheck "$2"
+    run=$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')
+    failed=$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
+    if ((failed > 0)); then
+        run=$(sum 's/^[# ]*[0-9]+ of ([0-9]+) tests failed.*/\1/p')
+        tail -n 100 "build/$1/regression.diffs"
+    elif ((run == 0)); then
+        # It gave up half-way, as it does for a test without an expected file.
+        run=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$log")
+    fi
+    counted "$1" $((run - failed)) "$failed"
+}
+compared regress ISOLATION=
+compared isolation REGRESS=
 
 # A script that dies has run fewer tests than it wanted, but none need have failed.
 ring tap "$here/tools/tap.sh"

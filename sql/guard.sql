@@ -277,7 +277,7 @@ FROM (VALUES ('1', 0), ('1', 1), ('0', 1), ('0', 20), ('.89', 1), (' 93e-2 ', 1)
 CREATE TABLE bare (id int PRIMARY KEY, sig minhash_signature);
 CREATE VIEW seen AS SELECT id, body FROM docs;
 SELECT format('AFTER %s ON docs%s FOR EACH %s %s', event, given, level, function), pg_temp.undone(format('CREATE TRIGGER zz AFTER %s ON docs%s FOR EACH %s EXECUTE FUNCTION %s; INSERT INTO docs VALUES (101, ''new''); UPDATE docs SET body = body; DELETE FROM docs; TRUNCATE docs', event, given, level, function))
-FROM (VALUES ('INSERT', '', 'STATEMENT'), ('UPDATE', '', 'STATEMENT'), ('UPDATE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('INSERT OR UPDATE', '', 'STATEMENT'), ('DELETE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('DELETE', '', 'ROW'), ('TRUNCATE', '', 'STATEMENT'),
+FROM (VALUES ('INSERT', '', 'STATEMENT'), ('UPDATE', '', 'STATEMENT'), ('UPDATE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('INSERT OR UPDATE', '', 'STATEMENT'), ('UPDATE', ' REFERENCING NEW TABLE AS n', 'STATEMENT'), ('DELETE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('DELETE', '', 'ROW'), ('TRUNCATE', '', 'STATEMENT'),
     ('INSERT OR UPDATE', '', 'ROW'), ('INSERT', ' REFERENCING NEW TABLE AS n', 'ROW')) t (event, given, level), unnest(ARRAY['lsh_reject_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''copy_of'')']) function;
 SELECT function, pg_temp.undone(format('CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION %s; INSERT INTO docs VALUES (101, ''new'')', function))
 FROM unnest(ARRAY['lsh_reject_near_duplicates()', 'lsh_reject_near_duplicates(0.8, ''note'')', 'lsh_mark_near_duplicates()', 'lsh_mark_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''note'', ''id'')', 'lsh_mark_near_duplicates(0.8, ''nothing'')',
@@ -291,6 +291,21 @@ FROM unnest(ARRAY['zz BEFORE INSERT ON docs FOR EACH ROW', 'zz BEFORE UPDATE ON 
 SELECT pg_temp.error_of('SELECT lsh_reject_near_duplicates()'), pg_temp.error_of('SELECT lsh_mark_near_duplicates()');
 DROP VIEW seen;
 DROP TABLE bare;
+-- A guard whose band table is gone, unless its condition holds on to it.
+CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN ('docs_bands'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
+SELECT pg_temp.error_of('SELECT lsh_drop_band_table(''docs'')');
+DROP TRIGGER zz ON docs;
+CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
+SELECT lsh_drop_band_table('docs');
+SELECT pg_temp.error_of('INSERT INTO docs VALUES (101, ''new'')');
+-- Many bands: two rows take all 256 locks that there are.
+SELECT lsh_create_band_table('docs', bands => 128, rows => 1);
+BEGIN;
+INSERT INTO docs VALUES (101, 'one'), (102, 'other');
+SELECT pg_temp.locks();
+INSERT INTO docs VALUES (103, 'third');
+SELECT pg_temp.locks();
+ROLLBACK;
 DROP TABLE docs;
 
 -- Partitioned tables: one trigger for rows, which all partitions get, also those of tomorrow.

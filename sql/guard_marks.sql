@@ -60,6 +60,22 @@ SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
 INSERT INTO docs SELECT i, pg_temp.doc(i % 60) FROM generate_series(201, 300) i;
 SELECT count(*), count(copy_of), bool_and(copy_of % 60 = id % 60), bool_or(copy_of IN (SELECT id FROM docs WHERE copy_of IS NOT NULL)) FROM docs WHERE id > 200;
 DELETE FROM docs WHERE id > 100;
+-- Without OLD TABLE, a guard for UPDATE would judge a row once more as its mark is written, against rows of its statement that are yet to be judged.
+DROP TRIGGER zz_update ON docs;
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+\set SHOW_CONTEXT never
+INSERT INTO docs VALUES (101, pg_temp.doc(1, 1)), (102, pg_temp.doc(1, 1));
+\set SHOW_CONTEXT errors
+UPDATE docs SET body = body WHERE id = 1;
+DROP TRIGGER zz_update ON docs;
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+-- More rows than memory holds.
+SET work_mem = '64kB';
+INSERT INTO docs SELECT i, pg_temp.doc(i % 300) FROM generate_series(301, 900) i;
+UPDATE docs SET body = body || ' again' WHERE id > 300;
+RESET work_mem;
+SELECT count(*), count(copy_of), bool_and(copy_of % 300 = id % 300), bool_or(copy_of IN (SELECT id FROM docs WHERE copy_of IS NOT NULL)) FROM docs WHERE id > 300;
+DELETE FROM docs WHERE id > 100;
 -- Whoever writes needs no right to change the column.
 CREATE ROLE regress_lsh_marker;
 GRANT INSERT (id, body) ON docs TO regress_lsh_marker;

@@ -322,7 +322,8 @@ void fail_guard_use(const char* trigger, bool marks)
             errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("trigger \"%s\" is not defined as its function needs it", trigger),
             errdetail("It must be AFTER INSERT or UPDATE, FOR EACH STATEMENT with REFERENCING NEW "
-                      "TABLE or FOR EACH ROW, and its arguments are %s.",
+                      "TABLE%s or FOR EACH ROW, and its arguments are %s.",
+                      marks ? " (for UPDATE also OLD TABLE)" : "",
                       marks ? "the threshold and the column to mark" : "the threshold"));
     pg_unreachable();
 }

@@ -349,6 +349,16 @@ AttrNumber mark_column(const guard& given, const char* name)
     return mark;
 }
 
+// Whether a trigger is told of the rows it needs. Marks are written by an UPDATE: that leaves
+// signatures as they were, which must be seen, or it would be judged in the midst of the statement
+// that it belongs to.
+bool has_rows(const TriggerData& event, bool marks)
+{
+    return TRIGGER_FIRED_FOR_ROW(event.tg_event) ||
+           (event.tg_newtable != nullptr &&
+            (!marks || TRIGGER_FIRED_BY_INSERT(event.tg_event) || event.tg_oldtable != nullptr));
+}
+
 const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
 {
     if (fcinfo->flinfo->fn_extra != nullptr)
@@ -356,7 +366,7 @@ const guard& guard_of(FunctionCallInfo fcinfo, const TriggerData& event, bool ma
     const Trigger& trigger = *event.tg_trigger;
     if (!TRIGGER_FIRED_AFTER(event.tg_event) || TRIGGER_FIRED_BY_DELETE(event.tg_event) ||
         TRIGGER_FIRED_BY_TRUNCATE(event.tg_event) || trigger.tgnargs != (marks ? 2 : 1) ||
-        (TRIGGER_FIRED_FOR_STATEMENT(event.tg_event) && event.tg_newtable == nullptr))
+        !has_rows(event, marks))
         fail_guard_use(trigger.tgname, marks);
 
     const Relation relation = event.tg_relation;
@@ -431,7 +441,8 @@ Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
 } // namespace
 
 // Trigger functions: AFTER INSERT or UPDATE, for each statement REFERENCING NEW TABLE (and OLD
-// TABLE, to skip rows whose signature stays), or for each row of a partitioned table.
+// TABLE, to skip rows whose signature stays; marks need it), or for each row of a partitioned
+// table.
 
 // lsh_reject_near_duplicates('<threshold>'): an ERROR if a row is near another.
 MINHASH_FUNCTION(lsh_reject_near_duplicates)

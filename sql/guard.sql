@@ -360,6 +360,10 @@ CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EAC
 SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))), (201, minhash(pg_temp.doc(101)))');
 SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(1)))');
 SELECT pg_temp.tried('INSERT INTO docs_3 (id, sig) VALUES (201, minhash(pg_temp.doc(1)))');
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+SELECT pg_temp.tried('UPDATE docs SET id = id + 100, body = ''moved''');
+SELECT pg_temp.tried('UPDATE docs SET id = id + CASE id WHEN 2 THEN 200 ELSE 100 END, sig = CASE id WHEN 2 THEN minhash(pg_temp.doc(1, 1)) ELSE sig END');
+DROP TRIGGER zz_update ON docs;
 DROP TRIGGER zz ON docs;
 SELECT added, removed FROM lsh_refresh_band_table('docs');
 DROP TABLE docs;

@@ -116,6 +116,19 @@ SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_o
 SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has
 FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
 
+ALTER TABLE articles ADD COLUMN small_sig minhash_signature
+    GENERATED ALWAYS AS (minhash_compress(minhash(body, num_hashes => 512), 1)) STORED;
+SELECT pg_column_size(sig) AS bytes, pg_column_size(small_sig) AS small_bytes FROM articles WHERE id = 1;
+
+CREATE TABLE sketches (id bigint PRIMARY KEY, sig minhash_signature);
+INSERT INTO sketches VALUES
+    (1, minhash_from_values('{297616339,279951299,113505080,311917730,1735256,278730948,249258812,306660385,
+        386953741,423518424,120511132,607298570,490287863,115094987,290874010,58384851}', seed => 1)),
+    (2, minhash_from_values('{3749336,339931219,113505080,311917730,1735256,278730948,249258812,306660385,
+        386953741,423518424,236032842,607298570,490287863,115094987,290874010,58384851}', seed => 1));
+SELECT minhash_similarity(a.sig, b.sig), (minhash_values(minhash_union(a.sig, b.sig)))[1:3] AS first_of_union
+FROM sketches a, sketches b WHERE a.id = 1 AND b.id = 2;
+
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
     FROM articles, minhash_slots(sig) AS s;

@@ -5,9 +5,9 @@ namespace minhash {
 
 std::int64_t band_key(const signature& value, int band, int rows) noexcept
 {
-    const std::uint32_t* const slots = value.slots.data() + static_cast<std::size_t>(band) * rows;
-    return static_cast<std::int64_t>(
-        hash_band(slots, static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(band)));
+    const std::size_t bytes = slot_bytes(value.made.bits, static_cast<std::size_t>(rows));
+    const std::uint8_t* const slots = value.stored_slots().data() + band * bytes;
+    return static_cast<std::int64_t>(hash_band(slots, bytes, static_cast<std::uint32_t>(band)));
 }
 
 } // namespace minhash

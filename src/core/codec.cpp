@@ -54,18 +54,21 @@ struct reader {
             fail(why);
     }
 
-    // One of two words; true for the first.
-    bool choose(std::string_view yes, std::string_view no, status why) noexcept
+    // Which one of the words the input goes on with.
+    template <std::size_t count>
+    std::size_t choose(const std::string_view (&words)[count], status why) noexcept
     {
-        if (failed != status::ok)
-            return false;
-        return take(yes) || (take(no) ? false : fail(why));
+        for (std::size_t word = 0; word < count && failed == status::ok; word++)
+            if (take(words[word]))
+                return word;
+        fail(why);
+        return 0;
     }
 
     // A number as write_text writes it: no sign but a minus, no leading zeros. The position of a
     // failure is where the number starts.
     template <typename Value>
-    Value number(Value least, Value most, status why) noexcept
+    Value number(Value least, Value most, status why, bool (*is_valid)(int) = nullptr) noexcept
     {
         Value value = 0;
         if (failed != status::ok)
@@ -74,7 +77,7 @@ struct reader {
         char canonical[24];
         const auto written = std::to_chars(canonical, canonical + sizeof(canonical), value);
         if (read.ec != std::errc() || read.ptr - at != written.ptr - canonical || value < least ||
-            value > most)
+            value > most || (is_valid != nullptr && !is_valid(static_cast<int>(value))))
             fail(why);
         else
             at = read.ptr;
@@ -82,7 +85,23 @@ struct reader {
     }
 };
 
+// Whether the bits of the last byte that belong to no slot are zero.
+bool spare_bits_are_zero(const scheme& made, std::span<const std::uint8_t> slots) noexcept
+{
+    const unsigned used = static_cast<unsigned>(made.num_hashes) * made.bits % 8;
+    return slots.empty() || used == 0 || slots.back() >> used == 0;
+}
+
 } // namespace
+
+signature with_slots(const scheme& made, std::span<const std::uint8_t> slots) noexcept
+{
+    if (made.bits == bits_per_slot)
+        return {made,
+                {reinterpret_cast<const std::uint32_t*>(slots.data()),
+                 slots.size() / sizeof(std::uint32_t)}};
+    return {made, {}, slots};
+}
 
 void encode_header(const scheme& made, std::uint8_t* out) noexcept
 {
@@ -120,10 +139,12 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
     if (const status valid = validate(out.made); valid != status::ok)
         return valid;
 
-    const std::size_t slots = stored.size() == header_bytes ? 0 : out.made.num_hashes;
-    if (stored.size() != stored_bytes(slots))
+    const std::span<const std::uint8_t> slots = stored.subspan(header_bytes);
+    if (!slots.empty() && slots.size() != slot_bytes(out.made.bits, out.made.num_hashes))
         return status::bad_length;
-    out.slots = {reinterpret_cast<const std::uint32_t*>(in + header_bytes), slots};
+    if (!spare_bits_are_zero(out.made, slots))
+        return status::bad_spare_bits;
+    out = with_slots(out.made, slots);
     return status::ok;
 }
 
@@ -164,51 +185,64 @@ std::size_t write_text(const signature& value, char* out) noexcept
 {
     char* at = out + write_prefix(value.made, out);
     *at++ = ':';
-    for (const std::uint32_t slot : value.slots) {
-        for (int shift = 28; shift >= 0; shift -= 4)
-            *at++ = "0123456789abcdef"[slot >> shift & 0xF];
-    }
+    const auto digits = [&at](std::uint32_t number, int bits) {
+        for (int shift = bits - 4; shift >= 0; shift -= 4)
+            *at++ = "0123456789abcdef"[number >> shift & 0xF];
+    };
+    for (const std::uint32_t slot : value.slots)
+        digits(slot, 32);
+    for (const std::uint8_t byte : value.packed)
+        digits(byte, 8);
     return static_cast<std::size_t>(at - out);
 }
 
-parse_result parse_text(std::string_view text,
-                        scheme& made,
-                        std::uint32_t* slots,
-                        std::size_t& slot_count) noexcept
+parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept
 {
+    scheme& made = out.made;
     reader in = {text.data(), text.data(), text.data() + text.size()};
-    made.made_by = in.choose("fss", "classic", status::bad_method) ? method::fss : method::classic;
+    made.made_by =
+        static_cast<method>(1 + in.choose({"fss", "classic", "external"}, status::bad_method));
     made.version = in.number<std::uint8_t>(scheme_version, scheme_version, status::bad_version);
     in.expect(":", status::bad_version);
     made.num_hashes =
         in.number<std::uint16_t>(min_num_hashes, max_num_hashes, status::bad_num_hashes);
     in.expect("x", status::bad_num_hashes);
-    made.bits = in.number<std::uint8_t>(bits_per_slot, bits_per_slot, status::bad_bits);
+    made.bits = in.number<std::uint8_t>(1, bits_per_slot, status::bad_bits, valid_bits);
     in.expect(":", status::bad_bits);
-    made.shingles.of = in.choose("char", "word", status::bad_unit) ? unit::character : unit::word;
+    made.shingles.of =
+        static_cast<unit>(1 + in.choose({"char", "word", "element"}, status::bad_unit));
     made.shingles.size = in.number<std::uint16_t>(1, max_shingle_size, status::bad_shingle_size);
     in.expect(":", status::bad_shingle_size);
-    made.shingles.fold = in.choose("fold:", "raw:", status::bad_flags);
-    made.shingles.bag = in.choose("bag:", "set:", status::bad_flags);
+    made.shingles.fold = in.choose({"raw:", "fold:"}, status::bad_flags) == 1;
+    if (const status valid = validate(made.shingles); valid != status::ok)
+        in.fail(valid);
+    made.shingles.bag = in.choose({"set:", "bag:"}, status::bad_flags) == 1;
     made.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
-    slot_count = 0;
+    // Numbers of so many digits: slots of 32 bits, or bytes.
+    std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
+    const std::size_t digits = made.bits == bits_per_slot ? digits_per_slot : 2;
+    const std::size_t bytes = slot_bytes(made.bits, made.num_hashes);
+    std::size_t read = 0;
     while (in.failed == status::ok && in.at < in.end) {
         const std::size_t left = static_cast<std::size_t>(in.end - in.at);
-        std::uint32_t slot = 0;
-        if (left < digits_per_slot || slot_count == made.num_hashes) {
+        std::uint32_t number = 0;
+        if (left < digits || read == bytes) {
             in.fail(status::bad_length);
-        } else if (std::from_chars(in.at, in.at + digits_per_slot, slot, 16).ptr !=
-                   in.at + digits_per_slot) {
+        } else if (std::from_chars(in.at, in.at + digits, number, 16).ptr != in.at + digits) {
             in.fail(status::bad_digits);
         } else {
-            slots[slot_count++] = slot;
-            in.at += digits_per_slot;
+            std::memcpy(slots + read, &number, digits / 2);
+            read += digits / 2;
+            in.at += digits;
         }
     }
-    if (in.failed == status::ok && slot_count != 0 && slot_count != made.num_hashes)
+    if (in.failed == status::ok && read != 0 && read != bytes)
         in.fail(status::bad_length);
+    if (in.failed == status::ok && !spare_bits_are_zero(made, {slots, read}))
+        in.fail(status::bad_spare_bits);
+    out = with_slots(made, {slots, read});
     return {in.failed, static_cast<std::size_t>(in.at - in.begin)};
 }
 

@@ -3,13 +3,15 @@
 // Stored and sent (little-endian; the varlena header that PostgreSQL puts in front is not ours):
 //
 //     0       1       2       3       4         6         8         16
-//     version method  bits    flags   shingle   number    seed      slots, four bytes each;
+//     version method  bits    flags   shingle   number    seed      slots, of so many bits each;
 //                                     size      of hashes           none for the empty set
 //
-// flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5.
+// flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits
+// (compress.h) are packed, the first into the lowest bits of the first byte; bits to spare are
+// zero.
 //
 // Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots,
-// each slot as eight lower-case hexadecimal digits, for instance
+// each slot as eight lower-case hexadecimal digits, packed ones as two for each byte, for instance
 // fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (no spaces, commas, quotes or braces: the form
 // needs no quoting inside arrays and rows).
 #pragma once
@@ -28,20 +30,38 @@ constexpr std::size_t header_bytes = 16;
 constexpr std::size_t max_text_prefix = 80; // all of the text form but the slots
 constexpr std::size_t digits_per_slot = 8;
 
+// The empty set has no slots. Others have made.num_hashes, in one of two places.
 struct signature {
     scheme made;
-    std::span<const std::uint32_t> slots; // none for the empty set, else made.num_hashes
+    std::span<const std::uint32_t> slots;      // of 32 bits
+    std::span<const std::uint8_t> packed = {}; // of fewer
 
     bool empty() const noexcept
     {
-        return slots.empty();
+        return slots.empty() && packed.empty();
+    }
+
+    // The slots as they are stored.
+    std::span<const std::uint8_t> stored_slots() const noexcept
+    {
+        return packed.empty() ? std::span(reinterpret_cast<const std::uint8_t*>(slots.data()),
+                                          slots.size_bytes())
+                              : packed;
     }
 };
 
+constexpr std::size_t slot_bytes(int bits, std::size_t slots) noexcept
+{
+    return (slots * static_cast<std::size_t>(bits) + 7) / 8;
+}
+
 constexpr std::size_t stored_bytes(std::size_t slots) noexcept
 {
-    return header_bytes + slots * sizeof(std::uint32_t);
+    return header_bytes + slot_bytes(bits_per_slot, slots);
 }
+
+// The signature whose stored slots (or none) are at `slots`: aligned to four if they have 32 bits.
+signature with_slots(const scheme& made, std::span<const std::uint8_t> slots) noexcept;
 
 // Writes header_bytes bytes. The slots go behind them as they are.
 void encode_header(const scheme& made, std::uint8_t* out) noexcept;
@@ -52,16 +72,13 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 // Whether two signatures may be compared: all of their schemes is equal.
 bool comparable(const signature& a, const signature& b) noexcept;
 
-// Writes the text form (at most max_text_prefix + slots * digits_per_slot characters, no
+// Writes the text form (at most max_text_prefix and two characters for each byte of slots, no
 // terminator) and returns its length. write_prefix stops before the slots.
 std::size_t write_prefix(const scheme& made, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
 
-// Reads the text form. `slots` has room for text.size() / digits_per_slot values; `slot_count` of
-// them are written. Accepts exactly what write_text writes, and upper-case digits.
-parse_result parse_text(std::string_view text,
-                        scheme& made,
-                        std::uint32_t* slots,
-                        std::size_t& slot_count) noexcept;
+// Reads the text form. `room`, for text.size() / digits_per_slot values, takes the slots of `out`.
+// Accepts exactly what write_text writes, and upper-case digits.
+parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept;
 
 } // namespace minhash

@@ -184,12 +184,12 @@ hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
     return join(a, b);
 }
 
-// The key of a band: XXH3 over its slots, seeded by the band's number, so that equal slots in
-// different bands do not meet.
+// The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that
+// equal slots in different bands do not meet.
 inline std::uint64_t
-hash_band(const std::uint32_t* slots, std::uint32_t rows, std::uint32_t band) noexcept
+hash_band(const std::uint8_t* slots, std::size_t bytes, std::uint32_t band) noexcept
 {
-    return XXH3_64bits_withSeed(slots, rows * sizeof(std::uint32_t), band);
+    return XXH3_64bits_withSeed(slots, bytes, band);
 }
 
 } // namespace minhash

@@ -83,6 +83,11 @@ struct kernel_table {
     std::uint32_t (*count_equal)(const std::uint32_t* a,
                                  const std::uint32_t* b,
                                  std::uint32_t num_hashes) noexcept;
+    // Packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
+    std::uint32_t (*count_different)(const std::uint8_t* a,
+                                     const std::uint8_t* b,
+                                     std::uint32_t num_hashes,
+                                     int bits) noexcept;
     void (*merge)(const std::uint32_t* a,
                   const std::uint32_t* b,
                   std::uint32_t num_hashes,

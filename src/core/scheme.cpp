@@ -4,10 +4,13 @@ namespace minhash {
 
 status validate(const shingling& shingles) noexcept
 {
-    if (shingles.of != unit::character && shingles.of != unit::word)
+    const bool given = shingles.of == unit::element;
+    if (shingles.of < unit::character || shingles.of > unit::element)
         return status::bad_unit;
-    if (shingles.size < 1 || shingles.size > max_shingle_size)
+    if (shingles.size < 1 || shingles.size > (given ? 1 : max_shingle_size))
         return status::bad_shingle_size;
+    if (given && shingles.fold)
+        return status::bad_flags;
     return status::ok;
 }
 
@@ -15,23 +18,30 @@ status validate(const scheme& value) noexcept
 {
     if (value.version != scheme_version)
         return status::bad_version;
-    if (value.made_by != method::fss && value.made_by != method::classic)
+    if (value.made_by < method::fss || value.made_by > method::external)
         return status::bad_method;
-    if (value.bits != bits_per_slot)
+    if (!valid_bits(value.bits))
         return status::bad_bits;
     if (value.num_hashes < min_num_hashes || value.num_hashes > max_num_hashes)
         return status::bad_num_hashes;
     return validate(value.shingles);
 }
 
+bool valid_bits(int bits) noexcept
+{
+    return bits > 0 && bits <= bits_per_slot && (bits & (bits - 1)) == 0;
+}
+
 const char* name_of(method value) noexcept
 {
-    return value == method::fss ? "fss" : "classic";
+    constexpr const char* names[] = {"", "fss", "classic", "external"};
+    return names[static_cast<int>(value)];
 }
 
 const char* name_of(unit value) noexcept
 {
-    return value == unit::character ? "char" : "word";
+    constexpr const char* names[] = {"", "char", "word", "element"};
+    return names[static_cast<int>(value)];
 }
 
 } // namespace minhash

@@ -10,13 +10,15 @@ namespace minhash {
 
 // Values below are stored. Zero is never a valid value, so that zeroed bytes are not a signature.
 enum class method : std::uint8_t {
-    fss = 1,     // FSS-4, sketch.h
-    classic = 2, // one hash function per slot, sketch.h
+    fss = 1,      // FSS-4, sketch.h
+    classic = 2,  // one hash function per slot, sketch.h
+    external = 3, // made elsewhere: what its slots mean is not known here
 };
 
 enum class unit : std::uint8_t {
     character = 1,
     word = 2,
+    element = 3, // the set was given as such: the size is 1, and nothing is folded
 };
 
 constexpr int scheme_version = 1;
@@ -24,7 +26,7 @@ constexpr int min_num_hashes = 16;
 constexpr int default_num_hashes = 128;
 constexpr int max_num_hashes = 4096; // as many multipliers are frozen (hash.h)
 constexpr int max_shingle_size = 255;
-constexpr int bits_per_slot = 32;
+constexpr int bits_per_slot = 32; // of a signature that was not compressed, compress.h
 
 // The part of a scheme that says what the elements of a text's set are.
 struct shingling {
@@ -46,6 +48,9 @@ struct scheme {
 // Whether the values lie in their ranges; says which one does not.
 status validate(const shingling& shingles) noexcept;
 status validate(const scheme& value) noexcept;
+
+// Whether slots can have so many bits: 32, or compressed to 1, 2, 4, 8 or 16.
+bool valid_bits(int bits) noexcept;
 
 const char* name_of(method value) noexcept;
 const char* name_of(unit value) noexcept;

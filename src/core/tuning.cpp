@@ -1,3 +1,4 @@
+#include "core/scheme.h"
 #include "core/tuning.h"
 
 #include <cmath>
@@ -66,9 +67,11 @@ double steepest_point(int bands, int rows) noexcept
     return std::pow((rows - 1.0) / (static_cast<double>(bands) * rows - 1.0), 1.0 / rows);
 }
 
-double standard_error(double similarity, int num_hashes) noexcept
+double standard_error(double similarity, int num_hashes, int bits) noexcept
 {
-    return std::sqrt(similarity * (1 - similarity) / num_hashes);
+    const double accident = bits == bits_per_slot ? 0 : std::ldexp(1.0, -bits);
+    const double equal = accident + (1 - accident) * similarity;
+    return std::sqrt(equal * (1 - equal) / num_hashes) / (1 - accident);
 }
 
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept

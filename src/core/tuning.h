@@ -15,8 +15,10 @@ double threshold_rule(int bands, int rows) noexcept;
 // With one row it is steepest at 0.
 double steepest_point(int bands, int rows) noexcept;
 
-// The standard error of an estimate from independent slots: sqrt(J (1 - J) / num_hashes).
-double standard_error(double similarity, int num_hashes) noexcept;
+// The standard error of an estimate from independent slots of so many bits: of the share P of equal
+// slots sqrt(P (1 - P) / num_hashes), and of the similarity that it tells of (compress.h). Of 32
+// bits P is the similarity.
+double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
 // The slots that agree at least for two sets of the given Jaccard similarity, but for a share of
 // all such pairs: a quantile of the binomial distribution, which is lopsided near 0 and 1.

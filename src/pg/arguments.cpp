@@ -41,14 +41,23 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument)
         {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
 }
 
-Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots)
+signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result)
 {
-    const std::size_t bytes = VARHDRSZ + stored_bytes(slots.size());
+    const signature value = arg_signature(fcinfo, argument);
+    if (value.made.bits != bits_per_slot)
+        fail_compressed(value.made, result, bits_per_slot);
+    return value;
+}
+
+Datum make_signature(const signature& value)
+{
+    const std::span<const std::uint8_t> slots = value.stored_slots();
+    const std::size_t bytes = VARHDRSZ + header_bytes + slots.size();
     struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
     SET_VARSIZE(stored, bytes);
     std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
-    encode_header(made, out);
-    memcpy(out + header_bytes, slots.data(), slots.size_bytes());
+    encode_header(value.made, out);
+    memcpy(out + header_bytes, slots.data(), slots.size());
     return PointerGetDatum(stored);
 }
 
@@ -134,10 +143,13 @@ banding arg_banding(FunctionCallInfo fcinfo, int first)
             arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
 }
 
-void check_bands(banding shape, const signature& value)
+void check_bands(banding shape, const scheme& made)
 {
-    if (static_cast<long>(shape.bands) * shape.rows > value.made.num_hashes)
-        fail_bands(shape.bands, shape.rows, value.made.num_hashes);
+    constexpr int least_bits = 8;
+    if (made.bits < least_bits)
+        fail_compressed(made, "band keys", least_bits);
+    if (static_cast<long>(shape.bands) * shape.rows > made.num_hashes)
+        fail_bands(shape.bands, shape.rows, made.num_hashes);
 }
 
 } // namespace minhash::pg

@@ -159,7 +159,7 @@ void add_differing(key_batch& batch,
     if (!row.present)
         return;
     if (batch.insert)
-        check_bands(shape, row.value);
+        check_bands(shape, row.value.made);
     // A row with too few hashes, written while no trigger fired, may go.
     if (row.value.empty() || shape.bands * shape.rows > row.value.made.num_hashes)
         return;

@@ -76,9 +76,8 @@ void choose_bands(bulk_rows& rows)
         if (choice.bands == 0)
             fail_no_choice(rows.wanted.threshold, hashes, recall);
         rows.shape = {choice.bands, choice.rows};
-    } else if (rows.shape.bands * rows.shape.rows > hashes) {
-        fail_bands(rows.shape.bands, rows.shape.rows, hashes);
     }
+    check_bands(rows.shape, rows.made);
     const std::size_t stores = rows.shape.bands + 1;
     rows.keys =
         static_cast<byte_store*>(MemoryContextAlloc(rows.memory, stores * sizeof(byte_store)));
@@ -122,9 +121,11 @@ void append_keys(bulk_rows& rows, const signature& value)
         const std::uint32_t half = short_key(key);
         append(rows.keys[band], &half, sizeof(half));
     }
-    const std::span<const std::uint32_t> rest = value.slots.subspan(bands * rows.shape.rows);
-    if (!rest.empty())
-        mix(band_key({value.made, rest}, 0, static_cast<int>(rest.size())));
+    const int left = value.made.num_hashes - bands * rows.shape.rows;
+    if (left > 0) {
+        const std::size_t used = slot_bytes(value.made.bits, bands * rows.shape.rows);
+        mix(band_key(with_slots(value.made, value.stored_slots().subspan(used)), 0, left));
+    }
     const std::uint32_t half = short_key(static_cast<std::int64_t>(whole));
     append(rows.keys[bands], &half, sizeof(half));
 }
@@ -168,9 +169,7 @@ signature decode_next(bulk_rows& rows, const struct varlena* stored, Datum id)
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == rows.header_size && memcmp(bytes, rows.header, header_bytes) == 0)
-        return {rows.made,
-                {reinterpret_cast<const std::uint32_t*>(bytes + header_bytes),
-                 (size - header_bytes) / sizeof(std::uint32_t)}};
+        return with_slots(rows.made, {bytes + header_bytes, size - header_bytes});
     const signature read = decode_stored({bytes, size});
     if (!rows.scheme_known) {
         memcpy(rows.header, bytes, header_bytes);
@@ -214,7 +213,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
         (counted ? rows.count : rows.empty_count)++;
     }
     if (counted) {
-        append(rows.slots, read.slots.data(), read.slots.size_bytes());
+        append(rows.slots, read.stored_slots().data(), read.stored_slots().size());
         append_keys(rows, read);
         if (rows.exact)
             append_text(rows, document);

@@ -81,10 +81,10 @@ void read_query(bulk_rows& rows, const char* query);
 void end_reading(bulk_rows& rows);
 
 // The signature of a row, where it lies or in the buffer.
-inline const std::uint32_t* fetch_slots(bulk_rows& rows, std::uint32_t row, void* buffer)
+inline const void* fetch_slots(bulk_rows& rows, std::uint32_t row, void* buffer)
 {
-    const std::size_t bytes = rows.made.num_hashes * sizeof(std::uint32_t);
-    return static_cast<const std::uint32_t*>(fetch(rows.slots, row * bytes, bytes, buffer));
+    const std::size_t bytes = slot_bytes(rows.made.bits, rows.made.num_hashes);
+    return fetch(rows.slots, row * bytes, bytes, buffer);
 }
 
 // The text of a row; `buffer` is enlarged where it must be copied.

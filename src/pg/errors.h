@@ -24,6 +24,19 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 void notice_recall(
     double share, double threshold, const banding& shape, const banding& better, double recall);
 
+// Bits per slot.
+[[noreturn]] void fail_bits(int bits);
+[[noreturn]] void fail_compression(int bits, int from);
+
+// What cannot be made of a signature that is compressed, of FSS-4, or from elsewhere.
+[[noreturn]] void fail_compressed(const scheme& made, const char* result, int least_bits);
+[[noreturn]] void fail_truncated(int num_hashes, int from);
+[[noreturn]] void fail_external(const scheme& made);
+
+// Values from elsewhere.
+[[noreturn]] void fail_value(std::int64_t value, std::size_t position);
+[[noreturn]] void fail_value_list(const char* what);
+
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 

@@ -201,14 +201,17 @@ void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
         for (; at < job.postings.size() && job.postings[at].element == element; at++)
             job.shared[job.postings[at].row]++;
     }
-    const std::uint32_t* const slots = fetch_slots(rows, a, buffers[0]);
+    const auto slots_of = [&](std::uint32_t row, void* buffer) {
+        return static_cast<const std::uint32_t*>(fetch_slots(rows, row, buffer));
+    };
+    const std::uint32_t* const slots = slots_of(a, buffers[0]);
     for (std::uint32_t b = a + 1; b < rows.count; b++) {
         const std::uint32_t shared = job.shared[b];
         const double jaccard = static_cast<double>(shared) /
                                (static_cast<double>(job.sizes[a]) + job.sizes[b] - shared);
         const bool is_true = jaccard >= rows.wanted.threshold;
         job.true_pairs += is_true;
-        const std::uint32_t* const others = fetch_slots(rows, b, buffers[1]);
+        const std::uint32_t* const others = slots_of(b, buffers[1]);
         const bool candidate =
             count_equal(slots, others, static_cast<std::uint32_t>(hashes)) >= job.least_rows;
         if (!candidate && !is_true)

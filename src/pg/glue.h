@@ -122,8 +122,11 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument);
 // the schemes differ.
 double similarity(const signature& a, const signature& b);
 
-// A new varlena with the given scheme and slots (none for the empty set).
-Datum make_signature(const scheme& made, std::span<const std::uint32_t> slots);
+// The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
+signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
+
+// A new varlena.
+Datum make_signature(const signature& value);
 
 // The row that a function with OUT parameters returns; all of them are not null.
 Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
@@ -164,7 +167,7 @@ banding arg_banding(FunctionCallInfo fcinfo, int first);
 // The key of each band, none for the empty set; an ERROR if the signature has too few hashes.
 std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
-// An ERROR if a signature has fewer hashes than bands * rows.
-void check_bands(banding shape, const signature& value);
+// An ERROR if a signature has fewer hashes than bands * rows, or slots too narrow for keys.
+void check_bands(banding shape, const scheme& made);
 
 } // namespace minhash::pg

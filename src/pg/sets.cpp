@@ -22,7 +22,9 @@ struct united {
 // The union's slots are written to `slots`, which has room for any signature.
 united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 {
-    united sets = {arg_signature(fcinfo, 0), arg_signature(fcinfo, 1), {}};
+    united sets = {arg_whole_signature(fcinfo, 0, "a union"),
+                   arg_whole_signature(fcinfo, 1, "a union"),
+                   {}};
     if (!comparable(sets.a, sets.b))
         fail_incomparable(sets.a.made, sets.b.made);
     if (sets.a.empty() || sets.b.empty()) {
@@ -34,9 +36,16 @@ united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
     return sets;
 }
 
+double cardinality(const signature& value)
+{
+    if (value.made.made_by == method::external)
+        fail_external(value.made);
+    return estimate_cardinality(value);
+}
+
 double intersection(const united& sets)
 {
-    return similarity(sets.a, sets.b) * estimate_cardinality(sets.both);
+    return similarity(sets.a, sets.b) * cardinality(sets.both);
 }
 
 } // namespace
@@ -45,21 +54,20 @@ double intersection(const united& sets)
 MINHASH_FUNCTION(minhash_union)
 {
     std::uint32_t slots[max_num_hashes];
-    const signature both = unite(fcinfo, slots).both;
-    return make_signature(both.made, both.slots);
+    return make_signature(unite(fcinfo, slots).both);
 }
 
 // minhash_cardinality(signature) -> float8
 MINHASH_FUNCTION(minhash_cardinality)
 {
-    PG_RETURN_FLOAT8(estimate_cardinality(arg_signature(fcinfo, 0)));
+    PG_RETURN_FLOAT8(cardinality(arg_whole_signature(fcinfo, 0, "an estimate of the set's size")));
 }
 
 // minhash_union_cardinality(a, b) -> float8
 MINHASH_FUNCTION(minhash_union_cardinality)
 {
     std::uint32_t slots[max_num_hashes];
-    PG_RETURN_FLOAT8(estimate_cardinality(unite(fcinfo, slots).both));
+    PG_RETURN_FLOAT8(cardinality(unite(fcinfo, slots).both));
 }
 
 // minhash_intersection_cardinality(a, b) -> float8: similarity times the union's.
@@ -74,7 +82,7 @@ MINHASH_FUNCTION(minhash_containment)
 {
     std::uint32_t slots[max_num_hashes];
     const united sets = unite(fcinfo, slots);
-    const double size = estimate_cardinality(sets.a);
+    const double size = cardinality(sets.a);
     PG_RETURN_FLOAT8(size == 0 ? 0 : std::min(1.0, intersection(sets) / size));
 }
 

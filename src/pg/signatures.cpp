@@ -5,6 +5,7 @@
 #include "pg/settings.h"
 #include "pg/signer.h"
 
+#include "core/compress.h"
 #include "core/tuning.h"
 
 namespace minhash::pg {
@@ -44,7 +45,7 @@ MINHASH_FUNCTION(minhash)
     text* const document = PG_GETARG_TEXT_PP(0);
     const std::span<const std::uint32_t> slots = sign(kept.state, document);
     PG_FREE_IF_COPY(document, 0);
-    return make_signature(kept.state.made, slots);
+    return make_signature({kept.state.made, slots});
 }
 
 double similarity(const signature& a, const signature& b)
@@ -53,8 +54,8 @@ double similarity(const signature& a, const signature& b)
         fail_incomparable(a.made, b.made);
     if (a.empty() || b.empty())
         return 0;
-    const std::uint32_t equal = count_equal(a.slots.data(), b.slots.data(), a.made.num_hashes);
-    return static_cast<double>(equal) / a.made.num_hashes;
+    return similarity_of(a.made,
+                         count_equal(a.made, a.stored_slots().data(), b.stored_slots().data()));
 }
 
 namespace {
@@ -107,22 +108,26 @@ MINHASH_FUNCTION(minhash_scheme)
     return make_row(fcinfo, values);
 }
 
-// minhash_standard_error(similarity, num_hashes) -> float8
+// minhash_standard_error(similarity, num_hashes, bits) -> float8
 MINHASH_FUNCTION(minhash_standard_error)
 {
     const double similarity = arg_fraction(fcinfo, 0, "similarity");
     const int num_hashes = arg_between(fcinfo, 1, "num_hashes", 1, max_num_hashes);
-    PG_RETURN_FLOAT8(standard_error(similarity, num_hashes));
+    const int bits = PG_GETARG_INT32(2);
+    if (!valid_bits(bits))
+        fail_bits(bits);
+    PG_RETURN_FLOAT8(standard_error(similarity, num_hashes, bits));
 }
 
 // minhash_slots(signature) -> bigint[]: also the cast.
 MINHASH_FUNCTION(minhash_slots)
 {
     const signature value = arg_signature(fcinfo, 0);
-    Datum* const slots = static_cast<Datum*>(palloc(sizeof(Datum) * (value.slots.size() + 1)));
-    for (std::size_t slot = 0; slot < value.slots.size(); slot++)
-        slots[slot] = Int64GetDatum(value.slots[slot]);
-    return make_bigint_array({slots, value.slots.size()});
+    const std::size_t count = value.empty() ? 0 : value.made.num_hashes;
+    Datum* const slots = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
+    for (std::size_t slot = 0; slot < count; slot++)
+        slots[slot] = Int64GetDatum(slot_of(value, slot));
+    return make_bigint_array({slots, count});
 }
 
 } // namespace minhash::pg

@@ -23,24 +23,21 @@ MINHASH_FUNCTION(minhash_signature_in)
 {
     const std::string_view input = PG_GETARG_CSTRING(0);
     const std::size_t room = sizeof(std::uint32_t) * (input.size() / digits_per_slot + 1);
-    std::uint32_t* const slots = static_cast<std::uint32_t*>(palloc(room));
-    scheme made;
-    std::size_t count;
-
-    const parse_result result = parse_text(input, made, slots, count);
+    signature value;
+    const parse_result result = parse_text(input, value, static_cast<std::uint32_t*>(palloc(room)));
     if (result.what != status::ok) {
         refuse_text(fcinfo->context, input.data(), result);
         PG_RETURN_NULL();
     }
-    if (!fits_typmod(made, PG_GETARG_INT32(2), fcinfo->context))
+    if (!fits_typmod(value.made, PG_GETARG_INT32(2), fcinfo->context))
         PG_RETURN_NULL();
-    return make_signature(made, {slots, count});
+    return make_signature(value);
 }
 
 MINHASH_FUNCTION(minhash_signature_out)
 {
     const signature value = arg_signature(fcinfo, 0);
-    const std::size_t room = max_text_prefix + value.slots.size() * digits_per_slot + 1;
+    const std::size_t room = max_text_prefix + value.stored_slots().size() * 2 + 1;
     char* const out = static_cast<char*>(palloc(room));
     out[write_text(value, out)] = '\0';
     PG_RETURN_CSTRING(out);
@@ -75,8 +72,8 @@ MINHASH_FUNCTION(minhash_signature_send)
     pq_begintypsend(&message);
     pq_sendbytes(&message, reinterpret_cast<const char*>(header), sizeof(header));
     pq_sendbytes(&message,
-                 reinterpret_cast<const char*>(value.slots.data()),
-                 static_cast<int>(value.slots.size_bytes()));
+                 reinterpret_cast<const char*>(value.stored_slots().data()),
+                 static_cast<int>(value.stored_slots().size()));
     PG_RETURN_BYTEA_P(pq_endtypsend(&message));
 }
 

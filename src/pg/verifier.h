@@ -13,7 +13,7 @@ struct verifier {
     std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
     void* slots[2];            // room for signatures that come from a file
     std::uint32_t first_slots; // the row in slots[0]
-    const std::uint32_t* first_at;
+    const void* first_at;
 
     shared_elements elements;
     std::size_t room;           // different elements that memory is there for

@@ -158,15 +158,38 @@ CREATE FUNCTION minhash_scheme(
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_scheme(minhash_signature) IS 'how a signature was made';
 
-CREATE FUNCTION minhash_standard_error(similarity double precision, num_hashes integer DEFAULT 128)
-    RETURNS double precision
+CREATE FUNCTION minhash_standard_error(
+    similarity double precision,
+    num_hashes integer DEFAULT 128,
+    bits integer DEFAULT 32
+) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_standard_error(double precision, integer) IS
-    'standard error of an estimate from independent hashes: sqrt(J (1 - J) / num_hashes)';
+COMMENT ON FUNCTION minhash_standard_error(double precision, integer, integer) IS
+    'standard error of an estimate from independent hashes: sqrt(J (1 - J) / num_hashes), and more for few bits';
 
 CREATE FUNCTION minhash_slots(signature minhash_signature) RETURNS bigint[]
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_slots(minhash_signature) IS 'the slots of a signature; none for the empty set';
+
+CREATE FUNCTION minhash_compress(signature minhash_signature, bits integer) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_compress(minhash_signature, integer) IS
+    'signature of 1, 2, 4, 8 or 16 bits per slot: smaller, to be compared but not united';
+
+CREATE FUNCTION minhash(signature minhash_signature, num_hashes integer) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_truncate' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash(minhash_signature, integer) IS
+    'signature of fewer hashes, as of the text; of the methods classic and external only';
+
+CREATE FUNCTION minhash_values(signature minhash_signature) RETURNS bigint[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_values(minhash_signature) IS
+    'one value for each hash, for other systems; 4294967295 each for the empty set';
+
+CREATE FUNCTION minhash_from_values("values" bigint[], seed bigint DEFAULT 42) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_from_values(bigint[], bigint) IS
+    'signature made elsewhere, of 32-bit values; seed tells families of hash functions apart';
 
 CREATE CAST (minhash_signature AS bigint[]) WITH FUNCTION minhash_slots(minhash_signature);
 COMMENT ON CAST (minhash_signature AS bigint[]) IS 'the slots of a signature';

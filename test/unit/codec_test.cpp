@@ -52,10 +52,14 @@ std::vector<std::uint8_t> store(const scheme& made, const slot_list& slots)
 
 bool in_range(const scheme& made)
 {
-    return made.version == 1 && (made.made_by == method::fss || made.made_by == method::classic) &&
-           made.bits == 32 && made.num_hashes >= 16 && made.num_hashes <= 4096 &&
-           (made.shingles.of == unit::character || made.shingles.of == unit::word) &&
-           made.shingles.size >= 1 && made.shingles.size <= 255;
+    const bool text = made.shingles.of == unit::character || made.shingles.of == unit::word;
+    const bool set = made.shingles.of == unit::element && made.shingles.size == 1;
+    return made.version == 1 && made.made_by >= method::fss && made.made_by <= method::external &&
+           (made.bits == 1 || made.bits == 2 || made.bits == 4 || made.bits == 8 ||
+            made.bits == 16 || made.bits == 32) &&
+           made.num_hashes >= 16 && made.num_hashes <= 4096 &&
+           (text || (set && !made.shingles.fold)) && made.shingles.size >= 1 &&
+           made.shingles.size <= 255;
 }
 
 bool equal(const scheme& a, const scheme& b)
@@ -76,9 +80,13 @@ decode(const std::vector<std::uint8_t>& stored, scheme* made = nullptr, slot_lis
     const status what = minhash::decode({copy.get(), stored.size()}, out);
     if (what == status::ok) {
         EXPECT_TRUE(in_range(out.made));
-        EXPECT_TRUE(out.empty() || out.slots.size() == out.made.num_hashes);
+        const std::size_t bits = std::size_t{out.made.num_hashes} * out.made.bits;
+        EXPECT_TRUE(out.empty() || out.stored_slots().size() == (bits + 7) / 8);
+        EXPECT_TRUE(out.empty() || out.slots.empty() == (out.made.bits < 32));
         const slot_list found(out.slots.begin(), out.slots.end());
-        EXPECT_EQ(store(out.made, found), stored);
+        std::vector<std::uint8_t> written = store(out.made, {});
+        written.insert(written.end(), out.stored_slots().begin(), out.stored_slots().end());
+        EXPECT_EQ(written, stored);
         if (made != nullptr)
             *made = out.made;
         if (slots != nullptr)
@@ -169,6 +177,27 @@ TEST(codec, random_bytes_never_decode_out_of_range)
                 static_cast<std::uint8_t>(random.next());
         decode(bytes);
     }
+}
+
+TEST(codec, packed_slots_have_their_length_and_no_spare_bits)
+{
+    scheme made = support::default_scheme;
+    for (const int bits : {1, 2, 4, 8, 16})
+        for (const int num_hashes : {16, 17, 100, 4096}) {
+            made.bits = static_cast<std::uint8_t>(bits);
+            made.num_hashes = static_cast<std::uint16_t>(num_hashes);
+            const std::size_t bytes = static_cast<std::size_t>(num_hashes * bits + 7) / 8;
+            for (std::size_t length = 0; length <= bytes + 3; length++) {
+                std::vector<std::uint8_t> stored = store(made, {});
+                stored.resize(stored.size() + length);
+                const bool good = length == 0 || length == bytes;
+                ASSERT_EQ(decode(stored), good ? status::ok : status::bad_length) << length;
+            }
+            std::vector<std::uint8_t> stored = store(made, {});
+            stored.resize(stored.size() + bytes, 0xFF);
+            EXPECT_EQ(decode(stored),
+                      num_hashes * bits % 8 == 0 ? status::ok : status::bad_spare_bits);
+        }
 }
 
 TEST(codec, zeroed_bytes_are_no_signature)

@@ -1,5 +1,6 @@
 #include "core/scheme.h"
 
+#include <bit>
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -51,12 +52,31 @@ TEST(scheme, bytes_of_other_versions)
         EXPECT_EQ(changed([=](auto& made) { made.version = byte; }),
                   value == 1 ? status::ok : status::bad_version);
         EXPECT_EQ(changed([=](auto& made) { made.made_by = minhash::method{byte}; }),
-                  value == 1 || value == 2 ? status::ok : status::bad_method);
+                  value >= 1 && value <= 3 ? status::ok : status::bad_method);
         EXPECT_EQ(changed([=](auto& made) { made.bits = byte; }),
-                  value == 32 ? status::ok : status::bad_bits);
+                  value <= 32 && std::has_single_bit(byte) ? status::ok : status::bad_bits);
         EXPECT_EQ(changed([=](auto& made) { made.shingles.of = minhash::unit{byte}; }),
-                  value == 1 || value == 2 ? status::ok : status::bad_unit);
+                  value == 1 || value == 2 ? status::ok
+                  : value == 3             ? status::bad_shingle_size // 5, of the default
+                                           : status::bad_unit);
     }
+}
+
+TEST(scheme, a_given_set_has_elements_of_size_1_as_they_are)
+{
+    for (const bool fold : {false, true})
+        for (const int size : {1, 2, 255}) {
+            const status expected = size > 1 ? status::bad_shingle_size
+                                    : fold   ? status::bad_flags
+                                             : status::ok;
+            EXPECT_EQ(changed([=](auto& made) {
+                          made.shingles = {minhash::unit::element,
+                                           static_cast<std::uint16_t>(size),
+                                           fold,
+                                           fold};
+                      }),
+                      expected);
+        }
 }
 
 TEST(scheme, any_seed_and_flags)

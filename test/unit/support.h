@@ -190,11 +190,16 @@ inline slot_list sign(const std::string& text,
     return minhash::is_empty(*state) ? slot_list() : slots_of(*state);
 }
 
+inline std::string write_text(const minhash::signature& value)
+{
+    std::string out(minhash::max_text_prefix + value.stored_slots().size() * 2, '?');
+    out.resize(minhash::write_text(value, out.data()));
+    return out;
+}
+
 inline std::string write_text(const scheme& made, const slot_list& slots)
 {
-    std::string out(minhash::max_text_prefix + slots.size() * minhash::digits_per_slot, '?');
-    out.resize(minhash::write_text(view(made, slots), out.data()));
-    return out;
+    return write_text(view(made, slots));
 }
 
 constexpr scheme default_scheme = {.version = minhash::scheme_version,

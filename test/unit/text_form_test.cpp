@@ -1,6 +1,7 @@
 // The text form of signatures (codec.h): what is written, and what is accepted.
 #include "core/codec.h"
 
+#include <bit>
 #include <cctype>
 #include <gtest/gtest.h>
 
@@ -19,6 +20,7 @@ struct parsed {
     std::size_t position;
     scheme made;
     slot_list slots;
+    std::string written; // what was read, written again
 };
 
 // Parses from memory that ends where the text does, into memory that ends where it may.
@@ -27,15 +29,15 @@ parsed parse(const std::string& text)
     const auto copy = support::exact_copy<char>(text.data(), text.size());
     const std::size_t room = text.size() / minhash::digits_per_slot;
     const std::unique_ptr<std::uint32_t[]> slots(new std::uint32_t[room]);
-    parsed found = {};
-    std::size_t count = 0;
+    minhash::signature value = {};
     const minhash::parse_result result =
-        minhash::parse_text({copy.get(), text.size()}, found.made, slots.get(), count);
+        minhash::parse_text({copy.get(), text.size()}, value, slots.get());
     EXPECT_LE(result.position, text.size());
-    EXPECT_LE(count, room);
-    found.what = result.what;
-    found.position = result.position;
-    found.slots.assign(slots.get(), slots.get() + count);
+    EXPECT_LE(value.stored_slots().size(), room * sizeof(std::uint32_t));
+    parsed found = {result.what, result.position, value.made, {}, {}};
+    found.slots.assign(value.slots.begin(), value.slots.end());
+    if (found.what == status::ok)
+        found.written = support::write_text(value);
     return found;
 }
 
@@ -240,7 +242,15 @@ TEST(text_form, ranges_are_checked)
     EXPECT_EQ(replaced("16x", "15x"), status::bad_num_hashes);
     EXPECT_EQ(replaced("16x", "4096x"), status::ok);
     EXPECT_EQ(replaced("16x", "4097x"), status::bad_num_hashes);
-    EXPECT_EQ(replaced("x32", "x8"), status::bad_bits);
+    for (int bits = 0; bits <= 64; bits++)
+        EXPECT_EQ(replaced("x32", "x" + std::to_string(bits)),
+                  std::has_single_bit(static_cast<unsigned>(bits)) && bits <= 32
+                      ? status::ok
+                      : status::bad_bits);
+    EXPECT_EQ(replaced("fss1", "external1"), status::ok);
+    EXPECT_EQ(replaced("char5:fold", "element1:raw"), status::ok);
+    EXPECT_EQ(replaced("char5:fold", "element1:fold"), status::bad_flags);
+    EXPECT_EQ(replaced("char5:fold", "element2:raw"), status::bad_shingle_size);
     EXPECT_EQ(replaced("char5", "char0"), status::bad_shingle_size);
     EXPECT_EQ(replaced("char5", "word255"), status::ok);
     EXPECT_EQ(replaced("char5", "char256"), status::bad_shingle_size);
@@ -256,6 +266,41 @@ TEST(text_form, upper_case_digits_are_read)
     const parsed found = parse(text);
     ASSERT_EQ(found.what, status::ok);
     EXPECT_EQ(support::write_text(found.made, found.slots), example);
+}
+
+TEST(text_form, packed_slots)
+{
+    const std::string front = "classic1:20x2:word3:raw:bag:7:";
+    EXPECT_EQ(parse(front).written, front);
+    EXPECT_EQ(parse(front + "1bE40102fF").written, front + "1be40102ff");
+
+    const struct {
+        const char* from;
+        const char* to;
+        status what;
+        std::size_t position;
+    } cases[] = {
+        {"", "1be40102f", status::bad_length, 38},
+        {"", "1be40102", status::bad_length, 38},
+        {"", "1be40102ff00", status::bad_length, 40},
+        {"", "1be4010gff", status::bad_digits, 36},
+        {"20x2", "20x4", status::bad_length, 40},
+        {"20x2", "17x2", status::bad_spare_bits, 40},
+        {"20x2", "20x3", status::bad_bits, 12},
+    };
+
+    for (const auto& wrong : cases) {
+        std::string text = front;
+        text.replace(text.find(wrong.from), std::strlen(wrong.from), wrong.to);
+        if (*wrong.from == '\0')
+            text = front + wrong.to;
+        else
+            text += "1be40102ff";
+        const parsed found = parse(text);
+        EXPECT_EQ(found.what, wrong.what) << text;
+        EXPECT_EQ(found.position, wrong.position) << text;
+    }
+    EXPECT_EQ(parse("classic1:17x2:word3:raw:bag:7:1be4010203").what, status::ok);
 }
 
 } // namespace

@@ -131,6 +131,16 @@ TEST(tuning, standard_errors)
     EXPECT_NEAR(minhash::standard_error(0.5, 200), 0.0354, 5e-5);
     EXPECT_EQ(minhash::standard_error(0, 128), 0);
     EXPECT_EQ(minhash::standard_error(1, 128), 0);
+
+    // Of few bits (measured with trial programs, 128 hashes at 0.8).
+    const struct {
+        int bits;
+        double error;
+    } few[] = {{1, 0.0530}, {2, 0.0421}, {4, 0.0368}, {8, 0.0354}, {16, 0.0354}};
+
+    for (const auto& of : few)
+        EXPECT_NEAR(minhash::standard_error(0.8, 128, of.bits), of.error, 6e-5) << of.bits;
+    EXPECT_EQ(minhash::standard_error(1, 128, 1), 0);
 }
 
 TEST(tuning, equal_areas_as_datasketch_has_them)

@@ -29,6 +29,7 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,
+    .count_different = simd::count_different,
     .merge = simd::merge,
 };
 

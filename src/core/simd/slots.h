@@ -102,6 +102,48 @@ u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
     return equal;
 }
 
+// Slots that differ of each 64 bits, by their lowest bits: the others are or-ed into those.
+template <int bits>
+u32 count_different_slots(const u8* a, const u8* b, std::size_t size) noexcept
+{
+    constexpr u64 lowest = ~u64{0} / ((u64{1} << bits) - 1);
+    const auto different = [](u64 x, u64 y) {
+        x ^= y;
+#pragma GCC unroll 4
+        for (int shift = bits / 2; shift > 0; shift /= 2)
+            x |= x >> shift;
+        return count_bits(x & lowest);
+    };
+    u32 count = 0;
+    std::size_t byte = 0;
+    for (; byte + 8 <= size; byte += 8)
+        count += different(load64(a + byte), load64(b + byte));
+    if (byte < size) {
+        u64 rest[2] = {};
+        std::memcpy(&rest[0], a + byte, size - byte);
+        std::memcpy(&rest[1], b + byte, size - byte);
+        count += different(rest[0], rest[1]);
+    }
+    return count;
+}
+
+u32 count_different(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept
+{
+    const std::size_t size = (num_hashes * static_cast<std::size_t>(bits) + 7) / 8;
+    switch (bits) {
+    case 1:
+        return count_different_slots<1>(a, b, size);
+    case 2:
+        return count_different_slots<2>(a, b, size);
+    case 4:
+        return count_different_slots<4>(a, b, size);
+    case 8:
+        return count_different_slots<8>(a, b, size);
+    default:
+        return count_different_slots<16>(a, b, size);
+    }
+}
+
 void merge(const u32* a, const u32* b, u32 num_hashes, u32* into) noexcept
 {
     for (std::size_t slot = 0; slot < num_hashes; slot++)

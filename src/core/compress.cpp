@@ -1,0 +1,68 @@
+#include "core/compress.h"
+#include "core/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace minhash {
+
+namespace {
+
+void put(std::uint8_t* packed, int bits, std::size_t slot, std::uint32_t number) noexcept
+{
+    if (bits == 16) {
+        std::memcpy(packed + slot * 2, &number, 2);
+    } else {
+        const std::size_t bit = slot * static_cast<std::size_t>(bits);
+        packed[bit / 8] = static_cast<std::uint8_t>(packed[bit / 8] | number << bit % 8);
+    }
+}
+
+} // namespace
+
+void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
+{
+    std::memset(packed, 0, slot_bytes(bits, value.made.num_hashes));
+    for (std::size_t slot = 0; slot < value.made.num_hashes; slot++) {
+        const std::uint32_t number = slot_of(value, slot);
+        const std::uint32_t kept = value.made.bits == bits_per_slot
+                                       ? number * 0x9E3779B1 >> (bits_per_slot - bits)
+                                       : number >> (value.made.bits - bits);
+        put(packed, bits, slot, kept);
+    }
+}
+
+std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept
+{
+    const int bits = value.made.bits;
+    if (bits == bits_per_slot)
+        return value.slots[slot];
+    if (bits == 16)
+        return value.packed[slot * 2] | static_cast<std::uint32_t>(value.packed[slot * 2 + 1]) << 8;
+    const std::size_t bit = slot * static_cast<std::size_t>(bits);
+    return value.packed[bit / 8] >> bit % 8 & ((1u << bits) - 1);
+}
+
+std::uint32_t count_equal(const scheme& made, const void* a, const void* b) noexcept
+{
+    if (made.bits == bits_per_slot)
+        return kernels->count_equal(static_cast<const std::uint32_t*>(a),
+                                    static_cast<const std::uint32_t*>(b),
+                                    made.num_hashes);
+    return made.num_hashes - kernels->count_different(static_cast<const std::uint8_t*>(a),
+                                                      static_cast<const std::uint8_t*>(b),
+                                                      made.num_hashes,
+                                                      made.bits);
+}
+
+double similarity_of(const scheme& made, std::uint32_t equal) noexcept
+{
+    const double share = static_cast<double>(equal) / made.num_hashes;
+    if (made.bits == bits_per_slot)
+        return share;
+    const double accident = std::ldexp(1.0, -made.bits);
+    return std::max(0.0, (share - accident) / (1 - accident));
+}
+
+} // namespace minhash

@@ -1,0 +1,50 @@
+// Smaller signatures: of fewer bits per slot, or of fewer hashes.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include "core/compress.h"
+
+namespace minhash::pg {
+
+// minhash_compress(signature, bits) -> minhash_signature
+MINHASH_FUNCTION(minhash_compress)
+{
+    const signature whole = arg_signature(fcinfo, 0);
+    const int bits = PG_GETARG_INT32(1);
+    if (!valid_bits(bits))
+        fail_bits(bits);
+    if (bits > whole.made.bits)
+        fail_compression(bits, whole.made.bits);
+    if (bits == whole.made.bits)
+        return make_signature(whole);
+
+    scheme made = whole.made;
+    made.bits = static_cast<std::uint8_t>(bits);
+    if (whole.empty())
+        return make_signature({made, {}});
+    std::uint8_t packed[max_num_hashes * 2];
+    compress(whole, bits, packed);
+    return make_signature({made, {}, {packed, slot_bytes(bits, made.num_hashes)}});
+}
+
+// minhash(signature, num_hashes) -> minhash_signature: the first slots. Those of hash functions
+// that are independent of one another are the signature of fewer functions; FSS-4 deals the
+// elements to all slots at once, so that its first ones would be a scheme of their own.
+MINHASH_FUNCTION(minhash_truncate)
+{
+    const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
+    const int num_hashes = PG_GETARG_INT32(1);
+    if (num_hashes < min_num_hashes || num_hashes > whole.made.num_hashes)
+        fail_range("num_hashes", num_hashes, min_num_hashes, whole.made.num_hashes);
+    if (whole.made.made_by == method::fss && num_hashes < whole.made.num_hashes)
+        fail_truncated(num_hashes, whole.made.num_hashes);
+
+    signature value = whole;
+    value.made.num_hashes = static_cast<std::uint16_t>(num_hashes);
+    if (!whole.empty())
+        value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
+    return make_signature(value);
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,57 @@
+// Signatures of other systems, as the arrays of numbers that those keep. Any family of minima over
+// 32-bit hashes can be stored, compared, united and banded here; how it was made is not known, so
+// that it has a method of its own, `external`, and is comparable with nothing that minhash() makes.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include "core/sketch.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+// minhash_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots
+// have the value that minima start from.
+MINHASH_FUNCTION(minhash_values)
+{
+    const signature value = arg_whole_signature(fcinfo, 0, "values");
+    const std::size_t count = value.made.num_hashes;
+    Datum* const values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+    for (std::size_t slot = 0; slot < count; slot++)
+        values[slot] = Int64GetDatum(value.empty() ? empty_slot : value.slots[slot]);
+    return make_bigint_array({values, count});
+}
+
+// minhash_from_values(values, seed) -> minhash_signature
+MINHASH_FUNCTION(minhash_from_values)
+{
+    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
+    if (ARR_NDIM(array) > 1)
+        fail_value_list("has more than one dimension");
+    const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+    if (count < min_num_hashes || count > max_num_hashes)
+        fail_value_list(psprintf("has %d values", count));
+    if (array_contains_nulls(array))
+        fail_value_list("has a NULL");
+
+    const std::int64_t* const given = reinterpret_cast<const std::int64_t*>(ARR_DATA_PTR(array));
+    std::uint32_t slots[max_num_hashes];
+    for (int slot = 0; slot < count; slot++) {
+        if (given[slot] < 0 || given[slot] > UINT32_MAX)
+            fail_value(given[slot], static_cast<std::size_t>(slot) + 1);
+        slots[slot] = static_cast<std::uint32_t>(given[slot]);
+    }
+    const bool empty =
+        std::all_of(slots, slots + count, [](auto slot) { return slot == empty_slot; });
+    return make_signature(
+        {{.version = scheme_version,
+          .made_by = method::external,
+          .bits = bits_per_slot,
+          .num_hashes = static_cast<std::uint16_t>(count),
+          .shingles = {.of = unit::element, .size = 1, .fold = false, .bag = false},
+          .seed = PG_GETARG_INT64(1)},
+         {slots, empty ? 0 : static_cast<std::size_t>(count)}});
+}
+
+} // namespace minhash::pg

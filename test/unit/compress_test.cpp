@@ -1,0 +1,203 @@
+// Signatures of fewer bits per slot (compress.h).
+#include "core/compress.h"
+#include "core/kernels.h"
+#include "core/sketch.h"
+#include "core/tuning.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace {
+
+using minhash::scheme;
+using minhash::signature;
+using support::slot_list;
+
+constexpr int widths[] = {1, 2, 4, 8, 16};
+
+struct packed_signature {
+    scheme made;
+    std::vector<std::uint8_t> bytes;
+
+    signature view() const
+    {
+        return {made, {}, bytes};
+    }
+};
+
+// Into memory that ends where the slots do.
+packed_signature compress(const signature& value, int bits)
+{
+    packed_signature out = {value.made, {}};
+    out.made.bits = static_cast<std::uint8_t>(bits);
+    out.bytes.assign(minhash::slot_bytes(bits, value.made.num_hashes), 0xAA);
+    minhash::compress(value, bits, out.bytes.data());
+    return out;
+}
+
+signature view(const slot_list& slots)
+{
+    scheme made = support::default_scheme;
+    made.num_hashes = static_cast<std::uint16_t>(slots.size());
+    return support::view(made, slots);
+}
+
+slot_list random_slots(std::size_t count, support::random_source& random)
+{
+    slot_list slots(count);
+    for (std::uint32_t& slot : slots)
+        slot = static_cast<std::uint32_t>(random.next());
+    return slots;
+}
+
+// Worked example of the scheme's definition.
+TEST(compress, eight_bits_of_a_known_signature)
+{
+    const slot_list slots = {0x2ab4584d,
+                             0x17f93e2c,
+                             0x03f03531,
+                             0x2b3b01d7,
+                             0x2ebb6eee,
+                             0x33ad1471,
+                             0x0cbf9ddb,
+                             0x2e127a32,
+                             0x03088e1a,
+                             0x94dd7c33,
+                             0x841766ba,
+                             0x1a318374,
+                             0x261bfdae,
+                             0x1ccba55d,
+                             0x097590b6,
+                             0x39660c2e};
+    const std::vector<std::uint8_t> expected = {0x42,
+                                                0xe5,
+                                                0xed,
+                                                0xde,
+                                                0xa0,
+                                                0xab,
+                                                0x76,
+                                                0xb3,
+                                                0xb7,
+                                                0xc5,
+                                                0x41,
+                                                0x59,
+                                                0x78,
+                                                0x16,
+                                                0x86,
+                                                0xed};
+    EXPECT_EQ(compress(view(slots), 8).bytes, expected);
+    // Four bits: the upper half of each, the first slot in the lower half of the first byte.
+    EXPECT_EQ(compress(view(slots), 4).bytes[0], 0xe4);
+    EXPECT_EQ(compress(view(slots), 16).bytes[1], 0x42);
+}
+
+TEST(compress, keeps_the_top_bits_and_spares_none)
+{
+    support::random_source random = {81};
+    for (std::size_t count = 16; count < 80; count++) {
+        const slot_list slots = random_slots(count, random);
+        for (const int bits : widths) {
+            const packed_signature packed = compress(view(slots), bits);
+            for (std::size_t slot = 0; slot < count; slot++)
+                ASSERT_EQ(minhash::slot_of(packed.view(), slot),
+                          slots[slot] * 0x9E3779B1u >> (32 - bits));
+            if (const std::size_t used = count * static_cast<std::size_t>(bits) % 8; used != 0) {
+                ASSERT_EQ(packed.bytes.back() >> used, 0);
+            }
+            for (const int fewer : widths)
+                if (fewer < bits) {
+                    ASSERT_EQ(compress(packed.view(), fewer).bytes,
+                              compress(view(slots), fewer).bytes);
+                }
+        }
+    }
+}
+
+TEST(compress, every_table_counts_equal_slots_without_reading_beyond_them)
+{
+    const auto* const former = minhash::kernels;
+    support::random_source random = {82};
+    for (std::size_t count = 16; count < 200; count++)
+        for (const int bits : widths) {
+            slot_list a = random_slots(count, random);
+            slot_list b = a;
+            for (std::uint32_t& slot : b)
+                if (random.below(2) == 0)
+                    slot = static_cast<std::uint32_t>(random.next());
+            const packed_signature x = compress(view(a), bits);
+            const packed_signature y = compress(view(b), bits);
+            std::uint32_t equal = 0;
+            for (std::size_t slot = 0; slot < count; slot++)
+                equal += minhash::slot_of(x.view(), slot) == minhash::slot_of(y.view(), slot);
+            const auto exact_x = support::exact_copy<std::uint8_t>(x.bytes.data(), x.bytes.size());
+            const auto exact_y = support::exact_copy<std::uint8_t>(y.bytes.data(), y.bytes.size());
+            for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
+                minhash::kernels = table;
+                ASSERT_EQ(minhash::count_equal(x.made, exact_x.get(), exact_y.get()), equal)
+                    << table->name << ", " << bits << " bits, " << count << " slots";
+            }
+        }
+    minhash::kernels = former;
+}
+
+TEST(compress, similarity_leaves_out_accidents)
+{
+    scheme made = support::default_scheme;
+    EXPECT_EQ(minhash::similarity_of(made, 32), 0.25);
+    for (const int bits : widths) {
+        made.bits = static_cast<std::uint8_t>(bits);
+        EXPECT_EQ(minhash::similarity_of(made, 128), 1);
+        EXPECT_EQ(minhash::similarity_of(made, 0), 0);
+    }
+    made.bits = 1;
+    EXPECT_EQ(minhash::similarity_of(made, 64), 0);
+    EXPECT_EQ(minhash::similarity_of(made, 96), 0.5);
+    made.bits = 2;
+    EXPECT_EQ(minhash::similarity_of(made, 80), 0.5);
+}
+
+// No bias, and not more error than theory has (for few elements FSS-4 has less).
+TEST(compress, estimates_are_as_exact_as_theory_says)
+{
+    constexpr int trials = 1500;
+    constexpr int shared = 80;
+    constexpr int either = 100;
+    constexpr double jaccard = static_cast<double>(shared) / either;
+    const auto sketches = std::make_unique<minhash::sketch[]>(2);
+    for (const minhash::method made_by : {minhash::method::fss, minhash::method::classic})
+        for (const int bits : widths) {
+            support::random_source random = {static_cast<std::uint64_t>(83 + bits)};
+            scheme made = support::default_scheme;
+            double sum = 0;
+            double squares = 0;
+            for (int trial = 0; trial < trials; trial++) {
+                slot_list lo = random_slots(either + minhash::padding, random);
+                slot_list hi = random_slots(either + minhash::padding, random);
+                packed_signature sides[2];
+                for (int side = 0; side < 2; side++) {
+                    minhash::start(sketches[side], made_by, made.num_hashes);
+                    const int from = side == 0 ? 0 : (either - shared) / 2;
+                    minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
+                    sides[side] = compress({made, {sketches[side].slots, made.num_hashes}}, bits);
+                }
+                // Unclamped, as similarity_of() is this far from 0.
+                const double error =
+                    minhash::similarity_of(sides[0].made,
+                                           minhash::count_equal(sides[0].made,
+                                                                sides[0].bytes.data(),
+                                                                sides[1].bytes.data())) -
+                    jaccard;
+                sum += error;
+                squares += error * error;
+            }
+            const double theory = minhash::standard_error(jaccard, made.num_hashes, bits);
+            EXPECT_LT(std::abs(sum / trials), 4 * theory / std::sqrt(trials)) << bits;
+            const double ratio = squares / trials / (theory * theory);
+            EXPECT_LT(ratio, 1.15) << bits; // four standard errors of a variance
+            EXPECT_GT(ratio, made_by == minhash::method::fss ? 0.45 : 0.85) << bits;
+        }
+}
+
+} // namespace

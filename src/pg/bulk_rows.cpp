@@ -351,6 +351,8 @@ bulk_rows* start_bulk(FunctionCallInfo fcinfo, const bulk_request& wanted)
         .used = 0,
         .exceeded = false,
         .stores = nullptr,
+        .spare = nullptr,
+        .spare_bytes = 0,
     };
     rows->signature_type = signature_type(fcinfo);
     rows->row_memory = AllocSetContextCreate(CurrentMemoryContext,
@@ -390,7 +392,7 @@ void end_reading(bulk_rows& rows)
     if (rows.skipped > 0)
         tell_skipped(rows.skipped);
     if (rows.budget.exceeded)
-        tell_spilled();
+        tell_spilled(needed_bytes(rows.budget));
 }
 
 const text* fetch_text(bulk_rows& rows, std::uint32_t row, text_buffer& buffer)

@@ -36,17 +36,6 @@ inline bool owns_relation(Oid relation, Oid user)
 #endif
 }
 
-// 16 has the function that checks for itself.
-inline void read_exactly(BufFile* file, void* into, std::size_t bytes)
-{
-#if PG_VERSION_NUM >= 160000
-    BufFileReadExact(file, into, bytes);
-#else
-    if (BufFileRead(file, into, bytes) != bytes)
-        elog(ERROR, "could not read from a temporary file");
-#endif
-}
-
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else

@@ -85,7 +85,8 @@ void notice_recall(
 [[noreturn]] void fail_sweep(int most);
 [[noreturn]] void fail_too_many_rows(std::uint64_t most);
 void tell_skipped(std::uint64_t rows);
-void tell_spilled();
+[[noreturn]] void fail_temporary_file(const char* action);
+void tell_spilled(std::size_t bytes);
 void tell_large_buckets(std::uint64_t buckets, int max_bucket);
 void tell_progress(const char* phase, std::uint64_t done, std::uint64_t total);
 

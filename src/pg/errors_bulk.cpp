@@ -128,11 +128,22 @@ void tell_skipped(std::uint64_t rows)
                           static_cast<unsigned long long>(rows)));
 }
 
-void tell_spilled()
+void fail_temporary_file(const char* action)
+{
+    ereport(
+        ERROR,
+        errcode_for_file_access(),
+        errmsg("could not %s temporary file: %m", action),
+        errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
+    pg_unreachable();
+}
+
+void tell_spilled(std::size_t bytes)
 {
     ereport(NOTICE,
             errmsg("rows do not fit into maintenance_work_mem, so temporary files are used"),
-            errhint("This is slower. Set maintenance_work_mem higher, for instance to '1GB'."));
+            errhint("This is slower. Set maintenance_work_mem to '%zuMB' or more.",
+                    bytes / (1024 * 1024) + 1));
 }
 
 void tell_large_buckets(std::uint64_t buckets, int max_bucket)

@@ -1,27 +1,88 @@
+#include "pg/errors.h"
 #include "pg/spill.h"
 
 #include <algorithm>
-#include <bit>
+#include <cerrno>
+#include <utility>
 
 namespace minhash::pg {
 
+// What a chunk holds while no store has it.
+struct spare_chunk {
+    spare_chunk* next;
+    std::size_t bytes;
+};
+
 namespace {
 
-void seek(BufFile* file, std::uint64_t offset)
+// In steps, so that cancel is answered while the disk is slow. A write that stops short found no
+// room.
+void write_exactly(File file, char* from, std::size_t count, std::uint64_t offset)
 {
-    if (BufFileSeek(file, 0, static_cast<off_t>(offset), SEEK_SET) != 0)
-        elog(ERROR, "could not seek in a temporary file");
+    constexpr std::size_t step = 1024 * 1024;
+    for (std::size_t done = 0; done < count; done += step) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t part = std::min(step, count - done);
+        errno = ENOSPC;
+        if (std::cmp_not_equal(FileWrite(file,
+                                         from + done,
+                                         static_cast<int>(part),
+                                         static_cast<off_t>(offset + done),
+                                         WAIT_EVENT_BUFFILE_WRITE),
+                               part))
+            fail_temporary_file("write to");
+    }
 }
 
-bool reserve(memory_budget& budget, std::size_t bytes)
+void read_exactly(File file, char* to, std::size_t count, std::uint64_t offset)
 {
-    if (budget.used + bytes > budget.limit)
-        return false;
+    errno = EIO;
+    if (std::cmp_not_equal(FileRead(file,
+                                    to,
+                                    static_cast<int>(count),
+                                    static_cast<off_t>(offset),
+                                    WAIT_EVENT_BUFFILE_READ),
+                           count))
+        fail_temporary_file("read from");
+}
+
+void free_spare(memory_budget& budget)
+{
+    spare_chunk* const spare = budget.spare;
+    budget.spare = spare->next;
+    budget.spare_bytes -= spare->bytes;
+    pfree(spare);
+}
+
+// Memory that was used is in the processor's reach, and fresh memory must be cleared by the kernel
+// first: so chunks are kept, while there is room for them.
+void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
+{
+    spare_chunk* const spare = reinterpret_cast<spare_chunk*>(chunk);
+    *spare = {budget.spare, bytes};
+    budget.spare = spare;
+    budget.spare_bytes += bytes;
+    budget.used -= bytes;
+}
+
+// Counts the chunk as used, whether there is room for it or not.
+char* take_chunk(memory_budget& budget, std::size_t bytes)
+{
     budget.used += bytes;
-    return true;
+    for (spare_chunk** at = &budget.spare; *at != nullptr; at = &(*at)->next) {
+        spare_chunk* const spare = *at;
+        if (spare->bytes == bytes) {
+            *at = spare->next;
+            budget.spare_bytes -= bytes;
+            return reinterpret_cast<char*>(spare);
+        }
+    }
+    while (budget.spare != nullptr && budget.used + budget.spare_bytes > budget.limit)
+        free_spare(budget);
+    return static_cast<char*>(allocate_large(budget.context, bytes));
 }
 
-char* add_chunk(byte_store& store)
+void add_chunk(byte_store& store)
 {
     if (store.chunk_count == store.chunk_room) {
         store.chunk_room = std::max<std::size_t>(16, store.chunk_room * 2);
@@ -31,47 +92,58 @@ char* add_chunk(byte_store& store)
                 ? static_cast<char**>(MemoryContextAllocHuge(store.budget->context, bytes))
                 : static_cast<char**>(repalloc_huge(store.chunks, bytes));
     }
-    char* const fresh =
-        static_cast<char*>(allocate_large(store.budget->context, store.chunk_bytes));
-    store.chunks[store.chunk_count++] = fresh;
-    return fresh;
+    store.chunks[store.chunk_count++] = take_chunk(*store.budget, store.chunk_bytes);
 }
 
-// Moves all chunks, which are full, to the file, and keeps the memory of one.
-void flush(byte_store& store)
+// Chunks that are full, which a store that is at work has all but one of.
+std::size_t full_chunks(const byte_store& store)
 {
-    if (store.file == nullptr) {
-        const MemoryContext former = MemoryContextSwitchTo(store.budget->context);
-        store.file = BufFileCreateTemp(false);
-        MemoryContextSwitchTo(former);
+    return store.chunk_count - (store.at < store.end ? 1 : 0);
+}
+
+// Moves the oldest chunk to the file. (BufFile would copy it once more, and read at random by whole
+// blocks.)
+void flush_chunk(byte_store& store)
+{
+    if (store.file == 0) {
+        PrepareTempTablespaces();
+        store.file = OpenTemporaryFile(false);
     }
-    // Reading has moved the file's position.
-    seek(store.file, store.filed);
-    for (std::size_t i = 0; i < store.chunk_count; i++) {
-        CHECK_FOR_INTERRUPTS();
-        BufFileWrite(store.file, store.chunks[i], store.chunk_bytes);
-        store.filed += store.chunk_bytes;
-        if (i > 0) {
-            pfree(store.chunks[i]);
-            store.budget->used -= store.chunk_bytes;
-        }
-    }
-    store.chunk_count = 1;
+    write_exactly(store.file, store.chunks[0], store.chunk_bytes, store.filed);
+    store.filed += store.chunk_bytes;
+    give_back(*store.budget, store.chunks[0], store.chunk_bytes);
+    std::copy(store.chunks + 1, store.chunks + store.chunk_count, store.chunks);
+    store.chunk_count--;
     store.budget->exceeded = true;
 }
 
-// The next chunk to write to.
+// Makes room by the store that has most to give.
+bool make_room(memory_budget& budget)
+{
+    byte_store* largest = nullptr;
+    std::size_t most = 0;
+    for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
+        const std::size_t bytes = full_chunks(*store) * store->chunk_bytes;
+        if (bytes > most) {
+            most = bytes;
+            largest = store;
+        }
+    }
+    if (largest == nullptr)
+        return false;
+    flush_chunk(*largest);
+    return true;
+}
+
+// The next chunk to write to. A store has one, come what may.
 void advance(byte_store& store)
 {
-    if (store.chunk_count == 0) {
-        store.budget->used += store.chunk_bytes; // a store has one, come what may
-        store.at = add_chunk(store);
-    } else if (reserve(*store.budget, store.chunk_bytes)) {
-        store.at = add_chunk(store);
-    } else {
-        flush(store);
-        store.at = store.chunks[0];
-    }
+    memory_budget& budget = *store.budget;
+    while (store.chunk_count > 0 && budget.used + store.chunk_bytes > budget.limit &&
+           make_room(budget))
+        continue;
+    add_chunk(store);
+    store.at = store.chunks[store.chunk_count - 1];
     store.end = store.at + store.chunk_bytes;
 }
 
@@ -112,11 +184,11 @@ void close_store(byte_store& store)
 {
     for (std::size_t i = 0; i < store.chunk_count; i++)
         pfree(store.chunks[i]);
+    store.budget->used -= store.chunk_count * store.chunk_bytes;
     if (store.chunks != nullptr)
         pfree(store.chunks);
-    store.budget->used -= store.chunk_count * store.chunk_bytes;
-    if (store.file != nullptr)
-        BufFileClose(store.file);
+    if (store.file != 0)
+        FileClose(store.file);
     byte_store empty = {};
     empty.budget = store.budget;
     empty.chunk_bytes = store.chunk_bytes;
@@ -124,10 +196,20 @@ void close_store(byte_store& store)
     store = empty;
 }
 
+std::size_t needed_bytes(const memory_budget& budget)
+{
+    std::size_t bytes = budget.used;
+    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
+        bytes += store->filed;
+    return bytes + bytes / 8; // chunks are larger where there is more
+}
+
 void close_stores(memory_budget& budget)
 {
     for (byte_store* store = budget.stores; store != nullptr; store = store->next)
         close_store(*store);
+    while (budget.spare != nullptr)
+        free_spare(budget);
 }
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count)
@@ -151,8 +233,7 @@ const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t co
     char* to = static_cast<char*>(buffer);
     if (offset < store.filed) {
         const std::size_t part = std::min<std::uint64_t>(count, store.filed - offset);
-        seek(store.file, offset);
-        read_exactly(store.file, to, part);
+        read_exactly(store.file, to, part, offset);
         to += part;
         offset += part;
         count -= part;

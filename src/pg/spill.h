@@ -13,6 +13,8 @@ struct memory_budget {
     std::size_t used;
     bool exceeded;             // something went to a file
     struct byte_store* stores; // all that were opened
+    struct spare_chunk* spare; // written to a file, and of use again: not counted as used
+    std::size_t spare_bytes;
 };
 
 // Memory for much data, in huge pages where the system gives them: a page fault for every 4 kB
@@ -29,7 +31,7 @@ struct byte_store {
     std::size_t chunk_room;
     char* at; // where the next byte goes, and the end of its chunk
     char* end;
-    BufFile* file;
+    File file;        // 0: none
     byte_store* next; // of the budget's
 };
 
@@ -39,6 +41,9 @@ std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size
 
 void open_store(byte_store& store, memory_budget& budget, std::size_t chunk_bytes);
 void close_store(byte_store& store);
+
+// What memory all stores would need.
+std::size_t needed_bytes(const memory_budget& budget);
 
 // Closes all stores. (After an error, their transaction does.)
 void close_stores(memory_budget& budget);

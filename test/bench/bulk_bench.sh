@@ -49,6 +49,7 @@ run -c "SELECT format('texts: %s, %s; planted pairs: %s of 0.5 and more, %s of 0
         (SELECT count(*) FROM texts), pg_size_pretty(pg_table_size('texts')), count(*),
         count(*) FILTER (WHERE jaccard >= 0.8)) FROM truth"
 
+warm=yes
 pairs="SELECT count(*) FROM lsh_pairs('SELECT id, sig FROM sigs')"
 sign='SELECT count(minhash(body)) FROM texts'
 
@@ -110,15 +111,16 @@ join="SELECT count(*) FROM (SELECT DISTINCT x.id AS left_id, y.id AS right_id
           FROM sigs_bands x JOIN sigs_bands y ON x.key = y.key AND x.id < y.id) candidates
       JOIN sigs a ON a.id = left_id JOIN sigs b ON b.id = right_id WHERE minhash_similarity(a.sig, b.sig) >= 0.8"
 see_bands='SELECT sum(key) FROM sigs_bands; SET enable_seqscan = off; SELECT count(key) FROM sigs_bands'
-warm="$large; $see_sigs; $see_bands; RESET enable_seqscan"
-compare "the join, as planned / lsh_pairs" "$warm" "$join" "$warm" "$pairs" '>= 4'
-compare "the join, merged over the primary key / lsh_pairs" "$warm; SET enable_hashjoin = off; SET enable_seqscan = off" \
-    "$join" "$warm" "$pairs" '>= 4'
+see="$large; $see_sigs; $see_bands; RESET enable_seqscan"
+compare "the join, as planned / lsh_pairs" "$see" "$join" "$see" "$pairs" '>= 4'
+compare "the join, merged over the primary key / lsh_pairs" "$see; SET enable_hashjoin = off; SET enable_seqscan = off" \
+    "$join" "$see" "$pairs" '>= 4'
 
 # Plain SQL signs by (a h + b) mod p, h five bytes mod p. The textbook's form joins shingles with a table of
 # 128 a and b; the other has 128 columns. Both are measured on a sample, and taken as many times as that goes
 # into the texts: signing is nearly all of their time.
 echo
+warm=
 echo "Against plain SQL, from $few texts to pairs (its time is that of a sample, scaled):"
 run -c "CREATE TABLE few AS SELECT id, body FROM texts WHERE id <= $few" -c 'VACUUM ANALYZE few' \
     -c 'CREATE TABLE factors AS SELECT k, hashint8(k) & 2147483647::bigint AS a, hashint8(k + 1000) & 2147483647::bigint AS b
@@ -164,6 +166,7 @@ against 'the textbook' 200 "$(textbook_sql 200)"
 
 if [[ -n $grow ]]; then
     echo
+    warm=yes
     echo "Ten times as many signatures (of short texts, every tenth a near-duplicate):"
     for times in 1 10; do
         run -c "CREATE TABLE short_$times AS SELECT id, minhash(concat(md5(of::text), md5(of || 'a'), md5(of || 'b'),

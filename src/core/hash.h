@@ -125,6 +125,61 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return join(a, b);
 }
 
+// Members of sets that are given. Texts and lexemes: hash_bytes() of their UTF-8. Bytes of other
+// kinds, UUIDs among them: XXH3 at any length, as they may end in zeros. Integers: a bijection of
+// their 64-bit value, so that equal integers of any width are one member. The mask has a constant
+// of its own, or the integer 97 would be the text "a".
+[[gnu::always_inline]] inline std::uint64_t
+hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
+{
+    return XXH3_64bits_withSeed(bytes, count, static_cast<std::uint64_t>(seed));
+}
+
+[[gnu::always_inline]] inline constexpr std::uint64_t integer_mask(std::int64_t seed) noexcept
+{
+    return window_mask(seed) ^ 0x0370734413198A2E;
+}
+
+[[gnu::always_inline]] inline constexpr std::uint64_t hash_integer(std::int64_t value,
+                                                                   std::int64_t seed) noexcept
+{
+    const std::uint64_t x = static_cast<std::uint64_t>(value) ^ integer_mask(seed);
+    std::uint32_t a = low(x);
+    std::uint32_t b = high(x);
+    mix(a, b);
+    return join(a, b);
+}
+
+// hash_bytes() of a text that comes in pieces.
+struct piecewise_hash {
+    std::uint64_t bytes;
+    std::int64_t seed;
+    std::uint8_t front[8];
+    XXH3_state_t all;
+};
+
+inline void start(piecewise_hash& state, std::int64_t seed) noexcept
+{
+    state.bytes = 0;
+    state.seed = seed;
+    XXH3_INITSTATE(&state.all); // or a reset may take a stale secret for the seed's own
+    XXH3_64bits_reset_withSeed(&state.all, static_cast<std::uint64_t>(seed));
+}
+
+inline void add(piecewise_hash& state, const std::uint8_t* piece, std::size_t count) noexcept
+{
+    for (std::size_t at = 0; at < count && state.bytes + at < sizeof(state.front); at++)
+        state.front[state.bytes + at] = piece[at];
+    state.bytes += count;
+    XXH3_64bits_update(&state.all, piece, count);
+}
+
+inline std::uint64_t finish(const piecewise_hash& state) noexcept
+{
+    return state.bytes > sizeof(state.front) ? XXH3_64bits_digest(&state.all)
+                                             : hash_bytes(state.front, state.bytes, state.seed);
+}
+
 // XXH3 of 9 to 16 bytes, the most frequent long ones, spelt out: without branches on the length,
 // and with what depends on the seed alone computed once.
 struct medium_hash {

@@ -66,6 +66,13 @@ struct kernel_table {
                         std::uint32_t* lo,
                         std::uint32_t* hi) noexcept;
 
+    // Hashes (hash.h: hash_integer) members that are integers.
+    void (*hash_integers)(const std::int64_t* values,
+                          std::size_t count,
+                          std::int64_t seed,
+                          std::uint32_t* lo,
+                          std::uint32_t* hi) noexcept;
+
     // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says
     // that all of them are empty. Returns whether all slots hold a value of round 0.
     bool (*absorb_fss)(std::uint32_t* slots,

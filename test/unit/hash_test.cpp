@@ -64,6 +64,53 @@ TEST(hash, equals_the_reference)
     }
 }
 
+TEST(hash, integers_are_members_of_their_own)
+{
+    support::random_source random = {24};
+    const std::int64_t ends[] = {0, 1, -1, 97, INT64_MIN, INT64_MAX};
+    for (int trial = 0; trial < 5000; trial++) {
+        const auto seed = static_cast<std::int64_t>(random.next());
+        const auto value = trial < 6 ? ends[trial] : static_cast<std::int64_t>(random.next());
+        ASSERT_EQ(minhash::hash_integer(value, seed), reference::hash_integer(value, seed));
+        std::string bytes(reinterpret_cast<const char*>(&value), 8);
+        ASSERT_NE(minhash::hash_integer(value, seed), hash_of(bytes, seed));
+    }
+    EXPECT_NE(minhash::hash_integer('a', 42), hash_of("a", 42));
+}
+
+TEST(hash, bytes_may_end_in_zeros)
+{
+    std::set<std::uint64_t> seen;
+    for (std::size_t count = 0; count < 300; count++) {
+        const std::string zeros(count, '\0');
+        const auto copy = support::exact_copy<std::uint8_t>(zeros.data(), count);
+        seen.insert(minhash::hash_any_bytes(copy.get(), count, 42));
+        EXPECT_EQ(minhash::hash_any_bytes(copy.get(), count, 42),
+                  reference::hash_any_bytes(zeros, 42));
+    }
+    EXPECT_EQ(seen.size(), 300u);
+}
+
+TEST(hash, a_text_in_pieces_is_the_text)
+{
+    support::random_source random = {25};
+    for (int trial = 0; trial < 3000; trial++) {
+        std::string text;
+        for (std::size_t left = random.below(trial % 10 == 0 ? 2000 : 20); left > 0; left--)
+            text += static_cast<char>(1 + random.below(255));
+        const auto seed = static_cast<std::int64_t>(random.next() >> random.below(64));
+        minhash::piecewise_hash state;
+        minhash::start(state, seed);
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t count = std::min(random.below(12), text.size() - at);
+            const auto piece = support::exact_copy<std::uint8_t>(text.data() + at, count);
+            minhash::add(state, piece.get(), count);
+            at += count;
+        }
+        ASSERT_EQ(minhash::finish(state), hash_of(text, seed)) << text.size();
+    }
+}
+
 TEST(hash, chains_words)
 {
     support::random_source random = {22};

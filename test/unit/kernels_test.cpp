@@ -76,6 +76,29 @@ TEST(kernels, long_texts_of_all_kinds_get_equal_signatures)
     }
 }
 
+TEST(kernels, integers_are_hashed_as_the_reference_says)
+{
+    const kernels_guard guard;
+    support::random_source random = {12};
+    for (std::size_t count = 0; count < 200; count++) {
+        std::vector<std::int64_t> values(count + minhash::padding, 0x5A5A5A5A5A5A5A5A);
+        for (std::size_t index = 0; index < count; index++)
+            values[index] = static_cast<std::int64_t>(random.next() >> random.below(64));
+        const auto exact = support::exact_copy<std::int64_t>(values.data(), values.size());
+        const auto seed = static_cast<std::int64_t>(random.next());
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            const std::size_t room = count + minhash::padding;
+            const std::unique_ptr<std::uint32_t[]> lo(new std::uint32_t[room]);
+            const std::unique_ptr<std::uint32_t[]> hi(new std::uint32_t[room]);
+            table->hash_integers(exact.get(), count, seed, lo.get(), hi.get());
+            for (std::size_t index = 0; index < count; index++)
+                ASSERT_EQ(minhash::join(lo[index], hi[index]),
+                          reference::hash_integer(values[index], seed))
+                    << table->name << ", " << index << " of " << count;
+        }
+    }
+}
+
 TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
 {
     const kernels_guard guard;

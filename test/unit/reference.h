@@ -240,6 +240,17 @@ inline std::uint64_t hash_bytes(const std::string& text, std::int64_t seed)
     return mixed(x ^ fmix64(unsigned_seed) ^ 0x85A308D3243F6A88u);
 }
 
+inline std::uint64_t hash_integer(std::int64_t value, std::int64_t seed)
+{
+    return mixed(static_cast<std::uint64_t>(value) ^ fmix64(static_cast<std::uint64_t>(seed)) ^
+                 0x85A308D3243F6A88u ^ 0x0370734413198A2Eu);
+}
+
+inline std::uint64_t hash_any_bytes(const std::string& bytes, std::int64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), static_cast<std::uint64_t>(seed));
+}
+
 inline std::uint64_t hash_words(const string_list& of, std::int64_t seed)
 {
     halves chain(0);
@@ -347,14 +358,18 @@ inline slot_list sketch(method made_by, const hash_list& elements, std::uint32_t
 }
 
 // Of the empty set: no slots at all, as it is stored and written.
-inline slot_list sign(const std::string& text, const minhash::scheme& made)
+inline slot_list sign(const hash_list& elements, const minhash::scheme& made)
 {
-    const hash_list elements = hashes(text, made.shingles, made.seed);
     if (elements.empty())
         return {};
     return sketch(made.made_by,
                   made.shingles.bag ? number_occurrences(elements) : elements,
                   made.num_hashes);
+}
+
+inline slot_list sign(const std::string& text, const minhash::scheme& made)
+{
+    return sign(hashes(text, made.shingles, made.seed), made);
 }
 
 inline std::uint64_t band_key(const slot_list& slots, std::uint32_t band, std::uint32_t rows)
@@ -370,7 +385,8 @@ inline std::string text_form(const minhash::scheme& made, const slot_list& slots
 {
     std::string written = made.made_by == method::fss ? "fss" : "classic";
     written += std::to_string(made.version) + ":" + std::to_string(made.num_hashes) + "x32:";
-    written += made.shingles.of == unit::word ? "word" : "char";
+    static const char* const units[] = {"", "char", "word", "element"};
+    written += units[static_cast<int>(made.shingles.of)];
     written += std::to_string(made.shingles.size) + (made.shingles.fold ? ":fold" : ":raw");
     written += (made.shingles.bag ? ":bag:" : ":set:") + std::to_string(made.seed) + ":";
     for (const std::uint32_t slot : slots) {
@@ -379,6 +395,49 @@ inline std::string text_form(const minhash::scheme& made, const slot_list& slots
         written += digits;
     }
     return written;
+}
+
+// --- rows of test/golden/element_signatures.tsv ----------------------------------------------
+
+// The parts of a text between separators; none of an empty text.
+inline string_list split(const std::string& text, char separator)
+{
+    string_list parts;
+    for (std::size_t at = 0; !text.empty() && at <= text.size();) {
+        const std::size_t end = std::min(text.find(separator, at), text.size());
+        parts.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return parts;
+}
+
+// Hashes of members: of type text, integer, or bytes in hexadecimal.
+inline hash_list members(const std::string& type, const std::string& list, std::int64_t seed)
+{
+    hash_list found;
+    for (const std::string& member : split(list, '|')) {
+        if (type == "integer") {
+            found.push_back(hash_integer(std::stoll(member), seed));
+        } else if (type == "bytes") {
+            std::string bytes;
+            for (std::size_t at = 0; at < member.size(); at += 2)
+                bytes += static_cast<char>(std::stoi(member.substr(at, 2), nullptr, 16));
+            found.push_back(hash_any_bytes(bytes, seed));
+        } else {
+            found.push_back(hash_bytes(member, seed));
+        }
+    }
+    return found;
+}
+
+inline minhash::scheme element_scheme(const string_list& row)
+{
+    return {.version = minhash::scheme_version,
+            .made_by = row.at(5) == "classic" ? method::classic : method::fss,
+            .bits = minhash::bits_per_slot,
+            .num_hashes = static_cast<std::uint16_t>(std::stoi(row.at(2))),
+            .shingles = {unit::element, 1, false, row.at(3) == "t"},
+            .seed = std::stoll(row.at(4))};
 }
 
 } // namespace reference

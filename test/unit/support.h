@@ -197,6 +197,40 @@ inline std::string write_text(const minhash::signature& value)
     return out;
 }
 
+// Members (reference.h: members) signed by the core: integers by the kernel.
+inline slot_list sign_members(const std::string& type, const std::string& list, const scheme& made)
+{
+    std::vector<std::int64_t> integers;
+    hash_list hashes;
+    for (const std::string& member : reference::split(list, '|')) {
+        if (type == "integer") {
+            integers.push_back(std::stoll(member));
+        } else if (type == "bytes") {
+            std::vector<std::uint8_t> bytes;
+            for (std::size_t at = 0; at < member.size(); at += 2)
+                bytes.push_back(
+                    static_cast<std::uint8_t>(std::stoi(member.substr(at, 2), nullptr, 16)));
+            hashes.push_back(minhash::hash_any_bytes(bytes.data(), bytes.size(), made.seed));
+        } else {
+            const auto* const bytes = reinterpret_cast<const std::uint8_t*>(member.data());
+            hashes.push_back(minhash::hash_bytes(bytes, member.size(), made.seed));
+        }
+    }
+    if (!integers.empty()) {
+        slot_list lo(integers.size() + minhash::padding), hi(lo);
+        const std::size_t count = integers.size();
+        integers.resize(lo.size());
+        minhash::kernels->hash_integers(integers.data(), count, made.seed, lo.data(), hi.data());
+        for (std::size_t index = 0; index < count; index++)
+            hashes.push_back(minhash::join(lo[index], hi[index]));
+    }
+    if (hashes.empty())
+        return {};
+    if (made.shingles.bag)
+        hashes = reference::number_occurrences(hashes);
+    return sketch(made.made_by, hashes, made.num_hashes);
+}
+
 inline std::string write_text(const scheme& made, const slot_list& slots)
 {
     return write_text(view(made, slots));

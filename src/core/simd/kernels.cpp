@@ -4,6 +4,7 @@
 #include "core/simd/cut.h"
 #include "core/simd/fold.h"
 #include "core/simd/fss.h"
+#include "core/simd/integers.h"
 #include "core/simd/ranges.h"
 #include "core/simd/slots.h"
 #include "core/simd/windows.h"
@@ -26,6 +27,7 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .hash_windows = simd::hash_windows,
     .hash_ranges = simd::hash_ranges,
     .chain_words = simd::chain_words,
+    .hash_integers = simd::hash_integers,
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,

@@ -18,6 +18,20 @@ TEST(golden, signatures)
     }
 }
 
+TEST(golden, element_signatures)
+{
+    const auto rows = support::read_golden("element_signatures.tsv");
+    ASSERT_GE(rows.size(), 21u);
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.at(0) + " " + row.at(1));
+        const minhash::scheme made = reference::element_scheme(row);
+        const auto hashes = reference::members(row[0], row[1], made.seed);
+        EXPECT_EQ(reference::text_form(made, reference::sign(hashes, made)), row.at(6));
+        EXPECT_EQ(support::write_text(made, support::sign_members(row[0], row[1], made)),
+                  row.at(6));
+    }
+}
+
 // The figures of the scheme's definition, word for word.
 TEST(golden, the_quick_brown_fox)
 {
@@ -47,8 +61,11 @@ TEST(golden, the_quick_brown_fox)
 
 TEST(golden, files_can_be_copied_into_a_table)
 {
-    for (const char* const name :
-         {"signatures.tsv", "band_keys.tsv", "shingle_hashes.tsv", "multipliers.tsv"}) {
+    for (const char* const name : {"signatures.tsv",
+                                   "element_signatures.tsv",
+                                   "band_keys.tsv",
+                                   "shingle_hashes.tsv",
+                                   "multipliers.tsv"}) {
         const auto rows = support::read_golden(name);
         for (const auto& row : rows) {
             EXPECT_EQ(row.size(), rows.front().size()) << name;

@@ -1,0 +1,29 @@
+// Writes the golden file of element signatures anew from its own first six columns, with the
+// reference alone:
+//
+//     write_element_signatures element_signatures.tsv
+//
+// For looking at differences and for adding rows; rows of a released scheme never change.
+#include <fstream>
+#include <iostream>
+
+#include "../unit/reference.h"
+
+int main(int count, char** arguments)
+{
+    if (count != 2)
+        return 2;
+    std::ifstream file(arguments[1]);
+    std::string line;
+    std::getline(file, line);
+    std::cout << line << '\n';
+    while (std::getline(file, line)) {
+        reference::string_list row = reference::split(line, '\t');
+        row.resize(7);
+        const minhash::scheme made = reference::element_scheme(row);
+        row[6] = reference::text_form(
+            made,
+            reference::sign(reference::members(row[0], row[1], made.seed), made));
+        std::cout << reference::join(row, "\t") << '\n';
+    }
+}

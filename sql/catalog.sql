@@ -21,8 +21,8 @@ SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_desc
 -- Functions that read or write tables are not IMMUTABLE, and those of triggers, or that define something, not PARALLEL SAFE; some take NULL for "choose yourself".
 SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel, proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
--- C functions whose symbol is not the function's name, or which come from another library.
-SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (prosrc <> proname OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
+-- C functions whose symbol does not start with the function's name (overloads add to it), or which come from another library.
+SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (NOT starts_with(prosrc, proname) OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
 
 -- Arguments and result columns without a name, of functions that users call. (Operators, support functions and the type's own are called by nobody.)
 SELECT p.oid::regprocedure AS function, proargnames

@@ -13,6 +13,20 @@ WHERE minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method)
 -- They are read back to what they were.
 SELECT count(*) FILTER (WHERE signature::minhash_signature::text IS DISTINCT FROM signature) AS differ FROM golden;
 
+-- The same of members that are given.
+\set file :abs_srcdir '/test/golden/element_signatures.tsv'
+\set copy_in '\\copy golden_sets FROM ' :'file' ' (FORMAT text, HEADER)'
+CREATE TEMP TABLE golden_sets (type text, members text, num_hashes int, bag boolean, seed bigint, method text, signature text);
+:copy_in
+SELECT count(*) > 20 AS enough, count(DISTINCT type) AS types, count(signature) = count(*) AS complete FROM golden_sets;
+SELECT type, left(members, 40) AS members, num_hashes, seed, bag, method
+FROM golden_sets, string_to_array(members, '|') AS member
+WHERE signature IS DISTINCT FROM CASE type
+    WHEN 'text' THEN minhash(member, num_hashes, seed, method, bag)
+    WHEN 'integer' THEN minhash(member::bigint[], num_hashes, seed, method, bag)
+    ELSE minhash(ARRAY(SELECT decode(hexadecimal, 'hex') FROM unnest(member) AS hexadecimal), num_hashes, seed, method, bag)
+    END::text;
+
 -- The frozen band keys, bands counted from 0.
 \set file :abs_srcdir '/test/golden/band_keys.tsv'
 \set copy_in '\\copy golden_keys FROM ' :'file' ' (FORMAT text, HEADER)'
@@ -36,4 +50,4 @@ SELECT document, seed, to_hex((minhash(document, 16, 11, seed => seed)::bigint[]
        to_hex((('x' || right(hash, 8))::bit(32)::bigint & 4294967295) >> 1) AS expected
 FROM (VALUES ('hello wo', 0, 'e08ac540f54c61a8'), ('hello wo', 42, 'cdf19b05f9df9d58'), ('hello world', 0, 'd447b1ea40e6988b'), ('hello world', 42, '972a5725e93d338e')) AS hashes (document, seed, hash);
 
-DROP TABLE golden, golden_keys;
+DROP TABLE golden, golden_sets, golden_keys;

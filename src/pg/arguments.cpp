@@ -86,16 +86,20 @@ Datum make_bigint_array(std::span<Datum> values)
                                            TYPALIGN_DOUBLE));
 }
 
+unit arg_unit(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    if (view(given) == name_of(unit::word))
+        return unit::word;
+    if (view(given) != name_of(unit::character))
+        fail_choice("unit", given, "\"char\" and \"word\"");
+    return unit::character;
+}
+
 shingling arg_shingling(FunctionCallInfo fcinfo, int first)
 {
     const int size = arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size);
-    text* const given = PG_GETARG_TEXT_PP(first + 1);
-    unit of = unit::character;
-    if (view(given) == name_of(unit::word))
-        of = unit::word;
-    else if (view(given) != name_of(unit::character))
-        fail_choice("unit", given, "\"char\" and \"word\"");
-    return {of,
+    return {arg_unit(fcinfo, first + 1),
             static_cast<std::uint16_t>(size),
             PG_GETARG_BOOL(first + 2),
             PG_GETARG_BOOL(first + 3)};

@@ -47,10 +47,12 @@ extern "C" {
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "tsearch/ts_type.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -70,6 +72,7 @@ extern "C" {
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
+#include "utils/uuid.h"
 #include "utils/wait_event.h"
 }
 
@@ -141,6 +144,8 @@ Datum make_bigint_array(std::span<Datum> values);
 
 // The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
+
+unit arg_unit(FunctionCallInfo fcinfo, int argument);
 
 method arg_method(FunctionCallInfo fcinfo, int argument);
 

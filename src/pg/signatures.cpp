@@ -10,32 +10,10 @@
 
 namespace minhash::pg {
 
-namespace {
-
-// Kept from call to call of one place in a query.
-struct kept_signer {
-    signer state;
-    bool parsed; // the arguments are the same in each call, and the signer has them
-};
-
-kept_signer& signer_of(FunctionCallInfo fcinfo)
-{
-    if (fcinfo->flinfo->fn_extra == nullptr) {
-        kept_signer* const fresh = allocate<kept_signer>(fcinfo->flinfo->fn_mcxt);
-        fresh->parsed = false;
-        fresh->state.bag_room = {};
-        fresh->state.memory = fcinfo->flinfo->fn_mcxt;
-        fcinfo->flinfo->fn_extra = fresh;
-    }
-    return *static_cast<kept_signer*>(fcinfo->flinfo->fn_extra);
-}
-
-} // namespace
-
 // minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method) -> minhash_signature
 MINHASH_FUNCTION(minhash)
 {
-    kept_signer& kept = signer_of(fcinfo);
+    kept_signer& kept = kept_signer_of(fcinfo);
     if (!kept.parsed) {
         kept.state.made = arg_scheme(fcinfo, 1);
         kept.parsed = true;

@@ -22,8 +22,27 @@ struct signer {
     MemoryContext memory;          // of bag_room
 };
 
+// Kept from call to call of one place in a query.
+struct kept_signer {
+    signer state;
+    bool parsed; // the arguments are the same in each call, and the signer has them
+};
+
+kept_signer& kept_signer_of(FunctionCallInfo fcinfo);
+
 // The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
+
+// The arguments num_hashes, seed and method, from `first` on, of members that are given.
+scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
+
+// What minhash() does with members if it is not told otherwise.
+constexpr scheme default_element_scheme = {scheme_version,
+                                           method::fss,
+                                           bits_per_slot,
+                                           default_num_hashes,
+                                           given_members(false),
+                                           default_seed};
 
 void start_bag(signer& state, std::size_t text_bytes);
 
@@ -47,6 +66,9 @@ void each_batch(signer& state, const text* document, Take&& take)
         } while (!at_end(state.reader) && !(bag && state.bag.overflowed));
     } while (bag && start_next_pass(state.bag));
 }
+
+// The slots of state.slots, none for the empty set.
+std::span<const std::uint32_t> signed_slots(const signer& state);
 
 // Signs a detoasted text into state.slots. Returns its slots, none for the empty set.
 std::span<const std::uint32_t> sign(signer& state, const text* document);

@@ -17,9 +17,9 @@ constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
 
 void open(text_reader& reader, const text* value)
 {
-    reader.at = reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value));
-    reader.left = VARSIZE_ANY_EXHDR(value);
-    reader.conversion = InvalidOid;
+    open(reader,
+         {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
+          static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))});
 
     // A table's page is filled from its end. So the text of the next row most likely lies just
     // before this one; it is fetched while this one is signed. (A prefetch may ask for any
@@ -28,6 +28,13 @@ void open(text_reader& reader, const text* value)
         for (std::size_t before = 64; before <= reader.left + 64; before += 64)
             __builtin_prefetch(reader.at - before);
     }
+}
+
+void open(text_reader& reader, std::span<const std::uint8_t> bytes)
+{
+    reader.at = bytes.data();
+    reader.left = bytes.size();
+    reader.conversion = InvalidOid;
 
     // SQL_ASCII says nothing about bytes above 127: they are taken as UTF-8 where they are that.
     const int encoding = GetDatabaseEncoding();

@@ -15,7 +15,8 @@ struct text_reader {
     std::uint8_t converted[slice_bytes + 16];
 };
 
-// Starts to read a detoasted text from its beginning.
+// Starts to read bytes in the server's encoding, or a detoasted text, from the beginning.
+void open(text_reader& reader, std::span<const std::uint8_t> bytes);
 void open(text_reader& reader, const text* value);
 
 inline bool at_end(const text_reader& reader)

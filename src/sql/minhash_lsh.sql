@@ -101,6 +101,88 @@ CREATE FUNCTION minhash(
 COMMENT ON FUNCTION minhash(text, integer, integer, text, boolean, boolean, bigint, text) IS
     'MinHash signature of a text''s shingles';
 
+-- Signatures of sets whose members are given. The arguments stand where those of texts have a type of the same
+-- category, so that calls with parameters of unknown types go on to mean texts.
+
+CREATE FUNCTION minhash(
+    elements text[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_texts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(text[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    elements smallint[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_smallints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(smallint[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    elements integer[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_integers' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(integer[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    elements bigint[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_bigints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(bigint[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    elements uuid[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_uuids' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(uuid[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    elements bytea[],
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_byteas' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(bytea[], integer, bigint, text, boolean) IS
+    'MinHash signature of an array''s elements';
+
+CREATE FUNCTION minhash(
+    lexemes tsvector,
+    num_hashes integer DEFAULT 128,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    bag boolean DEFAULT false
+) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_lexemes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash(tsvector, integer, bigint, text, boolean) IS
+    'MinHash signature of a tsvector''s lexemes';
+
+-- What signatures can be asked.
+
 CREATE FUNCTION minhash_similarity(a minhash_signature, b minhash_signature) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_similarity(minhash_signature, minhash_signature) IS

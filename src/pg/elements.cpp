@@ -1,0 +1,176 @@
+// minhash() of sets whose members are given: arrays and tsvectors.
+#include "pg/glue.h"
+
+#include "pg/members.h"
+#include "pg/signer.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+constexpr std::size_t members_at_once = 1024;
+
+// The members of an array that are not NULL. They lie there one behind the other.
+struct array_members {
+    const char* at;
+    std::size_t left;
+};
+
+array_members members_of(ArrayType* array)
+{
+    const int items = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+    std::size_t count = static_cast<std::size_t>(items);
+    if (const bits8* const present = ARR_NULLBITMAP(array); present != nullptr) {
+        const bits8 last = items % 8 == 0 ? 0 : present[items / 8] & ((1 << items % 8) - 1);
+        count = pg_popcount(reinterpret_cast<const char*>(present), items / 8) +
+                pg_number_of_ones[last];
+    }
+    return {ARR_DATA_PTR(array), count};
+}
+
+// How the next members of an array are hashed into the signer's batch, by the array's type.
+
+template <typename Integer>
+void take_integers(array_members& members, signer& state)
+{
+    alignas(64) std::int64_t values[members_at_once + padding];
+    const std::size_t count = std::min(members.left, members_at_once);
+    std::copy_n(reinterpret_cast<const Integer*>(members.at), count, values);
+    kernels->hash_integers(values, count, state.made.seed, state.batch.lo, state.batch.hi);
+    state.batch.count = count;
+    members = {members.at + count * sizeof(Integer), members.left - count};
+}
+
+void take_uuids(array_members& members, signer& state)
+{
+    const std::size_t count = std::min(members.left, members_at_once);
+    for (std::size_t index = 0; index < count; index++, members.at += UUID_LEN)
+        split(hash_bytea({reinterpret_cast<const std::uint8_t*>(members.at), UUID_LEN},
+                         state.made.seed),
+              state.batch.lo[index],
+              state.batch.hi[index]);
+    state.batch.count = count;
+    members.left -= count;
+}
+
+template <auto hash>
+void take_varlenas(array_members& members, signer& state)
+{
+    const std::size_t count = std::min(members.left, members_at_once);
+    for (std::size_t index = 0; index < count; index++) {
+        members.at = reinterpret_cast<const char*>(INTALIGN(members.at));
+        const auto* const value = reinterpret_cast<const struct varlena*>(members.at);
+        split(hash(bytes_of(value), state.made.seed), state.batch.lo[index], state.batch.hi[index]);
+        members.at += VARSIZE_ANY(value);
+    }
+    state.batch.count = count;
+    members.left -= count;
+}
+
+// The signer of this place in the query, with the arguments behind the set, and nothing absorbed.
+signer& start_signer(FunctionCallInfo fcinfo)
+{
+    kept_signer& kept = kept_signer_of(fcinfo);
+    if (!kept.parsed) {
+        kept.state.made = arg_element_scheme(fcinfo, 1, PG_GETARG_BOOL(4));
+        kept.parsed = true;
+        for (int argument = 1; argument <= 4; argument++)
+            kept.parsed &= arg_is_constant(fcinfo, argument);
+    }
+    start(kept.state.slots, kept.state.made.made_by, kept.state.made.num_hashes);
+    return kept.state;
+}
+
+void absorb_batch(signer& state)
+{
+    CHECK_FOR_INTERRUPTS();
+    absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
+}
+
+template <auto take>
+Datum sign_array(FunctionCallInfo fcinfo)
+{
+    signer& state = start_signer(fcinfo);
+    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
+    const array_members all = members_of(array);
+    const bool bag = state.made.shingles.bag;
+    if (bag)
+        start_bag(state, all.left);
+    do {
+        array_members members = all;
+        while (members.left > 0 && !(bag && state.bag.overflowed)) {
+            take(members, state);
+            if (bag)
+                number_occurrences(state.bag, state.batch);
+            absorb_batch(state);
+        }
+    } while (bag && start_next_pass(state.bag));
+    PG_FREE_IF_COPY(array, 0);
+    return make_signature({state.made, signed_slots(state)});
+}
+
+} // namespace
+
+// minhash(elements, num_hashes, seed, method, bag) -> minhash_signature, for arrays of text,
+// smallint, integer, bigint, uuid and bytea.
+MINHASH_FUNCTION(minhash_texts)
+{
+    return sign_array<take_varlenas<hash_text>>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_smallints)
+{
+    return sign_array<take_integers<std::int16_t>>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_integers)
+{
+    return sign_array<take_integers<std::int32_t>>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_bigints)
+{
+    return sign_array<take_integers<std::int64_t>>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_uuids)
+{
+    return sign_array<take_uuids>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_byteas)
+{
+    return sign_array<take_varlenas<hash_bytea>>(fcinfo);
+}
+
+// minhash(lexemes, num_hashes, seed, method, bag) -> minhash_signature: of a bag, each position of
+// a lexeme is an occurrence, and a lexeme without positions one.
+MINHASH_FUNCTION(minhash_lexemes)
+{
+    signer& state = start_signer(fcinfo);
+    const TSVector lexemes = PG_GETARG_TSVECTOR(0);
+    shingle_batch& batch = state.batch;
+    batch.count = 0;
+    for (int index = 0; index < lexemes->size; index++) {
+        WordEntry* const entry = ARRPTR(lexemes) + index;
+        const auto* const bytes =
+            reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
+        const std::uint64_t hash = hash_text({bytes, entry->len}, state.made.seed);
+        const std::uint32_t occurrences =
+            state.made.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
+        for (std::uint32_t occurrence = 0; occurrence < occurrences; occurrence++) {
+            split(hash_occurrence(hash, occurrence), batch.lo[batch.count], batch.hi[batch.count]);
+            if (++batch.count == members_at_once) {
+                absorb_batch(state);
+                batch.count = 0;
+            }
+        }
+    }
+    absorb_batch(state);
+    PG_FREE_IF_COPY(lexemes, 0);
+    return make_signature({state.made, signed_slots(state)});
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,25 @@
+// Members of sets that are given -> 64-bit hashes (core/hash.h).
+#pragma once
+
+#include "pg/glue.h"
+
+#include "core/hash.h"
+
+namespace minhash::pg {
+
+// A text or a lexeme, in whatever encoding the server has.
+std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
+
+// The bytes of a detoasted value.
+inline std::span<const std::uint8_t> bytes_of(const struct varlena* value)
+{
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
+            static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
+}
+
+inline std::uint64_t hash_bytea(std::span<const std::uint8_t> bytes, std::int64_t seed)
+{
+    return hash_any_bytes(bytes.data(), bytes.size(), seed);
+}
+
+} // namespace minhash::pg

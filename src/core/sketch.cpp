@@ -70,6 +70,20 @@ void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept
     std::fill_n(state.slots, num_hashes, empty_slot);
 }
 
+void resume(sketch& state,
+            method made_by,
+            std::uint32_t num_hashes,
+            const std::uint32_t* slots) noexcept
+{
+    state.made_by = made_by;
+    state.num_hashes = num_hashes;
+    state.fresh = false;
+    state.repeating = false;
+    std::copy_n(slots, num_hashes, state.slots);
+    state.filled =
+        made_by == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
+}
+
 void absorb(sketch& state,
             const std::uint32_t* lo,
             const std::uint32_t* hi,

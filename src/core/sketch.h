@@ -43,6 +43,12 @@ struct sketch {
 // Starts the signature of the empty set: all slots empty.
 void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept;
 
+// Goes on with the slots of a signature that is not of the empty set.
+void resume(sketch& state,
+            method made_by,
+            std::uint32_t num_hashes,
+            const std::uint32_t* slots) noexcept;
+
 // Adds `count` elements, given by the halves of their hashes. Both arrays must be readable for
 // `padding` more.
 void absorb(sketch& state,

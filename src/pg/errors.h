@@ -100,6 +100,11 @@ void refuse_typmod(Node* context, int expected, int actual);
 [[noreturn]] void fail_stored(status what, std::size_t bytes);
 [[noreturn]] void fail_typmod_count();
 
+// Sets that are given.
+[[noreturn]] void fail_null_aggregated(int argument);
+[[noreturn]] void fail_changing_scheme(const scheme& a, const scheme& b);
+[[noreturn]] void fail_no_order(Oid type);
+
 // More than memory or an array can hold.
 [[noreturn]] void fail_too_many_shingles(std::size_t most);
 [[noreturn]] void fail_text_too_long(std::size_t most);

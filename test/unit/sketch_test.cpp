@@ -249,4 +249,31 @@ TEST(sketch, counts_equal_slots_by_position)
     }
 }
 
+// Slots are all that a signature under construction needs to be kept of, between any two batches.
+TEST(sketch, goes_on_with_slots)
+{
+    support::random_source random = {39};
+    for (const method made_by : {method::fss, method::classic}) {
+        for (const std::uint32_t num_hashes : {16u, 128u, 1000u}) {
+            const hash_list elements = support::random_hashes(random, 6000);
+            const auto state = std::make_unique<minhash::sketch>();
+            std::vector<std::uint32_t> slots;
+            for (std::size_t at = 0; at < elements.size();) {
+                const std::size_t count =
+                    std::min(1 + random.below(at < 100 ? 10 : 2000), elements.size() - at);
+                if (at == 0)
+                    minhash::start(*state, made_by, num_hashes);
+                else
+                    minhash::resume(*state, made_by, num_hashes, slots.data());
+                const auto first = elements.begin() + static_cast<std::ptrdiff_t>(at);
+                at += count;
+                support::absorb(*state, {first, first + static_cast<std::ptrdiff_t>(count)});
+                slots = support::slots_of(*state);
+                const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
+                ASSERT_EQ(slots, reference::sketch(made_by, {elements.begin(), end}, num_hashes));
+            }
+        }
+    }
+}
+
 } // namespace

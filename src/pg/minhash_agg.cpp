@@ -1,0 +1,172 @@
+// The aggregate minhash_agg(): the signature of a column's values, or of the shingles of its texts.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+#include "pg/growing_set.h"
+#include "pg/members.h"
+#include "pg/signer.h"
+
+namespace minhash::pg {
+
+namespace {
+
+growing_set* arg_set(FunctionCallInfo fcinfo, int argument)
+{
+    return PG_ARGISNULL(argument) ? nullptr : arg_internal<growing_set>(fcinfo, argument);
+}
+
+// The memory that lives as long as the aggregate's state.
+MemoryContext state_memory(FunctionCallInfo fcinfo)
+{
+    MemoryContext memory;
+    if (AggCheckCallContext(fcinfo, &memory) == 0)
+        elog(ERROR, "aggregate function called in non-aggregate context");
+    return memory;
+}
+
+// The set that is collected, which must be of this scheme; a new one if there is none yet.
+growing_set*
+set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& made, bool integers)
+{
+    if (collected == nullptr)
+        return make_set(state_memory(fcinfo), made, integers);
+    if (!comparable({collected->made, {}}, {made, {}}))
+        fail_changing_scheme(collected->made, made);
+    return collected;
+}
+
+// The arguments behind the value: NULL has no meaning there.
+void refuse_nulls(FunctionCallInfo fcinfo)
+{
+    for (int argument = 2; argument < PG_NARGS(); argument++) {
+        if (PG_ARGISNULL(argument))
+            fail_null_aggregated(argument);
+    }
+}
+
+// Adds the value in the second argument, unless it is NULL. This is all that a row costs where
+// there are no other arguments and room is left.
+template <typename Hash>
+Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
+{
+    growing_set* set = arg_set(fcinfo, 0);
+    if (PG_ARGISNULL(1)) {
+        if (set == nullptr)
+            PG_RETURN_NULL();
+        PG_RETURN_POINTER(set);
+    }
+    if (PG_NARGS() > 2) {
+        refuse_nulls(fcinfo);
+        set = set_of(fcinfo, set, arg_element_scheme(fcinfo, 2, false), integers);
+    } else if (set == nullptr) {
+        set = set_of(fcinfo, set, default_element_scheme, integers);
+    }
+    add(*set, hash(set->made.seed));
+    PG_RETURN_POINTER(set);
+}
+
+// The same for values of variable length.
+template <auto hash>
+Datum add_bytes(FunctionCallInfo fcinfo)
+{
+    return add_value(fcinfo, false, [fcinfo](std::int64_t seed) {
+        struct varlena* const value = PG_GETARG_VARLENA_PP(1);
+        const std::uint64_t hashed = hash(bytes_of(value), seed);
+        PG_FREE_IF_COPY(value, 1);
+        return hashed;
+    });
+}
+
+} // namespace
+
+// minhash_agg_add(state, element [, num_hashes, seed, method]) -> state, by the element's type
+MINHASH_FUNCTION(minhash_agg_add_text)
+{
+    return add_bytes<hash_text>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_agg_add_bytea)
+{
+    return add_bytes<hash_bytea>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_agg_add_bigint)
+{
+    return add_value(fcinfo, true, [fcinfo](std::int64_t) {
+        return static_cast<std::uint64_t>(PG_GETARG_INT64(1));
+    });
+}
+
+MINHASH_FUNCTION(minhash_agg_add_uuid)
+{
+    return add_value(fcinfo, false, [fcinfo](std::int64_t seed) {
+        return hash_bytea({PG_GETARG_UUID_P(1)->data, UUID_LEN}, seed);
+    });
+}
+
+// minhash_agg_add(state, document, shingle_size, unit) -> state
+// minhash_agg_add(state, document, num_hashes, shingle_size, unit, fold, bag, seed, method) ->
+// state
+MINHASH_FUNCTION(minhash_agg_add_document)
+{
+    growing_set* set = arg_set(fcinfo, 0);
+    if (PG_ARGISNULL(1)) {
+        if (set == nullptr)
+            PG_RETURN_NULL();
+        PG_RETURN_POINTER(set);
+    }
+    refuse_nulls(fcinfo);
+    signer& signing = kept_signer_of(fcinfo).state;
+    if (PG_NARGS() > 4) {
+        signing.made = arg_scheme(fcinfo, 2);
+    } else {
+        const int size = arg_between(fcinfo, 2, "shingle_size", 1, max_shingle_size);
+        signing.made = default_element_scheme;
+        signing.made.shingles = {arg_unit(fcinfo, 3),
+                                 static_cast<std::uint16_t>(size),
+                                 true,
+                                 false};
+    }
+    set = set_of(fcinfo, set, signing.made, false);
+    text* const document = PG_GETARG_TEXT_PP(1);
+    each_batch(signing, document, [set](const shingle_batch& batch) {
+        add(*set, batch.lo, batch.hi, batch.count);
+    });
+    PG_FREE_IF_COPY(document, 1);
+    PG_RETURN_POINTER(set);
+}
+
+// minhash_agg_combine(state, other) -> state: the other is left as it is.
+MINHASH_FUNCTION(minhash_agg_combine)
+{
+    growing_set* set = arg_set(fcinfo, 0);
+    if (const growing_set* const other = arg_set(fcinfo, 1); other != nullptr) {
+        set = set_of(fcinfo, set, other->made, other->integers);
+        unite(*set, *other);
+    }
+    if (set == nullptr)
+        PG_RETURN_NULL();
+    PG_RETURN_POINTER(set);
+}
+
+MINHASH_FUNCTION(minhash_agg_serial)
+{
+    PG_RETURN_BYTEA_P(write_set(*arg_set(fcinfo, 0)));
+}
+
+// minhash_agg_deserial(bytes, internal) -> state, short-lived
+MINHASH_FUNCTION(minhash_agg_deserial)
+{
+    PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0)));
+}
+
+// minhash_agg_final(state) -> minhash_signature. A window asks for it again and again.
+MINHASH_FUNCTION(minhash_agg_final)
+{
+    const growing_set* const set = arg_set(fcinfo, 0);
+    if (set == nullptr)
+        PG_RETURN_NULL();
+    return sign(*set);
+}
+
+} // namespace minhash::pg

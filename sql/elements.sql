@@ -89,5 +89,38 @@ SET minhash_lsh.instruction_set = 'baseline';
 SELECT count(*) AS equal FROM collections c JOIN signed s USING (id) WHERE minhash(c.numbers) = s.numbers AND minhash(c.texts) = s.texts;
 RESET minhash_lsh.instruction_set;
 
+-- Exact similarities of arrays: as sets, as bags, without NULLs.
+SELECT shingle_jaccard('{1,2,3}'::int[], '{2,3,4}'::int[]) AS half, shingle_containment('{1,2}'::int[], '{2,3,4}'::int[]) AS of_the_first, shingle_containment('{2,3,4}'::int[], '{1,2}'::int[]) AS of_the_other, shingle_jaccard('{1,2,2,2}'::int[], '{2,1}'::int[]) AS sets,
+       shingle_bag_jaccard('{1,2,2,2}'::int[], '{2,1}'::int[]) AS bags, shingle_bag_containment('{1,2,2,2}'::int[], '{2,2,5}'::int[]) AS bag_in_bag, shingle_bag_jaccard('{1,NULL,NULL}'::int[], '{1,NULL}'::int[]) AS nulls, shingle_jaccard('{{1,2},{3,4}}'::int[], '{4,3,2,1}'::int[]) AS dimensions;
+-- Nothing shares nothing, as with texts; NULL is unknown.
+SELECT shingle_jaccard('{}'::int[], '{}'::int[]) AS empty, shingle_jaccard('', '') AS as_texts, shingle_containment('{}'::int[], '{1}'::int[]) AS of_nothing, shingle_containment('', 'text') AS of_no_text, shingle_containment('{1}'::int[], '{}'::int[]) AS in_nothing, shingle_jaccard('{NULL}'::int[], '{NULL}'::int[]) AS nulls,
+       shingle_jaccard(NULL, '{1}'::int[]) AS unknown, shingle_containment('{1}'::int[], NULL) AS unknown_too, shingle_bag_jaccard('{1}'::int[], NULL) AS unknown_bag, shingle_bag_containment('{}'::int[], '{}'::int[]) AS empty_bags;
+-- Any type that has an order, and two that have a common one. Elements are equal as their type says.
+SELECT shingle_jaccard('{a,b}'::text[], '{b,c}'::varchar[]) AS strings, shingle_jaccard('{1,2}'::smallint[], '{2,3}'::bigint[]) AS integers, shingle_jaccard('{1,2}'::int[], '{2.0,3}'::numeric[]) AS numbers, shingle_bag_jaccard('{1.0,1.00}'::numeric[], '{1}'::numeric[]) AS equal_numbers,
+       shingle_jaccard('{0}'::float8[], '{-0}'::float8[]) AS zeros, shingle_jaccard('{NaN}'::float8[], '{NaN}'::float8[]) AS not_numbers, shingle_jaccard('{2024-01-01}'::date[], '{2024-01-01,2024-01-02}'::date[]) AS dates, shingle_jaccard(ARRAY[ROW(1, 'a'::text), ROW(2, 'b'::text)], ARRAY[ROW(2, 'b'::text)]) AS rows,
+       shingle_jaccard('{a,b}'::tags, '{b}'::text[]) AS domains, shingle_jaccard('{1,2}'::int[], '{2,3}') AS literal;
+CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+SELECT shingle_jaccard(ARRAY['a', 'B'] COLLATE ignore_case, ARRAY['A', 'b']) AS same_letters, shingle_jaccard(ARRAY['a', 'B'], ARRAY['A', 'b']) AS other_letters, shingle_bag_jaccard(ARRAY['a', 'A', 'a'] COLLATE ignore_case, ARRAY['A']) AS bag;
+DROP COLLATION ignore_case;
+\set VERBOSITY default
+SELECT shingle_jaccard(ARRAY[point(1, 2)], ARRAY[point(1, 2)]);
+SELECT shingle_containment(ARRAY['{}'::json], ARRAY['{}'::json]);
+SELECT shingle_jaccard('{1}'::int[], '{a}'::text[]);
+\set VERBOSITY terse
+-- Literals and parameters of unknown type are texts.
+SELECT shingle_jaccard('{a,b}', '{a,b}', 3) AS texts, shingle_jaccard('{a,b}', '{a,b}', '3') AS also_texts, shingle_jaccard('a', 'a', NULL) AS no_size, shingle_jaccard('{a,b}'::text, '{a,c}') AS text, shingle_containment('abcdef', 'abcdefg') AS contained, shingle_jaccard(NULL, NULL) AS unknown, shingle_jaccard('one two', 'two one', 1, 'word') AS words;
+PREPARE two AS SELECT shingle_jaccard($1, $2);
+PREPARE four AS SELECT shingle_containment($1, $2, $3, $4);
+PREPARE three AS SELECT shingle_jaccard($1, $2, $3);
+SELECT name, parameter_types FROM pg_prepared_statements WHERE statement ~ 'shingle' ORDER BY name;
+DEALLOCATE ALL;
+-- The same as SQL says, and as the shingles of texts.
+SELECT bool_and(shingle_jaccard(a.numbers, b.numbers) = coalesce(shared / nullif(first + second - shared, 0), 0)) AS jaccard, bool_and(shingle_containment(a.texts, b.texts) = coalesce(shared / nullif(first, 0), 0)) AS containment,
+       bool_and(shingle_jaccard(a.ids || a.ids, b.ids) = shingle_jaccard(a.bytes, b.bytes)) AS repeated, bool_and(shingle_bag_jaccard(a.large || a.large, b.large || b.large) = shingle_jaccard(a.small, b.small)) AS doubled, count(*)
+FROM collections a, collections b, LATERAL (SELECT cardinality(a.numbers)::float8 AS first, cardinality(b.numbers)::float8 AS second, (SELECT count(*) FROM unnest(a.numbers) AS n WHERE n = ANY (b.numbers))::float8 AS shared) AS sizes WHERE a.id < 12 AND b.id < 12;
+SELECT bool_and(shingle_jaccard(shingles(a, size), shingles(b, size)) = shingle_jaccard(a, b, size)) AS jaccard, bool_and(shingle_containment(shingles(a, size), shingles(b, size)) = shingle_containment(a, b, size)) AS containment,
+       bool_and(shingle_bag_jaccard(shingles(a, size, bag => true), shingles(b, size, bag => true)) = shingle_jaccard(a, b, size, bag => true)) AS jaccard_of_bags, bool_and(shingle_bag_containment(shingles(a, size, bag => true), shingles(b, size, bag => true)) = shingle_containment(a, b, size, bag => true)) AS containment_of_bags
+FROM (VALUES ('to be or not to be', 'not to be'), ('Größe', 'größer'), ('', 'x'), ('', '')) AS texts (a, b), generate_series(1, 6) AS size;
+
 DROP TABLE collections, signed;
 DROP DOMAIN body, title, tags, numbers;

@@ -66,6 +66,11 @@ struct overlap {
     std::uint64_t shared;
 };
 
+// The size of the intersection over that of the union, or over that of the first: 0 where there is
+// nothing to share.
+double jaccard(const overlap& sizes) noexcept;
+double containment(const overlap& sizes) noexcept;
+
 // Adds what a part of the table has to say.
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
 

@@ -185,22 +185,14 @@ MINHASH_FUNCTION(shingles)
 // size of the union; 0 if both texts are empty.
 MINHASH_FUNCTION(shingle_jaccard)
 {
-    const exact_state state = count_arguments(fcinfo, 2);
-    const overlap sizes = measure_all(state);
-    const std::uint64_t either = sizes.first + sizes.second - sizes.shared;
-    PG_RETURN_FLOAT8(either == 0 ? 0
-                                 : static_cast<double>(sizes.shared) / static_cast<double>(either));
+    PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2))));
 }
 
 // shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first
 // text's shingles that the second has; 0 if the first text is empty.
 MINHASH_FUNCTION(shingle_containment)
 {
-    const exact_state state = count_arguments(fcinfo, 2);
-    const overlap sizes = measure_all(state);
-    PG_RETURN_FLOAT8(sizes.first == 0
-                         ? 0
-                         : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first));
+    PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2))));
 }
 
 } // namespace minhash::pg

@@ -234,4 +234,14 @@ TEST(exact, examples_of_others)
     EXPECT_DOUBLE_EQ(olivia.jaccard(), 9.0 / 16);
 }
 
+TEST(exact, similarities_of_sizes)
+{
+    EXPECT_EQ(minhash::jaccard({3, 3, 2}), 0.5);
+    EXPECT_EQ(minhash::jaccard({5, 5, 5}), 1);
+    EXPECT_EQ(minhash::jaccard({5, 0, 0}), 0);
+    EXPECT_EQ(minhash::jaccard({0, 0, 0}), 0);
+    EXPECT_EQ(minhash::containment({4, 9, 3}), 0.75);
+    EXPECT_EQ(minhash::containment({0, 9, 0}), 0);
+}
+
 } // namespace

@@ -1,0 +1,128 @@
+// Exact similarities of arrays, as sets or bags of their elements, which are sorted and compared as
+// their type's btree operators say.
+#include "pg/glue.h"
+
+#include "pg/errors.h"
+
+#include "core/exact.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// Elements are equal to others by the bytes, unless the collation says otherwise; then any
+// collation finds the same ones, and C is the fastest.
+Oid collation_for(FunctionCallInfo fcinfo, const TypeCacheEntry& type)
+{
+    const Oid given = PG_GET_COLLATION();
+    if (!OidIsValid(type.typcollation))
+        return InvalidOid;
+    return OidIsValid(given) && !get_collation_isdeterministic(given) ? given : C_COLLATION_OID;
+}
+
+SortSupportData order_of(FunctionCallInfo fcinfo, Oid element)
+{
+    const TypeCacheEntry* const type = lookup_type_cache(element, TYPECACHE_LT_OPR);
+    if (!OidIsValid(type->lt_opr))
+        fail_no_order(element);
+    SortSupportData order = {};
+    order.ssup_cxt = CurrentMemoryContext;
+    order.ssup_collation = collation_for(fcinfo, *type);
+    PrepareSortSupportFromOrderingOp(type->lt_opr, &order);
+    return order;
+}
+
+int compare(const void* a, const void* b, void* order)
+{
+    return ApplySortComparator(*static_cast<const Datum*>(a),
+                               false,
+                               *static_cast<const Datum*>(b),
+                               false,
+                               static_cast<SortSupport>(order));
+}
+
+// The elements that are not NULL, sorted.
+std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
+{
+    const std::size_t most = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+    auto* const elements = static_cast<Datum*>(
+        MemoryContextAllocHuge(CurrentMemoryContext, (most + 1) * sizeof(Datum)));
+    std::size_t count = 0;
+    const ArrayIterator walk = array_create_iterator(array, 0, nullptr);
+    Datum element;
+    for (bool null; array_iterate(walk, &element, &null);) {
+        CHECK_FOR_INTERRUPTS();
+        if (!null)
+            elements[count++] = element;
+    }
+    array_free_iterator(walk);
+    qsort_interruptible(elements, count, sizeof(Datum), compare, &order);
+    return {elements, count};
+}
+
+// How many elements from `at` on equal the one there.
+std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSupportData& order)
+{
+    std::size_t end = at + 1;
+    while (end < sorted.size() && compare(&sorted[at], &sorted[end], &order) == 0)
+        end++;
+    return end - at;
+}
+
+// Sizes of two arrays as sets or bags, and of their intersection.
+overlap measure_arguments(FunctionCallInfo fcinfo, bool bag)
+{
+    ArrayType* const arrays[] = {PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)};
+    SortSupportData order = order_of(fcinfo, ARR_ELEMTYPE(arrays[0]));
+    const std::span<Datum> a = sorted_elements(arrays[0], order);
+    const std::span<Datum> b = sorted_elements(arrays[1], order);
+
+    overlap sizes = {0, 0, 0};
+    for (std::size_t at_a = 0, at_b = 0; at_a < a.size() || at_b < b.size();) {
+        CHECK_FOR_INTERRUPTS();
+        const int first = at_a == a.size()   ? 1
+                          : at_b == b.size() ? -1
+                                             : compare(&a[at_a], &b[at_b], &order);
+        const std::size_t in_a = first <= 0 ? equal_ones(a, at_a, order) : 0;
+        const std::size_t in_b = first >= 0 ? equal_ones(b, at_b, order) : 0;
+        at_a += in_a;
+        at_b += in_b;
+        sizes.first += bag ? in_a : in_a > 0;
+        sizes.second += bag ? in_b : in_b > 0;
+        sizes.shared += bag ? std::min(in_a, in_b) : first == 0;
+    }
+    pfree(a.data());
+    pfree(b.data());
+    PG_FREE_IF_COPY(arrays[0], 0);
+    PG_FREE_IF_COPY(arrays[1], 1);
+    return sizes;
+}
+
+} // namespace
+
+// Of arrays as sets:
+MINHASH_FUNCTION(shingle_jaccard_arrays)
+{
+    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo, false)));
+}
+
+MINHASH_FUNCTION(shingle_containment_arrays)
+{
+    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo, false)));
+}
+
+// As bags. An argument of shingle_jaccard() instead would leave PostgreSQL undecided what
+// shingle_jaccard($1, $2, $3) with parameters of unknown types means.
+MINHASH_FUNCTION(shingle_bag_jaccard)
+{
+    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo, true)));
+}
+
+MINHASH_FUNCTION(shingle_bag_containment)
+{
+    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo, true)));
+}
+
+} // namespace minhash::pg

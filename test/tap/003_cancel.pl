@@ -20,6 +20,9 @@ CREATE EXTENSION minhash_lsh;
 CREATE TABLE seed (body text);
 ALTER TABLE seed ALTER body SET STORAGE external;
 INSERT INTO seed SELECT string_agg(md5(number::text), ' ') FROM generate_series(1, 152000) number;
+ALTER TABLE seed ADD words text[];
+ALTER TABLE seed ALTER words SET STORAGE external;
+UPDATE seed SET words = (SELECT array_agg(md5(number::text)) FROM generate_series(1, 1500000) number);
 SQL
 
 # Runs a query three times; gives its SQLSTATE and the milliseconds it took, each time.
@@ -54,7 +57,9 @@ my @queries = (
     "shingle_jaccard($large, $large)",
     "shingle_jaccard($large, 'short', unit => 'word', bag => true)",
     "cardinality(shingles($large))",
-    "cardinality(shingles($large, bag => true))");
+    "cardinality(shingles($large, bag => true))",
+    "minhash(words, num_hashes => 4096, method => 'classic')",
+    'shingle_jaccard(words, words)');
 for my $query (@queries)
 {
     ($states, $times) = run("SELECT $query FROM seed", $timeout);

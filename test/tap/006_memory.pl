@@ -55,7 +55,13 @@ for my $calls (
     'sum(key) FROM generate_series(1, 300000) n, lsh_bands(minhash(n::text, 16), 2, 8)',
     'count(p) FROM (SELECT lsh_curve(n % 9 + 1, 5, 2) p FROM generate_series(1, 300000) n) c',
     'sum(cardinality(shingles(n::text, 2))) FROM generate_series(1, 300000) n',
-    'sum(minhash_num_hashes(minhash(n::text, 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n')
+    'sum(minhash_num_hashes(minhash(n::text, 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n',
+    'sum(minhash_num_hashes(minhash(ARRAY[n, 1, NULL], 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n',
+    q{sum(minhash_num_hashes(minhash(to_tsvector('simple', n::text), 16 + n % 9))) FROM generate_series(1, 300000) n},
+    q{sum(shingle_jaccard(ARRAY[n::text, 'a'], ARRAY['b', n::text])) FROM generate_series(1, 300000) n},
+    'minhash_agg(n) FROM generate_series(1, 3000000) n',
+    q{minhash_agg(n::text, 3, 'char') FROM generate_series(1, 300000) n},
+    'count(s) FROM (SELECT minhash_agg(n) OVER (ORDER BY n ROWS 1 PRECEDING) s FROM generate_series(1, 100000) n) w')
 {
     my $peak = peak($calls);
     cmp_ok($peak, '<', 50, sprintf '%.0f MB at most: %s', $peak, $calls);

@@ -75,5 +75,6 @@ tap: ; test/tools/tap.sh $(PROVE_TESTS)
 bench:
 	$(MAKE) -C test bench bench-tools
 	test/bench/sql_bench.sh build/test/make_texts
+	test/bench/sets_bench.sh
 	test/bench/lookup_bench.sh build/test/make_texts
 	test/bench/bulk_bench.sh build/test/make_pairs

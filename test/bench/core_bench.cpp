@@ -96,9 +96,30 @@ void sign_by_the_book(const std::string& text, std::vector<std::uint64_t>& hashe
     benchmark::DoNotOptimize(signed_text.slots);
 }
 
+void sign_integers(const std::vector<std::int64_t>& values, std::size_t from, std::size_t count)
+{
+    start(signed_text, method::fss, num_hashes);
+    for (std::size_t at = from; at < from + count; at += 1024) {
+        const std::size_t taken = std::min<std::size_t>(1024, from + count - at);
+        kernels->hash_integers(values.data() + at, taken, 42, batch.lo, batch.hi);
+        absorb(signed_text, batch.lo, batch.hi, taken);
+    }
+}
+
+// Slots of so many signatures, of which many are equal.
+std::vector<std::uint32_t> random_slots(std::size_t signatures)
+{
+    std::vector<std::uint32_t> slots(num_hashes * signatures);
+    bench::random_source random{7};
+    for (std::uint32_t& slot : slots)
+        slot = static_cast<std::uint32_t>(random.next() % 4);
+    return slots;
+}
+
 constexpr shingling five_characters = {unit::character, 5, true, false};
 constexpr shingling five_words = {unit::word, 5, true, false};
 constexpr std::size_t lengths[] = {50, 200, 1000, 10000};
+constexpr std::size_t set_sizes[] = {10, 100, 1000, 10000};
 
 void register_all()
 {
@@ -146,10 +167,7 @@ void register_all()
         add_signing("french", script::french, 1000, five_characters, method::fss);
         add(name + "/compare", [=](benchmark::State& state) {
             kernels = table;
-            std::vector<std::uint32_t> slots(num_hashes * 1000);
-            bench::random_source random{7};
-            for (std::uint32_t& slot : slots)
-                slot = static_cast<std::uint32_t>(random.next() % 4);
+            const std::vector<std::uint32_t> slots = random_slots(1000);
             std::size_t next = 0;
             for (auto _ : state) {
                 benchmark::DoNotOptimize(count_equal(&slots[next * num_hashes],
@@ -158,6 +176,35 @@ void register_all()
                 next = next + 2 >= 1000 ? 0 : next + 2;
             }
         });
+        add(name + "/union", [=](benchmark::State& state) {
+            kernels = table;
+            const std::vector<std::uint32_t> slots = random_slots(1000);
+            std::size_t next = 0;
+            for (auto _ : state) {
+                merge(&slots[next * num_hashes],
+                      &slots[(next + 1) * num_hashes],
+                      num_hashes,
+                      signed_text.slots);
+                benchmark::DoNotOptimize(signed_text.slots);
+                benchmark::ClobberMemory();
+                next = next + 2 >= 1000 ? 0 : next + 2;
+            }
+        });
+        for (const std::size_t size : set_sizes) {
+            add(name + "/integers/" + std::to_string(size), [=](benchmark::State& state) {
+                kernels = table;
+                std::vector<std::int64_t> values(100000 + padding);
+                bench::random_source random{8};
+                for (std::int64_t& value : values)
+                    value = static_cast<std::int64_t>(random.next());
+                std::size_t from = 0;
+                for (auto _ : state) {
+                    sign_integers(values, from, size);
+                    benchmark::DoNotOptimize(signed_text.slots);
+                    from = from + 2 * size > 100000 ? 0 : from + size;
+                }
+            });
+        }
     }
 }
 
@@ -230,6 +277,16 @@ public:
                         at(name + "/chinese/1000") / thousand,
                         at(name + "/french/1000") / thousand,
                         at(name + "/compare"));
+        });
+        std::printf("\nmillion integers signed a second, by the set's size; ns for a union\n");
+        std::printf("%-10s %8s %8s %8s %8s | %8s\n", "", "10", "100", "1000", "10000", "union");
+        for_each_table([&](const std::string& name) {
+            std::printf("%-10s", name.c_str());
+            for (const std::size_t size : set_sizes)
+                std::printf(" %8.0f",
+                            static_cast<double>(size) * 1000 /
+                                at(name + "/integers/" + std::to_string(size)));
+            std::printf(" | %8.1f\n", at(name + "/union"));
         });
         std::printf(
             "(X at 1,000 characters: %.2f ns per window; textbook: XXH3 and classic, over fss;\n"

@@ -129,6 +129,15 @@ INSERT INTO sketches VALUES
 SELECT minhash_similarity(a.sig, b.sig), (minhash_values(minhash_union(a.sig, b.sig)))[1:3] AS first_of_union
 FROM sketches a, sketches b WHERE a.id = 1 AND b.id = 2;
 
+SELECT minhash_similarity(minhash('{red,green,blue}'::text[]), minhash(ARRAY['blue', 'red'])) AS estimated,
+       shingle_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
+CREATE TABLE purchases AS SELECT n % 3 AS customer, n % 100 + n % 3 * 10 AS product FROM generate_series(1, 3000) n;
+CREATE TABLE customers AS SELECT customer AS id, minhash_agg(product) AS sig FROM purchases GROUP BY customer;
+SELECT left_id, right_id, round(similarity::numeric, 1) AS estimated
+FROM lsh_pairs('SELECT id, sig FROM customers', threshold => 0.5) ORDER BY 1, 2;
+SELECT round(minhash_similarity(minhash(to_tsvector('english', a.body)), minhash(to_tsvector('english', b.body)))::numeric, 1) AS of_lexemes
+FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
+
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
     FROM articles, minhash_slots(sig) AS s;

@@ -94,7 +94,7 @@ void fail_mixed_schemes(const char* id, const scheme& made, const scheme& others
             errcode(ERRCODE_DATA_EXCEPTION),
             errmsg("signature of id %s is of another scheme than those before", id),
             errdetail("It is %s, the others %s.", describe(made), describe(others)),
-            errhint("Call minhash() with the same arguments for all texts."));
+            errhint("Call minhash() with the same arguments for all."));
     pg_unreachable();
 }
 

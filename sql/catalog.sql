@@ -1,11 +1,11 @@
 -- Every object of the extension keeps the rules: each of these queries lists the ones that do not.
 
--- The extension's objects, without the array type that comes with a type (a member since PostgreSQL 17).
+-- The extension's objects, without the types that come with a type or a relation (members since PostgreSQL 17).
 CREATE TEMP VIEW members AS
 SELECT classid, objid, classid::regclass AS catalog, pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh') AND deptype = 'e'
-  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type WHERE typarray = objid));
+  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type AS t WHERE typarray = objid OR (t.oid = objid AND typrelid <> 0)));
 CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
 
 -- What there is, by kind: anything new is to be seen here.

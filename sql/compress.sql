@@ -60,7 +60,7 @@ SELECT (SELECT count(*) FROM in_order) AS near, (SELECT count(*) FROM in_order J
        (SELECT count(*) FROM in_order JOIN lsh_near_duplicates('docs', (SELECT sig FROM docs WHERE id = 8)) AS n ON left_id = 7 AND right_id = 8 AND n.id = 7 AND n.similarity = in_order.similarity) AS looked_up,
        (SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM docs')) AS clustered;
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM docs WHERE sig % (SELECT sig FROM docs WHERE id = 8);
+EXPLAIN (COSTS OFF) SELECT id FROM docs WHERE sig % 'fss1:128x8:word1:fold:set:42:';
 SELECT id FROM docs WHERE sig % (SELECT sig FROM docs WHERE id = 8) ORDER BY id;
 RESET enable_seqscan;
 SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 4) FROM docs');

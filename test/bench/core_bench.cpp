@@ -1,5 +1,6 @@
 // What signatures cost in the core, as ratios to a loop of XXH3 over every five-byte window of the
 // same texts in the same run. Every median is of interleaved repetitions.
+#include "core/compress.h"
 #include "core/hash.h"
 #include "core/kernels.h"
 #include "core/shingle.h"
@@ -176,6 +177,23 @@ void register_all()
                 next = next + 2 >= 1000 ? 0 : next + 2;
             }
         });
+        for (const int bits : {1, 8}) {
+            add(name + "/compare/" + std::to_string(bits), [=](benchmark::State& state) {
+                kernels = table;
+                scheme made = {};
+                made.bits = static_cast<std::uint8_t>(bits);
+                made.num_hashes = num_hashes;
+                const std::vector<std::uint32_t> slots = random_slots(1000);
+                const auto* const packed = reinterpret_cast<const std::uint8_t*>(slots.data());
+                const std::size_t bytes = slot_bytes(bits, num_hashes);
+                std::size_t next = 0;
+                for (auto _ : state) {
+                    benchmark::DoNotOptimize(
+                        count_equal(made, packed + next * bytes, packed + (next + 1) * bytes));
+                    next = next + 2 >= 1000 ? 0 : next + 2;
+                }
+            });
+        }
         add(name + "/union", [=](benchmark::State& state) {
             kernels = table;
             const std::vector<std::uint32_t> slots = random_slots(1000);
@@ -278,15 +296,28 @@ public:
                         at(name + "/french/1000") / thousand,
                         at(name + "/compare"));
         });
-        std::printf("\nmillion integers signed a second, by the set's size; ns for a union\n");
-        std::printf("%-10s %8s %8s %8s %8s | %8s\n", "", "10", "100", "1000", "10000", "union");
+        std::printf(
+            "\nmillion integers signed a second, by the set's size; ns for a union, and to\n"
+            "compare signatures of 8 bits and of one\n");
+        std::printf("%-10s %8s %8s %8s %8s | %8s %8s %8s\n",
+                    "",
+                    "10",
+                    "100",
+                    "1000",
+                    "10000",
+                    "union",
+                    "8 bits",
+                    "1 bit");
         for_each_table([&](const std::string& name) {
             std::printf("%-10s", name.c_str());
             for (const std::size_t size : set_sizes)
                 std::printf(" %8.0f",
                             static_cast<double>(size) * 1000 /
                                 at(name + "/integers/" + std::to_string(size)));
-            std::printf(" | %8.1f\n", at(name + "/union"));
+            std::printf(" | %8.1f %8.1f %8.1f\n",
+                        at(name + "/union"),
+                        at(name + "/compare/8"),
+                        at(name + "/compare/1"));
         });
         std::printf(
             "(X at 1,000 characters: %.2f ns per window; textbook: XXH3 and classic, over fss;\n"

@@ -102,14 +102,38 @@ u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
     return equal;
 }
 
+// Slots of whole bytes that differ, counted byte by byte.
+template <typename Slots>
+u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
+{
+    const auto different = [](bytes x, bytes y) { return (bytes)((Slots)x != (Slots)y); };
+    u32 count = 0;
+    std::size_t at = 0;
+    while (at < size) {
+        bytes counts = {}; // counted down from 0, up to 255 times
+        const std::size_t end = smaller(size, at + 255 * vector_bytes);
+        for (; at + vector_bytes <= end; at += vector_bytes)
+            counts -= different(load_bytes(a + at), load_bytes(b + at));
+        if (at < end) {
+            u8 rest[2][vector_bytes] = {};
+            std::memcpy(rest[0], a + at, end - at);
+            std::memcpy(rest[1], b + at, end - at);
+            counts -= different(load_bytes(rest[0]), load_bytes(rest[1]));
+            at = end;
+        }
+        count += sum_of(counts);
+    }
+    return count;
+}
+
 // Slots that differ of each 64 bits, by their lowest bits: the others are or-ed into those.
 template <int bits>
-u32 count_different_slots(const u8* a, const u8* b, std::size_t size) noexcept
+u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
 {
     constexpr u64 lowest = ~u64{0} / ((u64{1} << bits) - 1);
     const auto different = [](u64 x, u64 y) {
         x ^= y;
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (int shift = bits / 2; shift > 0; shift /= 2)
             x |= x >> shift;
         return count_bits(x & lowest);
@@ -129,18 +153,19 @@ u32 count_different_slots(const u8* a, const u8* b, std::size_t size) noexcept
 
 u32 count_different(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept
 {
+    typedef std::uint16_t pairs __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
     const std::size_t size = (num_hashes * static_cast<std::size_t>(bits) + 7) / 8;
     switch (bits) {
     case 1:
-        return count_different_slots<1>(a, b, size);
+        return count_different_bits<1>(a, b, size);
     case 2:
-        return count_different_slots<2>(a, b, size);
+        return count_different_bits<2>(a, b, size);
     case 4:
-        return count_different_slots<4>(a, b, size);
+        return count_different_bits<4>(a, b, size);
     case 8:
-        return count_different_slots<8>(a, b, size);
+        return count_different_bytes<bytes>(a, b, size);
     default:
-        return count_different_slots<16>(a, b, size);
+        return count_different_bytes<pairs>(a, b, size) / 2;
     }
 }
 

@@ -384,6 +384,18 @@ MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
     return (bytes)(value - first <= bytes{} + static_cast<u8>(last - first));
 }
 
+MINHASH_INLINE u32 sum_of(bytes value)
+{
+    constexpr u64 even = 0x00FF00FF00FF00FF;
+    u64 sums = 0; // of up to 2 * 255 times the vector's words, in 16 bits each
+    for (std::size_t word = 0; word < vector_bytes / 8; word++) {
+        u64 given;
+        std::memcpy(&given, reinterpret_cast<const u8*>(&value) + word * 8, 8);
+        sums += (given & even) + (given >> 8 & even);
+    }
+    return static_cast<u32>(sums * 0x0001000100010001 >> 48);
+}
+
 // One bit for each byte's highest.
 MINHASH_INLINE u64 high_bits(bytes value)
 {

@@ -66,8 +66,10 @@ std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
 std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSupportData& order)
 {
     std::size_t end = at + 1;
-    while (end < sorted.size() && compare(&sorted[at], &sorted[end], &order) == 0)
+    while (end < sorted.size() && compare(&sorted[at], &sorted[end], &order) == 0) {
+        CHECK_FOR_INTERRUPTS();
         end++;
+    }
     return end - at;
 }
 

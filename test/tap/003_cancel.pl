@@ -20,6 +20,8 @@ CREATE EXTENSION minhash_lsh;
 CREATE TABLE seed (body text);
 ALTER TABLE seed ALTER body SET STORAGE external;
 INSERT INTO seed SELECT string_agg(md5(number::text), ' ') FROM generate_series(1, 152000) number;
+ALTER TABLE seed ADD list jsonb;
+UPDATE seed SET list = (SELECT jsonb_agg(number) FROM generate_series(1, 300) number);
 ALTER TABLE seed ADD words text[];
 ALTER TABLE seed ALTER words SET STORAGE external;
 UPDATE seed SET words = (SELECT array_agg(md5(number::text)) FROM generate_series(1, 1500000) number);
@@ -68,5 +70,17 @@ for my $query (@queries)
     cmp_ok($longest - $timeout, '<', $limit, "$query ends in time");
     note("told to end after $timeout ms, ended after @$times ms");
 }
+
+# Elements that are all equal, and slow to compare: sorting them takes about half of the time,
+# counting them the other half.
+my $equal = "SELECT shingle_jaccard(array_fill(list, ARRAY[80000]), '{}') FROM seed";
+($states, $times) = run($equal, 0);
+my ($whole) = sort { $a <=> $b } @$times;
+$timeout = int $whole * 0.7;
+($states, $times) = run($equal, $timeout);
+is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
+my ($longest) = sort { $b <=> $a } @$times;
+cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
+note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 $node->stop;
 done_testing();

@@ -69,6 +69,8 @@ SELECT lsh_drop_band_table('docs');
 
 -- What is not to be had of it.
 SELECT minhash_union(c, c) FROM minhash_compress(minhash('a text'), 8) AS c;
+SELECT minhash_union_agg(minhash_compress(minhash('a text'), 8));
+SELECT minhash_union_agg(minhash_compress(minhash('', 16), 8)) OVER ();
 SELECT minhash_cardinality(minhash_compress(minhash('a text'), 16));
 SELECT minhash_containment(minhash('a text'), minhash_compress(minhash('a text'), 16));
 SELECT minhash_values(minhash_compress(minhash('a text'), 16));

@@ -57,6 +57,14 @@ MINHASH_FUNCTION(minhash_union)
     return make_signature(unite(fcinfo, slots).both);
 }
 
+// minhash_union_agg_final(signature) -> minhash_signature: refuses a group of one signature, which
+// no union has seen, if it would have refused the group with another.
+MINHASH_FUNCTION(minhash_union_agg_final)
+{
+    arg_whole_signature(fcinfo, 0, "a union");
+    PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
 // minhash_cardinality(signature) -> float8
 MINHASH_FUNCTION(minhash_cardinality)
 {

@@ -726,9 +726,13 @@ CREATE FUNCTION minhash_union(a minhash_signature, b minhash_signature) RETURNS 
 COMMENT ON FUNCTION minhash_union(minhash_signature, minhash_signature) IS
     'signature of the union of two sets, exactly: the smaller of each two slots';
 
+CREATE FUNCTION minhash_union_agg_final(signature minhash_signature) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION minhash_union_agg_final(minhash_signature) IS 'final function of minhash_union_agg';
 CREATE AGGREGATE minhash_union_agg(signature minhash_signature) (
     SFUNC = minhash_union,
     STYPE = minhash_signature,
+    FINALFUNC = minhash_union_agg_final,
     COMBINEFUNC = minhash_union,
     PARALLEL = SAFE
 );

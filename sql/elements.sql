@@ -62,6 +62,8 @@ SELECT minhash('a b c'::tsvector) = minhash('{a,b,c}'::text[]) AS lexemes, minha
        minhash('a:1,5,9 b:2 c'::tsvector, bag => true) = minhash('{a,a,a,b,c}'::text[], bag => true) AS bag, minhash(''::tsvector, 16) AS empty, minhash(NULL::tsvector) AS unknown;
 SELECT minhash(to_tsvector('simple', 'To be or not to be'), bag => true) = minhash('{to,be,or,not,to,be}'::text[], bag => true) AS text,
        minhash(to_tsvector('simple', string_agg('w' || n % 700, ' ')), bag => true) = minhash(array_agg('w' || n % 700), bag => true) AS long FROM generate_series(1, 2500) n;
+-- PostgreSQL keeps at most 255 positions of a lexeme.
+SELECT minhash(to_tsvector('simple', repeat('a ', 300)), bag => true) = minhash(array_fill('a'::text, ARRAY[255]), bag => true) AS most_positions;
 -- Shingles of characters are members of the set of shingles.
 SELECT bool_and(minhash(shingles(body, size), seed => 7)::bigint[] = minhash(body, shingle_size => size, seed => 7)::bigint[]) AS equal
 FROM (VALUES ('The quick brown fox jumps over the lazy dog'), ('Größe, 日本語 und 🙂'), ('')) AS texts (body), generate_series(1, 12) AS size;

@@ -1,4 +1,10 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
+//
+// The relative variance of similarity J among k hashes is (1 - J) / (J k), and that of a size 1 / k
+// (core/cardinality.h). Which slots are equal says nothing of the union's minima, so that for the
+// intersection, J times the union, the two add up to 1 / (J k). Of the containment, J times the
+// union over a, the quotient of sizes has 2 (1 - a / union) / k; it is bound to J, as a slot of a
+// that is larger than the union's is not equal, and takes back just as much: (1 - J) / (J k).
 #include "pg/glue.h"
 
 #include "pg/errors.h"

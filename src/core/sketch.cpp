@@ -103,6 +103,11 @@ bool is_empty(const sketch& state) noexcept
     return state.fresh;
 }
 
+bool are_empty(std::span<const std::uint32_t> slots) noexcept
+{
+    return std::all_of(slots.begin(), slots.end(), [](auto slot) { return slot == empty_slot; });
+}
+
 void merge(const std::uint32_t* a,
            const std::uint32_t* b,
            std::uint32_t num_hashes,

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace minhash {
 
@@ -58,6 +59,9 @@ void absorb(sketch& state,
 
 // Whether nothing was absorbed.
 bool is_empty(const sketch& state) noexcept;
+
+// Whether slots are those of the empty set. (A sketch knows by itself.)
+bool are_empty(std::span<const std::uint32_t> slots) noexcept;
 
 // Elementwise minimum: the signature of the union of two sets. `into` may be either input.
 void merge(const std::uint32_t* a,

@@ -4,6 +4,7 @@
 #include "pg/errors.h"
 
 #include "core/compress.h"
+#include "core/sketch.h"
 
 namespace minhash::pg {
 
@@ -44,6 +45,8 @@ MINHASH_FUNCTION(minhash_truncate)
     value.made.num_hashes = static_cast<std::uint16_t>(num_hashes);
     if (!whole.empty())
         value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
+    if (are_empty(value.slots)) // those of other systems may have hit none of these
+        value.slots = {};
     return make_signature(value);
 }
 

@@ -7,8 +7,6 @@
 
 #include "core/sketch.h"
 
-#include <algorithm>
-
 namespace minhash::pg {
 
 // minhash_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots
@@ -36,14 +34,13 @@ MINHASH_FUNCTION(minhash_from_values)
         fail_value_list("has a NULL");
 
     const std::int64_t* const given = reinterpret_cast<const std::int64_t*>(ARR_DATA_PTR(array));
-    std::uint32_t slots[max_num_hashes];
-    for (int slot = 0; slot < count; slot++) {
+    std::uint32_t room[max_num_hashes];
+    const std::span<std::uint32_t> slots(room, static_cast<std::size_t>(count));
+    for (std::size_t slot = 0; slot < slots.size(); slot++) {
         if (given[slot] < 0 || given[slot] > UINT32_MAX)
-            fail_value(given[slot], static_cast<std::size_t>(slot) + 1);
+            fail_value(given[slot], slot + 1);
         slots[slot] = static_cast<std::uint32_t>(given[slot]);
     }
-    const bool empty =
-        std::all_of(slots, slots + count, [](auto slot) { return slot == empty_slot; });
     return make_signature(
         {{.version = scheme_version,
           .made_by = method::external,
@@ -51,7 +48,7 @@ MINHASH_FUNCTION(minhash_from_values)
           .num_hashes = static_cast<std::uint16_t>(count),
           .shingles = {.of = unit::element, .size = 1, .fold = false, .bag = false},
           .seed = PG_GETARG_INT64(1)},
-         {slots, empty ? 0 : static_cast<std::size_t>(count)}});
+         are_empty(slots) ? slots.first(0) : slots});
 }
 
 } // namespace minhash::pg

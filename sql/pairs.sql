@@ -67,6 +67,14 @@ CREATE TEMP TABLE cramped_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, 
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT * FROM compare('TABLE cramped_by_signature', 'TABLE roomy_by_signature');
+-- One large bucket in most of the bands: its rows go to a file, too.
+CREATE TABLE alike AS SELECT n AS id, minhash('all are alike but for the number ' || n, 512) AS sig FROM generate_series(1, 600) n;
+CREATE TEMP TABLE roomy_alike AS SELECT * FROM lsh_pairs('SELECT id, sig FROM alike', 0.9, bands => 512, rows => 1);
+SET maintenance_work_mem = '1MB';
+CREATE TEMP TABLE cramped_alike AS SELECT * FROM lsh_pairs('SELECT id, sig FROM alike', 0.9, bands => 512, rows => 1);
+RESET maintenance_work_mem;
+SELECT * FROM compare('TABLE cramped_alike', 'TABLE roomy_alike');
+DROP TABLE alike;
 
 -- Across two queries: the left ids are the first query's. A row of both is a pair with itself.
 CREATE VIEW evens AS SELECT * FROM documents WHERE id % 2 = 0 OR id > 340;

@@ -326,7 +326,9 @@ void find_rights(pair_finder& find)
 void find_pairs(bulk_rows& rows, bool crossing, ReturnSetInfo& result)
 {
     const TypeCacheEntry* const type = lookup_type_cache(rows.ids.type, TYPECACHE_LT_OPR);
-    pair_finder find = {};
+    // Its stores are closed with all others.
+    pair_finder& find = *allocate<pair_finder>(rows.memory);
+    find = {};
     find.rows = &rows;
     find.result = &result;
     find.plain_ids = rows.ids.type == INT8OID;

@@ -128,6 +128,27 @@ SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (2, %L), (101, %L)) g
 SELECT pg_temp.tried('WITH gone AS (DELETE FROM docs WHERE id <= 10 RETURNING *) INSERT INTO docs SELECT id + 100, body FROM gone');
 SELECT pg_temp.tried(format('WITH first AS (INSERT INTO docs VALUES (101, %L)) INSERT INTO docs VALUES (102, %L)', pg_temp.doc(101), pg_temp.doc(101, 1)));
 
+-- What a trigger changes or deletes before the guard fires is judged as it has become.
+CREATE FUNCTION pg_temp.change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_ARGV[0] = 'delete' THEN
+        DELETE FROM docs WHERE id = NEW.id;
+    ELSE
+        UPDATE docs SET body = pg_temp.doc(TG_ARGV[0]::int) WHERE id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER changes AFTER INSERT ON docs FOR EACH ROW EXECUTE FUNCTION pg_temp.change('delete');
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1)));
+DROP TRIGGER changes ON docs;
+CREATE TRIGGER changes AFTER INSERT ON docs FOR EACH ROW EXECUTE FUNCTION pg_temp.change('101');
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L), (102, %L)', pg_temp.doc(1), pg_temp.doc(102)));
+DROP TRIGGER changes ON docs;
+CREATE TRIGGER changes AFTER INSERT ON docs FOR EACH ROW EXECUTE FUNCTION pg_temp.change('1');
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(101)));
+DROP TRIGGER changes ON docs;
+
 -- One guard, of several transactions' statements: savepoints, and what a rollback takes back.
 BEGIN;
 INSERT INTO docs VALUES (101, pg_temp.doc(101));

@@ -60,6 +60,17 @@ SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
 INSERT INTO docs SELECT i, pg_temp.doc(i % 60) FROM generate_series(201, 300) i;
 SELECT count(*), count(copy_of), bool_and(copy_of % 60 = id % 60), bool_or(copy_of IN (SELECT id FROM docs WHERE copy_of IS NOT NULL)) FROM docs WHERE id > 200;
 DELETE FROM docs WHERE id > 100;
+-- A row that a trigger changes before the guard fires has the mark of what it has become.
+CREATE FUNCTION pg_temp.change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE docs SET body = CASE id WHEN 103 THEN '' ELSE pg_temp.doc(id - 100) END WHERE id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER changes AFTER INSERT ON docs FOR EACH ROW EXECUTE FUNCTION pg_temp.change();
+INSERT INTO docs VALUES (101, pg_temp.doc(101), 5), (102, '', 5), (103, pg_temp.doc(3), NULL), (150, pg_temp.doc(4), NULL);
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+DROP TRIGGER changes ON docs;
+DELETE FROM docs WHERE id > 100;
 -- Without OLD TABLE, a guard for UPDATE would judge a row once more as its mark is written, against rows of its statement that are yet to be judged.
 DROP TRIGGER zz_update ON docs;
 CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');

@@ -306,6 +306,30 @@ bool find_nearest(const guard& given,
     return false;
 }
 
+// Whether a row is as it was written: a trigger that fired before may have changed or deleted it.
+// What has become of it was judged as that was written.
+bool is_current(const guard& given, const signed_row& row)
+{
+    const Oid source = given.settings.source;
+    const Oid types[] = {given.id_type};
+    Datum values[] = {row.id};
+    const char* const sql = psprintf("SELECT source.%s FROM %s AS source WHERE source.%s%s$1",
+                                     quoted_column(source, given.settings.signature),
+                                     quoted_relation(source),
+                                     quoted_column(source, given.settings.id),
+                                     equality_of(given.id_type));
+    const std::uint64_t count =
+        run(prepare_once(sql, types), values, nullptr, true, snapshot::latest);
+    bool found = false;
+    for (std::uint64_t i = 0; i < count && !found; i++) {
+        bool null;
+        const Datum stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &null);
+        found = null ? !row.present : row.present && datum_image_eq(stored, row.stored, false, -1);
+    }
+    SPI_freetuptable(SPI_tuptable);
+    return found;
+}
+
 // Looks a row up; refuses it, or marks it.
 void judge(const TriggerData& event,
            const guard& given,
@@ -318,6 +342,8 @@ void judge(const TriggerData& event,
     near_row nearest;
     const bool found = find_nearest(given, plans, queue, row, nearest);
     SPITupleTable* const near = SPI_tuptable;
+    if ((found || has_mark) && !is_current(given, row))
+        return;
     if (found && given.mark == InvalidAttrNumber) {
         // Asked as the user: policies that are forced upon the owner are not upon triggers.
         act_again_as(writer);
@@ -411,7 +437,7 @@ void judge_rows(FunctionCallInfo fcinfo,
         const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
         if (is_comparable(row))
             judge(event, given, plans, queue, row, marked, writer);
-        else if (marked)
+        else if (marked && is_current(given, row))
             set_mark(plans, row.id, 0, true);
         MemoryContextSwitchTo(kept);
     }

@@ -15,15 +15,15 @@ struct spare_chunk {
 
 namespace {
 
-// In steps, so that cancel is answered while the disk is slow. A write that stops short found no
-// room.
+// Files are written and read in steps, so that cancel is answered while the disk is slow.
+constexpr std::size_t file_step = 1024 * 1024;
+
 void write_exactly(File file, char* from, std::size_t count, std::uint64_t offset)
 {
-    constexpr std::size_t step = 1024 * 1024;
-    for (std::size_t done = 0; done < count; done += step) {
+    for (std::size_t done = 0; done < count; done += file_step) {
         CHECK_FOR_INTERRUPTS();
-        const std::size_t part = std::min(step, count - done);
-        errno = ENOSPC;
+        const std::size_t part = std::min(file_step, count - done);
+        errno = ENOSPC; // a write that stops short found no room
         if (std::cmp_not_equal(FileWrite(file,
                                          from + done,
                                          static_cast<int>(part),
@@ -36,14 +36,18 @@ void write_exactly(File file, char* from, std::size_t count, std::uint64_t offse
 
 void read_exactly(File file, char* to, std::size_t count, std::uint64_t offset)
 {
-    errno = EIO;
-    if (std::cmp_not_equal(FileRead(file,
-                                    to,
-                                    static_cast<int>(count),
-                                    static_cast<off_t>(offset),
-                                    WAIT_EVENT_BUFFILE_READ),
-                           count))
-        fail_temporary_file("read from");
+    for (std::size_t done = 0; done < count; done += file_step) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t part = std::min(file_step, count - done);
+        errno = EIO;
+        if (std::cmp_not_equal(FileRead(file,
+                                        to + done,
+                                        static_cast<int>(part),
+                                        static_cast<off_t>(offset + done),
+                                        WAIT_EVENT_BUFFILE_READ),
+                               part))
+            fail_temporary_file("read from");
+    }
 }
 
 void free_spare(memory_budget& budget)

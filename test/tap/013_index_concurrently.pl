@@ -71,7 +71,7 @@ SQL
     }
     ok($builder->finish, "$command succeeds") or diag $out;
     $holder->finish;
-    $_->signal('INT') for @writers;
+    $_->signal('TERM') for @writers; # which a shell's background job does not ignore
     $_->finish for @writers;
     unlike($noise, qr/ERROR|abort/, "$command: nobody else fails");
     $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});

@@ -16,13 +16,19 @@ std::string_view view(const text* value)
 
 } // namespace
 
-bool arg_is_constant(FunctionCallInfo fcinfo, int argument)
+bool args_are_constant(FunctionCallInfo fcinfo, int first, int last)
 {
     const Node* const call = fcinfo->flinfo->fn_expr;
     if (call == nullptr || !IsA(call, FuncExpr))
         return false;
     const List* const given = reinterpret_cast<const FuncExpr*>(call)->args;
-    return argument < list_length(given) && IsA(list_nth(given, argument), Const);
+    if (last >= list_length(given))
+        return false;
+    for (int argument = first; argument <= last; argument++) {
+        if (!IsA(list_nth(given, argument), Const))
+            return false;
+    }
+    return true;
 }
 
 signature decode_stored(std::span<const std::uint8_t> bytes)

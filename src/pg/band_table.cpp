@@ -97,6 +97,14 @@ Oid signature_type(FunctionCallInfo fcinfo)
                            ObjectIdGetDatum(own_schema(fcinfo)));
 }
 
+Relation open_source(Oid source, LOCKMODE mode)
+{
+    const Relation relation = try_relation_open(source, mode);
+    if (relation == nullptr)
+        fail_no_relation(source);
+    return relation;
+}
+
 Oid watched_table(const Trigger& trigger)
 {
     if (trigger.tgqual == nullptr)

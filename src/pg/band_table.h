@@ -36,6 +36,9 @@ const char* extension_schema(FunctionCallInfo fcinfo);
 // The type minhash_signature of the extension that the calling function belongs to.
 Oid signature_type(FunctionCallInfo fcinfo);
 
+// Opens a source; an ERROR if it does not exist (any more).
+Relation open_source(Oid source, LOCKMODE mode);
+
 // The band table in a trigger's WHEN, or InvalidOid.
 Oid watched_table(const Trigger& trigger);
 

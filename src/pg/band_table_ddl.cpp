@@ -20,9 +20,7 @@ Relation lock_source(Oid source, LOCKMODE mode)
         aclcheck_error(ACLCHECK_NOT_OWNER,
                        get_relkind_objtype(get_rel_relkind(source)),
                        get_rel_name(source));
-    const Relation relation = try_relation_open(source, mode);
-    if (relation == nullptr)
-        fail_no_relation(source);
+    const Relation relation = open_source(source, mode);
     find_all_inheritors(source, mode, nullptr);
     return relation;
 }

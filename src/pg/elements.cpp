@@ -75,9 +75,7 @@ signer& start_signer(FunctionCallInfo fcinfo)
     kept_signer& kept = kept_signer_of(fcinfo);
     if (!kept.parsed) {
         kept.state.made = arg_element_scheme(fcinfo, 1, PG_GETARG_BOOL(4));
-        kept.parsed = true;
-        for (int argument = 1; argument <= 4; argument++)
-            kept.parsed &= arg_is_constant(fcinfo, argument);
+        kept.parsed = args_are_constant(fcinfo, 1, 4);
     }
     start(kept.state.slots, kept.state.made.made_by, kept.state.made.num_hashes);
     return kept.state;

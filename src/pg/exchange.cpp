@@ -41,14 +41,13 @@ MINHASH_FUNCTION(minhash_from_values)
             fail_value(given[slot], slot + 1);
         slots[slot] = static_cast<std::uint32_t>(given[slot]);
     }
-    return make_signature(
-        {{.version = scheme_version,
-          .made_by = method::external,
-          .bits = bits_per_slot,
-          .num_hashes = static_cast<std::uint16_t>(count),
-          .shingles = {.of = unit::element, .size = 1, .fold = false, .bag = false},
-          .seed = PG_GETARG_INT64(1)},
-         are_empty(slots) ? slots.first(0) : slots});
+    return make_signature({{.version = scheme_version,
+                            .made_by = method::external,
+                            .bits = bits_per_slot,
+                            .num_hashes = static_cast<std::uint16_t>(count),
+                            .shingles = given_members(false),
+                            .seed = PG_GETARG_INT64(1)},
+                           are_empty(slots) ? slots.first(0) : slots});
 }
 
 } // namespace minhash::pg

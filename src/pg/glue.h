@@ -108,9 +108,9 @@ Value* allocate(MemoryContext context)
     return reinterpret_cast<Value*>(TYPEALIGN(alignof(Value), raw));
 }
 
-// Whether an argument is a constant of the query, so that it is the same in every call. (A
+// Whether arguments are constants of the query, so that they are the same in every call. (A
 // parameter is not: PL/pgSQL runs one prepared expression with many values.)
-bool arg_is_constant(FunctionCallInfo fcinfo, int argument);
+bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
 
 // What an argument of type internal points to.
 template <typename Value>

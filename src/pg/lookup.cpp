@@ -10,9 +10,7 @@ namespace {
 
 band_table arg_band_table(FunctionCallInfo fcinfo, int source, int chosen)
 {
-    const Relation relation = try_relation_open(PG_GETARG_OID(source), AccessShareLock);
-    if (relation == nullptr)
-        fail_no_relation(PG_GETARG_OID(source));
+    const Relation relation = open_source(PG_GETARG_OID(source), AccessShareLock);
     const band_table found =
         find_band_table(relation,
                         PG_ARGISNULL(chosen) ? InvalidOid : PG_GETARG_OID(chosen),

@@ -15,6 +15,13 @@ growing_set* arg_set(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? nullptr : arg_internal<growing_set>(fcinfo, argument);
 }
 
+// The state to return, NULL as long as there were no values.
+Datum state_of(FunctionCallInfo fcinfo, growing_set* set)
+{
+    fcinfo->isnull = set == nullptr;
+    return PointerGetDatum(set);
+}
+
 // The memory that lives as long as the aggregate's state.
 MemoryContext state_memory(FunctionCallInfo fcinfo)
 {
@@ -50,11 +57,8 @@ template <typename Hash>
 Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
 {
     growing_set* set = arg_set(fcinfo, 0);
-    if (PG_ARGISNULL(1)) {
-        if (set == nullptr)
-            PG_RETURN_NULL();
-        PG_RETURN_POINTER(set);
-    }
+    if (PG_ARGISNULL(1))
+        return state_of(fcinfo, set);
     if (PG_NARGS() > 2) {
         refuse_nulls(fcinfo);
         set = set_of(fcinfo, set, arg_element_scheme(fcinfo, 2, false), integers);
@@ -110,11 +114,8 @@ MINHASH_FUNCTION(minhash_agg_add_uuid)
 MINHASH_FUNCTION(minhash_agg_add_document)
 {
     growing_set* set = arg_set(fcinfo, 0);
-    if (PG_ARGISNULL(1)) {
-        if (set == nullptr)
-            PG_RETURN_NULL();
-        PG_RETURN_POINTER(set);
-    }
+    if (PG_ARGISNULL(1))
+        return state_of(fcinfo, set);
     refuse_nulls(fcinfo);
     signer& signing = kept_signer_of(fcinfo).state;
     if (PG_NARGS() > 4) {
@@ -144,9 +145,7 @@ MINHASH_FUNCTION(minhash_agg_combine)
         set = set_of(fcinfo, set, other->made, other->integers);
         unite(*set, *other);
     }
-    if (set == nullptr)
-        PG_RETURN_NULL();
-    PG_RETURN_POINTER(set);
+    return state_of(fcinfo, set);
 }
 
 MINHASH_FUNCTION(minhash_agg_serial)

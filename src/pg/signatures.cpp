@@ -16,9 +16,7 @@ MINHASH_FUNCTION(minhash)
     kept_signer& kept = kept_signer_of(fcinfo);
     if (!kept.parsed) {
         kept.state.made = arg_scheme(fcinfo, 1);
-        kept.parsed = true;
-        for (int argument = 1; argument <= 7; argument++)
-            kept.parsed &= arg_is_constant(fcinfo, argument);
+        kept.parsed = args_are_constant(fcinfo, 1, 7);
     }
     text* const document = PG_GETARG_TEXT_PP(0);
     const std::span<const std::uint32_t> slots = sign(kept.state, document);

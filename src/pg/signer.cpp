@@ -14,30 +14,36 @@ kept_signer& kept_signer_of(FunctionCallInfo fcinfo)
     return *static_cast<kept_signer*>(fcinfo->flinfo->fn_extra);
 }
 
-scheme arg_scheme(FunctionCallInfo fcinfo, int first)
+namespace {
+
+scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
 {
-    const int num_hashes = arg_between(fcinfo, first, "num_hashes", min_num_hashes, max_num_hashes);
+    const int hashes =
+        arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes);
     return {
         .version = scheme_version,
-        .made_by = arg_method(fcinfo, first + 6),
+        .made_by = arg_method(fcinfo, method),
         .bits = bits_per_slot,
-        .num_hashes = static_cast<std::uint16_t>(num_hashes),
-        .shingles = arg_shingling(fcinfo, first + 1),
-        .seed = PG_GETARG_INT64(first + 5),
+        .num_hashes = static_cast<std::uint16_t>(hashes),
+        .shingles = {},
+        .seed = PG_GETARG_INT64(seed),
     };
+}
+
+} // namespace
+
+scheme arg_scheme(FunctionCallInfo fcinfo, int first)
+{
+    scheme made = scheme_of(fcinfo, first, first + 5, first + 6);
+    made.shingles = arg_shingling(fcinfo, first + 1);
+    return made;
 }
 
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag)
 {
-    const int num_hashes = arg_between(fcinfo, first, "num_hashes", min_num_hashes, max_num_hashes);
-    return {
-        .version = scheme_version,
-        .made_by = arg_method(fcinfo, first + 2),
-        .bits = bits_per_slot,
-        .num_hashes = static_cast<std::uint16_t>(num_hashes),
-        .shingles = given_members(bag),
-        .seed = PG_GETARG_INT64(first + 1),
-    };
+    scheme made = scheme_of(fcinfo, first, first + 1, first + 2);
+    made.shingles = given_members(bag);
+    return made;
 }
 
 void start_bag(signer& state, std::size_t text_bytes)

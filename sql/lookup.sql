@@ -1,18 +1,8 @@
 -- Look-ups through a managed band table against the plain SQL that they stand for; whose rights they run with; what a search_path cannot change.
 
-CREATE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', code || ': ' || message, nullif(detail, ''), nullif(hint, ''));
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/band_tables.sql'
+\i :common
 -- Whether two queries give the same rows in the same order, and how many.
 CREATE FUNCTION pg_temp.same(a text, b text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

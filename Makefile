@@ -47,7 +47,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 # are compiled once per instruction set.
 include src/core/simd/targets.mk
 KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
-OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp))) $(KERNEL_OBJS)
+OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp src/pg/*/*.cpp))) $(KERNEL_OBJS)
 
 include $(PGXS)
 

@@ -1,7 +1,7 @@
 // The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
 
-#include "pg/progress.h"
+#include "pg/bulk/progress.h"
 #include "pg/settings.h"
 
 #include "core/kernels.h"

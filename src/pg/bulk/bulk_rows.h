@@ -3,9 +3,9 @@
 // own that goes to a temporary file when memory is short. Rows are numbered from 0 as they come.
 #pragma once
 
-#include "pg/progress.h"
+#include "pg/bulk/progress.h"
+#include "pg/bulk/spill.h"
 #include "pg/signer.h"
-#include "pg/spill.h"
 
 namespace minhash::pg {
 

@@ -1,4 +1,4 @@
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
 #include "pg/errors.h"
 
 #include "core/bands.h"

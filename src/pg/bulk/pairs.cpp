@@ -5,7 +5,7 @@
 // so that signatures are read nearly in their order. A small bucket is written down as its pairs, a
 // large one once, with a reference for each of its rows: what is written grows with the rows, not
 // with the pairs.
-#include "pg/candidates.h"
+#include "pg/bulk/candidates.h"
 #include "pg/errors.h"
 
 #include <algorithm>

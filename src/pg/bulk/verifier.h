@@ -2,7 +2,7 @@
 // and where they are texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
-#include "pg/bulk_rows.h"
+#include "pg/bulk/bulk_rows.h"
 
 #include "core/shared_elements.h"
 

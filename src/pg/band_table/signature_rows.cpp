@@ -1,4 +1,4 @@
-#include "pg/signature_rows.h"
+#include "pg/band_table/signature_rows.h"
 
 namespace minhash::pg {
 

@@ -1,6 +1,6 @@
 // How well bands and rows would do on a user's own texts: all pairs of a sample are compared
 // exactly, and each setting is asked which of them it would have found.
-#include "pg/bulk_rows.h"
+#include "pg/bulk/bulk_rows.h"
 #include "pg/errors.h"
 
 #include "core/buckets.h"

@@ -3,7 +3,7 @@
 // be somebody else's secrets or, by CREATE OPERATOR, of another type.
 #include "pg/glue.h"
 
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
 #include "pg/settings.h"
 
 #include <algorithm>

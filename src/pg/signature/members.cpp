@@ -1,4 +1,4 @@
-#include "pg/members.h"
+#include "pg/signature/members.h"
 #include "pg/text_reader.h"
 
 namespace minhash::pg {

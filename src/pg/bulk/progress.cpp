@@ -1,5 +1,5 @@
+#include "pg/bulk/progress.h"
 #include "pg/errors.h"
-#include "pg/progress.h"
 
 namespace minhash::pg {
 

@@ -1,5 +1,5 @@
+#include "pg/bulk/spill.h"
 #include "pg/errors.h"
-#include "pg/spill.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // minhash() of sets whose members are given: arrays and tsvectors.
 #include "pg/glue.h"
 
-#include "pg/members.h"
+#include "pg/signature/members.h"
 #include "pg/signer.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // A bucket's rows are verified only while they are not connected yet, so a large bucket of similar
 // rows costs about one comparison a row; and all pairs that are not connected in the end have been
 // compared, so nothing is lost.
-#include "pg/candidates.h"
+#include "pg/bulk/candidates.h"
 #include "pg/errors.h"
 
 #include "core/union_find.h"

@@ -1,10 +1,10 @@
 // What keeps a band table in step with its source, in the transaction of every change: triggers
 // for statements, with transition tables, or for rows where the source is a partitioned table or
 // a partition (PostgreSQL gives row triggers to every partition, also to those of tomorrow).
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
+#include "pg/band_table/signature_rows.h"
+#include "pg/band_table/statements.h"
 #include "pg/errors.h"
-#include "pg/signature_rows.h"
-#include "pg/statements.h"
 
 #include "core/bands.h"
 

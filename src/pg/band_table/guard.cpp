@@ -5,10 +5,10 @@
 // locks on its band keys until its transaction ends: near-copies that the bands can find share a
 // key, the second waits for the first, and then sees it. A transaction that would hold very many
 // locks takes the whole table's instead; everybody else holds that in share mode.
+#include "pg/band_table/lookup.h"
+#include "pg/band_table/signature_rows.h"
+#include "pg/band_table/statements.h"
 #include "pg/errors.h"
-#include "pg/lookup.h"
-#include "pg/signature_rows.h"
-#include "pg/statements.h"
 
 #include "core/bands.h"
 

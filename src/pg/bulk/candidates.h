@@ -1,8 +1,8 @@
 // Which rows of a bulk function share band keys.
 #pragma once
 
-#include "pg/bulk_rows.h"
-#include "pg/verifier.h"
+#include "pg/bulk/bulk_rows.h"
+#include "pg/bulk/verifier.h"
 
 #include "core/buckets.h"
 

@@ -1,7 +1,7 @@
 // The rows that a trigger is told of, as ids and signatures.
 #pragma once
 
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
 
 namespace minhash::pg {
 

@@ -1,5 +1,5 @@
 #include "pg/errors.h"
-#include "pg/growing_set.h"
+#include "pg/signature/growing_set.h"
 
 #include <algorithm>
 

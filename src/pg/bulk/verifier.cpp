@@ -1,5 +1,5 @@
+#include "pg/bulk/verifier.h"
 #include "pg/errors.h"
-#include "pg/verifier.h"
 
 #include "core/buckets.h"
 #include "core/compress.h"

@@ -2,8 +2,8 @@
 #include "pg/glue.h"
 
 #include "pg/errors.h"
-#include "pg/growing_set.h"
-#include "pg/members.h"
+#include "pg/signature/growing_set.h"
+#include "pg/signature/members.h"
 #include "pg/signer.h"
 
 namespace minhash::pg {

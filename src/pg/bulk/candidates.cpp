@@ -1,4 +1,4 @@
-#include "pg/candidates.h"
+#include "pg/bulk/candidates.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#include "pg/band_table.h"
-#include "pg/bulk_rows.h"
+#include "pg/band_table/band_table.h"
+#include "pg/bulk/bulk_rows.h"
 #include "pg/errors.h"
 
 #include "core/bands.h"

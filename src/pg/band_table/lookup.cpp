@@ -1,8 +1,8 @@
 // Look-ups through a managed band table, each one SQL statement that a user could write, run with
 // the user's own rights.
+#include "pg/band_table/lookup.h"
+#include "pg/band_table/statements.h"
 #include "pg/errors.h"
-#include "pg/lookup.h"
-#include "pg/statements.h"
 
 namespace minhash::pg {
 

@@ -1,4 +1,4 @@
-#include "pg/statements.h"
+#include "pg/band_table/statements.h"
 
 namespace minhash::pg {
 

@@ -1,8 +1,8 @@
 // Making, dropping and refreshing managed band tables. Whoever owns the source may, and all is done
 // as its owner, whose the band table is, too.
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
+#include "pg/band_table/statements.h"
 #include "pg/errors.h"
-#include "pg/statements.h"
 
 #include "core/tuning.h"
 

@@ -1,7 +1,7 @@
 // SQL for look-ups through a band table.
 #pragma once
 
-#include "pg/band_table.h"
+#include "pg/band_table/band_table.h"
 
 namespace minhash::pg {
 

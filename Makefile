@@ -4,8 +4,9 @@ EXTENSION  = minhash_lsh
 MODULE_big = $(EXTENSION)
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
 
-# The install script is written once, unversioned, so that its history reads as one file.
+# The install script is written once, unversioned, in parts that are joined in the order of their names.
 DATA       = $(wildcard src/sql/*/$(EXTENSION)--*.sql)
+SQL_PARTS  = $(sort $(wildcard src/sql/[0-9]*.sql))
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
 # sql/ and expected/ belong to pg_regress; every other test lives under test/. Tests named on the
@@ -51,8 +52,8 @@ OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp 
 
 include $(PGXS)
 
-$(DATA_built): src/sql/$(EXTENSION).sql $(EXTENSION).control
-	cp $< $@
+$(DATA_built): $(SQL_PARTS) $(EXTENSION).control
+	awk 'FNR == 1 && NR > 1 { print "" } 1' $(SQL_PARTS) >$@
 
 $(REGRESS_PREP):
 	mkdir -p $@

@@ -40,8 +40,8 @@ double estimate_cardinality(const signature& value) noexcept
 {
     if (value.empty())
         return 0;
-    return value.made.made_by == method::classic ? estimate_classic(value.slots)
-                                                 : estimate_fss(value.slots);
+    return value.scheme.method == method::classic ? estimate_classic(value.slots)
+                                                  : estimate_fss(value.slots);
 }
 
 } // namespace minhash

@@ -86,34 +86,34 @@ struct reader {
 };
 
 // Whether the bits of the last byte that belong to no slot are zero.
-bool spare_bits_are_zero(const scheme& made, std::span<const std::uint8_t> slots) noexcept
+bool spare_bits_are_zero(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept
 {
-    const unsigned used = static_cast<unsigned>(made.num_hashes) * made.bits % 8;
+    const unsigned used = static_cast<unsigned>(scheme.num_hashes) * scheme.bits % 8;
     return slots.empty() || used == 0 || slots.back() >> used == 0;
 }
 
 } // namespace
 
-signature with_slots(const scheme& made, std::span<const std::uint8_t> slots) noexcept
+signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept
 {
-    if (made.bits == bits_per_slot)
-        return {made,
+    if (scheme.bits == bits_per_slot)
+        return {scheme,
                 {reinterpret_cast<const std::uint32_t*>(slots.data()),
                  slots.size() / sizeof(std::uint32_t)}};
-    return {made, {}, slots};
+    return {scheme, {}, slots};
 }
 
-void encode_header(const scheme& made, std::uint8_t* out) noexcept
+void encode_header(const scheme& scheme, std::uint8_t* out) noexcept
 {
-    out[0] = made.version;
-    out[1] = static_cast<std::uint8_t>(made.made_by);
-    out[2] = made.bits;
-    out[3] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(made.shingles.of) |
-                                       (made.shingles.fold ? fold_bit : 0) |
-                                       (made.shingles.bag ? bag_bit : 0));
-    store(out + 4, made.shingles.size);
-    store(out + 6, made.num_hashes);
-    store(out + 8, made.seed);
+    out[0] = scheme.version;
+    out[1] = static_cast<std::uint8_t>(scheme.method);
+    out[2] = scheme.bits;
+    out[3] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(scheme.shingles.of) |
+                                       (scheme.shingles.fold ? fold_bit : 0) |
+                                       (scheme.shingles.bag ? bag_bit : 0));
+    store(out + 4, scheme.shingles.size);
+    store(out + 6, scheme.num_hashes);
+    store(out + 8, scheme.seed);
 }
 
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
@@ -125,9 +125,9 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
     if ((flags & ~(unit_bits | fold_bit | bag_bit)) != 0)
         return status::bad_flags;
 
-    out.made = {
+    out.scheme = {
         .version = in[0],
-        .made_by = static_cast<method>(in[1]),
+        .method = static_cast<method>(in[1]),
         .bits = in[2],
         .num_hashes = load<std::uint16_t>(in + 6),
         .shingles = {.of = static_cast<unit>(flags & unit_bits),
@@ -136,27 +136,27 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
                      .bag = (flags & bag_bit) != 0},
         .seed = load<std::int64_t>(in + 8),
     };
-    if (const status valid = validate(out.made); valid != status::ok)
+    if (const status valid = validate(out.scheme); valid != status::ok)
         return valid;
 
     const std::span<const std::uint8_t> slots = stored.subspan(header_bytes);
-    if (!slots.empty() && slots.size() != slot_bytes(out.made.bits, out.made.num_hashes))
+    if (!slots.empty() && slots.size() != slot_bytes(out.scheme.bits, out.scheme.num_hashes))
         return status::bad_length;
-    if (!spare_bits_are_zero(out.made, slots))
+    if (!spare_bits_are_zero(out.scheme, slots))
         return status::bad_spare_bits;
-    out = with_slots(out.made, slots);
+    out = with_slots(out.scheme, slots);
     return status::ok;
 }
 
 bool comparable(const signature& a, const signature& b) noexcept
 {
     std::uint8_t headers[2][header_bytes];
-    encode_header(a.made, headers[0]);
-    encode_header(b.made, headers[1]);
+    encode_header(a.scheme, headers[0]);
+    encode_header(b.scheme, headers[1]);
     return std::memcmp(headers[0], headers[1], header_bytes) == 0;
 }
 
-std::size_t write_prefix(const scheme& made, char* out) noexcept
+std::size_t write_prefix(const scheme& scheme, char* out) noexcept
 {
     char* const end = out + max_text_prefix;
     char* at = out;
@@ -166,24 +166,24 @@ std::size_t write_prefix(const scheme& made, char* out) noexcept
     };
     const auto number = [&](std::int64_t value) { at = std::to_chars(at, end, value).ptr; };
 
-    text(name_of(made.made_by));
-    number(made.version);
+    text(name_of(scheme.method));
+    number(scheme.version);
     text(":");
-    number(made.num_hashes);
+    number(scheme.num_hashes);
     text("x");
-    number(made.bits);
+    number(scheme.bits);
     text(":");
-    text(name_of(made.shingles.of));
-    number(made.shingles.size);
-    text(made.shingles.fold ? ":fold" : ":raw");
-    text(made.shingles.bag ? ":bag:" : ":set:");
-    number(made.seed);
+    text(name_of(scheme.shingles.of));
+    number(scheme.shingles.size);
+    text(scheme.shingles.fold ? ":fold" : ":raw");
+    text(scheme.shingles.bag ? ":bag:" : ":set:");
+    number(scheme.seed);
     return static_cast<std::size_t>(at - out);
 }
 
 std::size_t write_text(const signature& value, char* out) noexcept
 {
-    char* at = out + write_prefix(value.made, out);
+    char* at = out + write_prefix(value.scheme, out);
     *at++ = ':';
     const auto digits = [&at](std::uint32_t number, int bits) {
         for (int shift = bits - 4; shift >= 0; shift -= 4)
@@ -198,32 +198,32 @@ std::size_t write_text(const signature& value, char* out) noexcept
 
 parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept
 {
-    scheme& made = out.made;
+    scheme& scheme = out.scheme;
     reader in = {text.data(), text.data(), text.data() + text.size()};
-    made.made_by =
+    scheme.method =
         static_cast<method>(1 + in.choose({"fss", "classic", "external"}, status::bad_method));
-    made.version = in.number<std::uint8_t>(scheme_version, scheme_version, status::bad_version);
+    scheme.version = in.number<std::uint8_t>(scheme_version, scheme_version, status::bad_version);
     in.expect(":", status::bad_version);
-    made.num_hashes =
+    scheme.num_hashes =
         in.number<std::uint16_t>(min_num_hashes, max_num_hashes, status::bad_num_hashes);
     in.expect("x", status::bad_num_hashes);
-    made.bits = in.number<std::uint8_t>(1, bits_per_slot, status::bad_bits, valid_bits);
+    scheme.bits = in.number<std::uint8_t>(1, bits_per_slot, status::bad_bits, valid_bits);
     in.expect(":", status::bad_bits);
-    made.shingles.of =
+    scheme.shingles.of =
         static_cast<unit>(1 + in.choose({"char", "word", "element"}, status::bad_unit));
-    made.shingles.size = in.number<std::uint16_t>(1, max_shingle_size, status::bad_shingle_size);
+    scheme.shingles.size = in.number<std::uint16_t>(1, max_shingle_size, status::bad_shingle_size);
     in.expect(":", status::bad_shingle_size);
-    made.shingles.fold = in.choose({"raw:", "fold:"}, status::bad_flags) == 1;
-    if (const status valid = validate(made.shingles); valid != status::ok)
+    scheme.shingles.fold = in.choose({"raw:", "fold:"}, status::bad_flags) == 1;
+    if (const status valid = validate(scheme.shingles); valid != status::ok)
         in.fail(valid);
-    made.shingles.bag = in.choose({"set:", "bag:"}, status::bad_flags) == 1;
-    made.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
+    scheme.shingles.bag = in.choose({"set:", "bag:"}, status::bad_flags) == 1;
+    scheme.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
     // Numbers of so many digits: slots of 32 bits, or bytes.
     std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
-    const std::size_t digits = made.bits == bits_per_slot ? digits_per_slot : 2;
-    const std::size_t bytes = slot_bytes(made.bits, made.num_hashes);
+    const std::size_t digits = scheme.bits == bits_per_slot ? digits_per_slot : 2;
+    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
     std::size_t read = 0;
     while (in.failed == status::ok && in.at < in.end) {
         const std::size_t left = static_cast<std::size_t>(in.end - in.at);
@@ -240,9 +240,9 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
     }
     if (in.failed == status::ok && read != 0 && read != bytes)
         in.fail(status::bad_length);
-    if (in.failed == status::ok && !spare_bits_are_zero(made, {slots, read}))
+    if (in.failed == status::ok && !spare_bits_are_zero(scheme, {slots, read}))
         in.fail(status::bad_spare_bits);
-    out = with_slots(made, {slots, read});
+    out = with_slots(scheme, {slots, read});
     return {in.failed, static_cast<std::size_t>(in.at - in.begin)};
 }
 

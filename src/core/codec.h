@@ -32,7 +32,7 @@ constexpr std::size_t digits_per_slot = 8;
 
 // The empty set has no slots. Others have made.num_hashes, in one of two places.
 struct signature {
-    scheme made;
+    minhash::scheme scheme;
     std::span<const std::uint32_t> slots;      // of 32 bits
     std::span<const std::uint8_t> packed = {}; // of fewer
 
@@ -61,10 +61,10 @@ constexpr std::size_t stored_bytes(std::size_t slots) noexcept
 }
 
 // The signature whose stored slots (or none) are at `slots`: aligned to four if they have 32 bits.
-signature with_slots(const scheme& made, std::span<const std::uint8_t> slots) noexcept;
+signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept;
 
 // Writes header_bytes bytes. The slots go behind them as they are.
-void encode_header(const scheme& made, std::uint8_t* out) noexcept;
+void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 
 // Reads stored or sent bytes, aligned to four. The slots of `out` point into them.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
@@ -74,7 +74,7 @@ bool comparable(const signature& a, const signature& b) noexcept;
 
 // Writes the text form (at most max_text_prefix and two characters for each byte of slots, no
 // terminator) and returns its length. write_prefix stops before the slots.
-std::size_t write_prefix(const scheme& made, char* out) noexcept;
+std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
 
 // Reads the text form. `room`, for text.size() / digits_per_slot values, takes the slots of `out`.

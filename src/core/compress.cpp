@@ -23,19 +23,19 @@ void put(std::uint8_t* packed, int bits, std::size_t slot, std::uint32_t number)
 
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
 {
-    std::memset(packed, 0, slot_bytes(bits, value.made.num_hashes));
-    for (std::size_t slot = 0; slot < value.made.num_hashes; slot++) {
+    std::memset(packed, 0, slot_bytes(bits, value.scheme.num_hashes));
+    for (std::size_t slot = 0; slot < value.scheme.num_hashes; slot++) {
         const std::uint32_t number = slot_of(value, slot);
-        const std::uint32_t kept = value.made.bits == bits_per_slot
+        const std::uint32_t kept = value.scheme.bits == bits_per_slot
                                        ? number * 0x9E3779B1 >> (bits_per_slot - bits)
-                                       : number >> (value.made.bits - bits);
+                                       : number >> (value.scheme.bits - bits);
         put(packed, bits, slot, kept);
     }
 }
 
 std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept
 {
-    const int bits = value.made.bits;
+    const int bits = value.scheme.bits;
     if (bits == bits_per_slot)
         return value.slots[slot];
     if (bits == 16)
@@ -44,24 +44,24 @@ std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept
     return value.packed[bit / 8] >> bit % 8 & ((1u << bits) - 1);
 }
 
-std::uint32_t count_equal(const scheme& made, const void* a, const void* b) noexcept
+std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept
 {
-    if (made.bits == bits_per_slot)
+    if (scheme.bits == bits_per_slot)
         return kernels->count_equal(static_cast<const std::uint32_t*>(a),
                                     static_cast<const std::uint32_t*>(b),
-                                    made.num_hashes);
-    return made.num_hashes - kernels->count_different(static_cast<const std::uint8_t*>(a),
-                                                      static_cast<const std::uint8_t*>(b),
-                                                      made.num_hashes,
-                                                      made.bits);
+                                    scheme.num_hashes);
+    return scheme.num_hashes - kernels->count_different(static_cast<const std::uint8_t*>(a),
+                                                        static_cast<const std::uint8_t*>(b),
+                                                        scheme.num_hashes,
+                                                        scheme.bits);
 }
 
-double similarity_of(const scheme& made, std::uint32_t equal) noexcept
+double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept
 {
-    const double share = static_cast<double>(equal) / made.num_hashes;
-    if (made.bits == bits_per_slot)
+    const double share = static_cast<double>(equal) / scheme.num_hashes;
+    if (scheme.bits == bits_per_slot)
         return share;
-    const double accident = std::ldexp(1.0, -made.bits);
+    const double accident = std::ldexp(1.0, -scheme.bits);
     return std::max(0.0, (share - accident) / (1 - accident));
 }
 

@@ -29,7 +29,7 @@ struct multipliers {
 
 constexpr multipliers make_multipliers() noexcept
 {
-    multipliers made = {};
+    multipliers scheme = {};
     std::uint64_t state = 0x5851F42D4C957F2D;
     const auto next = [&state] {
         std::uint64_t z = state += 0x9E3779B97F4A7C15;
@@ -38,15 +38,15 @@ constexpr multipliers make_multipliers() noexcept
         return static_cast<std::uint32_t>(z ^ z >> 31) | 1;
     };
 
-    for (std::uint32_t& multiplier : made.row)
+    for (std::uint32_t& multiplier : scheme.row)
         multiplier = next();
     state = 0x14057B7EF767814F;
     for (int round = 0; round <= later_rounds; round++) {
-        made.bin[round] = next();
-        made.value[round] = next();
+        scheme.bin[round] = next();
+        scheme.value[round] = next();
     }
-    made.bin[0] = made.value[0] = 0;
-    return made;
+    scheme.bin[0] = scheme.value[0] = 0;
+    return scheme;
 }
 
 inline constexpr multipliers multiplier = make_multipliers();

@@ -18,7 +18,7 @@ status validate(const scheme& value) noexcept
 {
     if (value.version != scheme_version)
         return status::bad_version;
-    if (value.made_by < method::fss || value.made_by > method::external)
+    if (value.method < method::fss || value.method > method::external)
         return status::bad_method;
     if (!valid_bits(value.bits))
         return status::bad_bits;

@@ -44,7 +44,7 @@ constexpr shingling given_members(bool bag) noexcept
 
 struct scheme {
     std::uint8_t version;
-    method made_by;
+    minhash::method method;
     std::uint8_t bits;
     std::uint16_t num_hashes;
     shingling shingles;

@@ -60,9 +60,9 @@ void absorb_fss(sketch& state,
 
 } // namespace
 
-void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept
+void start(sketch& state, method method, std::uint32_t num_hashes) noexcept
 {
-    state.made_by = made_by;
+    state.method = method;
     state.num_hashes = num_hashes;
     state.fresh = true;
     state.filled = false;
@@ -71,17 +71,17 @@ void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept
 }
 
 void resume(sketch& state,
-            method made_by,
+            method method,
             std::uint32_t num_hashes,
             const std::uint32_t* slots) noexcept
 {
-    state.made_by = made_by;
+    state.method = method;
     state.num_hashes = num_hashes;
     state.fresh = false;
     state.repeating = false;
     std::copy_n(slots, num_hashes, state.slots);
     state.filled =
-        made_by == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
+        method == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
 }
 
 void absorb(sketch& state,
@@ -91,7 +91,7 @@ void absorb(sketch& state,
 {
     if (count == 0)
         return;
-    if (state.made_by == method::fss)
+    if (state.method == method::fss)
         absorb_fss(state, lo, hi, count);
     else
         kernels->absorb_classic(state.slots, state.num_hashes, lo, hi, count);

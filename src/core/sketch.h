@@ -32,7 +32,7 @@ constexpr std::uint32_t guarantee_code = 0xE0000000;
 constexpr std::uint32_t later_round_code = 0x80000000;
 
 struct sketch {
-    method made_by;
+    minhash::method method;
     std::uint32_t num_hashes;
     bool fresh;     // nothing was absorbed yet
     bool filled;    // FSS-4: every slot holds a value of round 0
@@ -42,11 +42,11 @@ struct sketch {
 };
 
 // Starts the signature of the empty set: all slots empty.
-void start(sketch& state, method made_by, std::uint32_t num_hashes) noexcept;
+void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
 
 // Goes on with the slots of a signature that is not of the empty set.
 void resume(sketch& state,
-            method made_by,
+            method method,
             std::uint32_t num_hashes,
             const std::uint32_t* slots) noexcept;
 

@@ -22,7 +22,7 @@ struct quadrature {
 
 quadrature make_quadrature() noexcept
 {
-    quadrature made = {};
+    quadrature scheme = {};
     for (int index = 0; index < nodes; index++) {
         double x = std::cos(M_PI * (index + 0.75) / (nodes + 0.5));
         double slope = 0;
@@ -41,10 +41,10 @@ quadrature make_quadrature() noexcept
             if (std::abs(step) < 1e-15)
                 break;
         }
-        made.node[index] = x;
-        made.weight[index] = 2 / ((1 - x * x) * slope * slope);
+        scheme.node[index] = x;
+        scheme.weight[index] = 2 / ((1 - x * x) * slope * slope);
     }
-    return made;
+    return scheme;
 }
 
 } // namespace

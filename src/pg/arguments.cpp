@@ -50,8 +50,8 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument)
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result)
 {
     const signature value = arg_signature(fcinfo, argument);
-    if (value.made.bits != bits_per_slot)
-        fail_compressed(value.made, result, bits_per_slot);
+    if (value.scheme.bits != bits_per_slot)
+        fail_compressed(value.scheme, result, bits_per_slot);
     return value;
 }
 
@@ -62,7 +62,7 @@ Datum make_signature(const signature& value)
     struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
     SET_VARSIZE(stored, bytes);
     std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
-    encode_header(value.made, out);
+    encode_header(value.scheme, out);
     memcpy(out + header_bytes, slots.data(), slots.size());
     return PointerGetDatum(stored);
 }
@@ -153,13 +153,13 @@ banding arg_banding(FunctionCallInfo fcinfo, int first)
             arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
 }
 
-void check_bands(banding shape, const scheme& made)
+void check_bands(banding shape, const scheme& scheme)
 {
     constexpr int least_bits = 8;
-    if (made.bits < least_bits)
-        fail_compressed(made, "band keys", least_bits);
-    if (static_cast<long>(shape.bands) * shape.rows > made.num_hashes)
-        fail_bands(shape.bands, shape.rows, made.num_hashes);
+    if (scheme.bits < least_bits)
+        fail_compressed(scheme, "band keys", least_bits);
+    if (static_cast<long>(shape.bands) * shape.rows > scheme.num_hashes)
+        fail_bands(shape.bands, shape.rows, scheme.num_hashes);
 }
 
 } // namespace minhash::pg

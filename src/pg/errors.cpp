@@ -63,10 +63,10 @@ const char* clip(const char* given)
 
 } // namespace
 
-const char* describe(const scheme& made)
+const char* describe(const scheme& scheme)
 {
     char* const text = static_cast<char*>(palloc(max_text_prefix + 1));
-    text[write_prefix(made, text)] = '\0';
+    text[write_prefix(scheme, text)] = '\0';
     return text;
 }
 

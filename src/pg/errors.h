@@ -29,9 +29,9 @@ void notice_recall(
 [[noreturn]] void fail_compression(int bits, int from);
 
 // What cannot be made of a signature that is compressed, of FSS-4, or from elsewhere.
-[[noreturn]] void fail_compressed(const scheme& made, const char* result, int least_bits);
+[[noreturn]] void fail_compressed(const scheme& scheme, const char* result, int least_bits);
 [[noreturn]] void fail_truncated(int num_hashes, int from);
-[[noreturn]] void fail_external(const scheme& made);
+[[noreturn]] void fail_external(const scheme& scheme);
 
 // Values from elsewhere.
 [[noreturn]] void fail_value(std::int64_t value, std::size_t position);
@@ -81,7 +81,7 @@ void notice_recall(
 [[noreturn]] void fail_exact_signatures();
 [[noreturn]] void fail_rank_type(Oid type);
 [[noreturn]] void fail_id_order(Oid type);
-[[noreturn]] void fail_mixed_schemes(const char* id, const scheme& made, const scheme& others);
+[[noreturn]] void fail_mixed_schemes(const char* id, const scheme& actual, const scheme& others);
 [[noreturn]] void fail_sweep(int most);
 [[noreturn]] void fail_too_many_rows(std::uint64_t most);
 void tell_skipped(std::uint64_t rows);
@@ -91,7 +91,7 @@ void tell_large_buckets(std::uint64_t buckets, int max_bucket);
 void tell_progress(const char* phase, std::uint64_t done, std::uint64_t total);
 
 // A scheme as the text form of its signatures starts.
-const char* describe(const scheme& made);
+const char* describe(const scheme& scheme);
 
 // Text and binary input. The first two are soft: they return if `context` can keep the error.
 void refuse_text(Node* context, const char* input, const parse_result& result);

@@ -88,12 +88,12 @@ void fail_id_order(Oid type)
     pg_unreachable();
 }
 
-void fail_mixed_schemes(const char* id, const scheme& made, const scheme& others)
+void fail_mixed_schemes(const char* id, const scheme& actual, const scheme& others)
 {
     ereport(ERROR,
             errcode(ERRCODE_DATA_EXCEPTION),
             errmsg("signature of id %s is of another scheme than those before", id),
-            errdetail("It is %s, the others %s.", describe(made), describe(others)),
+            errdetail("It is %s, the others %s.", describe(actual), describe(others)),
             errhint("Call minhash() with the same arguments for all."));
     pg_unreachable();
 }

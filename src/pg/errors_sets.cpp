@@ -52,14 +52,15 @@ void fail_compression(int bits, int from)
     pg_unreachable();
 }
 
-void fail_compressed(const scheme& made, const char* result, int least_bits)
+void fail_compressed(const scheme& scheme, const char* result, int least_bits)
 {
-    ereport(
-        ERROR,
-        errcode(ERRCODE_DATA_EXCEPTION),
-        errmsg("cannot make %s from a signature of %d bits per slot", result, made.bits),
-        errdetail("At least %d bits are needed; the signature is %s.", least_bits, describe(made)),
-        errhint("Use the signature before minhash_compress()."));
+    ereport(ERROR,
+            errcode(ERRCODE_DATA_EXCEPTION),
+            errmsg("cannot make %s from a signature of %d bits per slot", result, scheme.bits),
+            errdetail("At least %d bits are needed; the signature is %s.",
+                      least_bits,
+                      describe(scheme)),
+            errhint("Use the signature before minhash_compress()."));
     pg_unreachable();
 }
 
@@ -76,13 +77,14 @@ void fail_truncated(int num_hashes, int from)
     pg_unreachable();
 }
 
-void fail_external(const scheme& made)
+void fail_external(const scheme& scheme)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_DATA_EXCEPTION),
-            errmsg("cannot estimate the size of a set that was signed elsewhere"),
-            errdetail("The signature is %s; the range of its slots is not known.", describe(made)),
-            errhint("Estimate it where the signature was made."));
+    ereport(
+        ERROR,
+        errcode(ERRCODE_DATA_EXCEPTION),
+        errmsg("cannot estimate the size of a set that was signed elsewhere"),
+        errdetail("The signature is %s; the range of its slots is not known.", describe(scheme)),
+        errhint("Estimate it where the signature was made."));
     pg_unreachable();
 }
 

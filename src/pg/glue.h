@@ -177,6 +177,6 @@ banding arg_banding(FunctionCallInfo fcinfo, int first);
 std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
 // An ERROR if a signature has fewer hashes than bands * rows, or slots too narrow for keys.
-void check_bands(banding shape, const scheme& made);
+void check_bands(banding shape, const scheme& scheme);
 
 } // namespace minhash::pg

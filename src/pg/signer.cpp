@@ -22,7 +22,7 @@ scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
         arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes);
     return {
         .version = scheme_version,
-        .made_by = arg_method(fcinfo, method),
+        .method = arg_method(fcinfo, method),
         .bits = bits_per_slot,
         .num_hashes = static_cast<std::uint16_t>(hashes),
         .shingles = {},
@@ -34,16 +34,16 @@ scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
 
 scheme arg_scheme(FunctionCallInfo fcinfo, int first)
 {
-    scheme made = scheme_of(fcinfo, first, first + 5, first + 6);
-    made.shingles = arg_shingling(fcinfo, first + 1);
-    return made;
+    scheme scheme = scheme_of(fcinfo, first, first + 5, first + 6);
+    scheme.shingles = arg_shingling(fcinfo, first + 1);
+    return scheme;
 }
 
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag)
 {
-    scheme made = scheme_of(fcinfo, first, first + 1, first + 2);
-    made.shingles = given_members(bag);
-    return made;
+    scheme scheme = scheme_of(fcinfo, first, first + 1, first + 2);
+    scheme.shingles = given_members(bag);
+    return scheme;
 }
 
 void start_bag(signer& state, std::size_t text_bytes)
@@ -62,12 +62,12 @@ void start_bag(signer& state, std::size_t text_bytes)
 
 std::span<const std::uint32_t> signed_slots(const signer& state)
 {
-    return {state.slots.slots, is_empty(state.slots) ? 0u : state.made.num_hashes};
+    return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }
 
 std::span<const std::uint32_t> sign(signer& state, const text* document)
 {
-    start(state.slots, state.made.made_by, state.made.num_hashes);
+    start(state.slots, state.scheme.method, state.scheme.num_hashes);
     each_batch(state, document, [&state](const shingle_batch& batch) {
         absorb(state.slots, batch.lo, batch.hi, batch.count);
     });

@@ -12,7 +12,7 @@
 namespace minhash::pg {
 
 struct signer {
-    scheme made; // what to sign with, set by the owner
+    minhash::scheme scheme; // what to sign with, set by the owner
     text_reader reader;
     shingler cutter;
     shingle_batch batch;
@@ -51,12 +51,12 @@ void start_bag(signer& state, std::size_t text_bytes);
 template <typename Take>
 void each_batch(signer& state, const text* document, Take&& take)
 {
-    const bool bag = state.made.shingles.bag;
+    const bool bag = state.scheme.shingles.bag;
     if (bag)
         start_bag(state, VARSIZE_ANY_EXHDR(document));
     do {
         open(state.reader, document);
-        start(state.cutter, state.made.shingles, state.made.seed);
+        start(state.cutter, state.scheme.shingles, state.scheme.seed);
         do {
             const std::span<const std::uint8_t> slice = read(state.reader);
             cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);

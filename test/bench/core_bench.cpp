@@ -41,18 +41,18 @@ struct corpus {
 
 const corpus& corpus_of(bench::script script, std::size_t length)
 {
-    static std::map<std::pair<bench::script, std::size_t>, corpus> made;
-    return made.try_emplace({script, length}, script, length).first->second;
+    static std::map<std::pair<bench::script, std::size_t>, corpus> scheme;
+    return scheme.try_emplace({script, length}, script, length).first->second;
 }
 
 shingler cutter;
 shingle_batch batch;
 sketch signed_text;
 
-void sign(const std::string& text, const shingling& how, method made_by)
+void sign(const std::string& text, const shingling& how, method method)
 {
     start(cutter, how, 42);
-    start(signed_text, made_by, num_hashes);
+    start(signed_text, method, num_hashes);
     const auto* at = reinterpret_cast<const std::uint8_t*>(text.data());
     for (std::size_t left = text.size(); left > 0;) {
         const std::size_t taken = left > slice_bytes ? whole_characters(at, slice_bytes) : left;
@@ -142,11 +142,11 @@ void register_all()
                                      script of,
                                      std::size_t length,
                                      const shingling& how,
-                                     method made_by) {
+                                     method method) {
             add(name + "/" + what + "/" + std::to_string(length), [=](benchmark::State& state) {
                 kernels = table;
                 over_texts(state, corpus_of(of, length), [&](const std::string& text) {
-                    sign(text, how, made_by);
+                    sign(text, how, method);
                     benchmark::DoNotOptimize(signed_text.slots);
                 });
             });
@@ -180,16 +180,16 @@ void register_all()
         for (const int bits : {1, 8}) {
             add(name + "/compare/" + std::to_string(bits), [=](benchmark::State& state) {
                 kernels = table;
-                scheme made = {};
-                made.bits = static_cast<std::uint8_t>(bits);
-                made.num_hashes = num_hashes;
+                scheme scheme = {};
+                scheme.bits = static_cast<std::uint8_t>(bits);
+                scheme.num_hashes = num_hashes;
                 const std::vector<std::uint32_t> slots = random_slots(1000);
                 const auto* const packed = reinterpret_cast<const std::uint8_t*>(slots.data());
                 const std::size_t bytes = slot_bytes(bits, num_hashes);
                 std::size_t next = 0;
                 for (auto _ : state) {
                     benchmark::DoNotOptimize(
-                        count_equal(made, packed + next * bytes, packed + (next + 1) * bytes));
+                        count_equal(scheme, packed + next * bytes, packed + (next + 1) * bytes));
                     next = next + 2 >= 1000 ? 0 : next + 2;
                 }
             });

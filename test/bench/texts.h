@@ -55,7 +55,7 @@ public:
     // A text of exactly so many characters.
     std::string text(std::size_t characters)
     {
-        std::string made;
+        std::string scheme;
         std::size_t count = 0;
         bool capital = true;
         while (count < characters) {
@@ -78,9 +78,9 @@ public:
                 word.push_back(' ');
             }
             for (std::size_t index = 0; index < word.size() && count < characters; index++, count++)
-                append_character(made, word[index]);
+                append_character(scheme, word[index]);
         }
-        return made;
+        return scheme;
     }
 
 private:

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(aligned.data());
     if (minhash::decode({bytes, size}, value) == minhash::status::ok) {
         std::uint8_t header[minhash::header_bytes];
-        minhash::encode_header(value.made, header);
+        minhash::encode_header(value.scheme, header);
         if (std::memcmp(header, data, sizeof(header)) != 0)
             std::abort();
     }

@@ -11,11 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     constexpr std::size_t choices = 4;
     if (size < choices)
         return 0;
-    minhash::scheme made = support::default_scheme;
-    made.shingles = minhash::given_members(data[0] & 1);
-    made.made_by = data[0] & 2 ? minhash::method::classic : minhash::method::fss;
-    made.num_hashes = static_cast<std::uint16_t>(16 + data[1]);
-    made.seed = static_cast<std::int8_t>(data[2]);
+    minhash::scheme scheme = support::default_scheme;
+    scheme.shingles = minhash::given_members(data[0] & 1);
+    scheme.method = data[0] & 2 ? minhash::method::classic : minhash::method::fss;
+    scheme.num_hashes = static_cast<std::uint16_t>(16 + data[1]);
+    scheme.seed = static_cast<std::int8_t>(data[2]);
 
     // Integers of one to eight bytes, so that short inputs have many, and equal ones.
     const std::size_t width = 1 + data[3] % 8;
@@ -26,21 +26,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         list += (list.empty() ? "" : "|") + std::to_string(value);
     }
     const support::slot_list expected =
-        reference::sign(reference::members("integer", list, made.seed), made);
+        reference::sign(reference::members("integer", list, scheme.seed), scheme);
     for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
         minhash::kernels = table;
-        if (support::sign_members("integer", list, made) != expected)
+        if (support::sign_members("integer", list, scheme) != expected)
             std::abort();
     }
 
     const std::string text(reinterpret_cast<const char*>(data + choices), size - choices);
     minhash::piecewise_hash hash;
-    minhash::start(hash, made.seed);
+    minhash::start(hash, scheme.seed);
     for (std::size_t at = 0; at < text.size(); at += width) {
         const std::size_t count = std::min(width, text.size() - at);
         minhash::add(hash, support::exact_copy<std::uint8_t>(text.data() + at, count).get(), count);
     }
-    if (minhash::finish(hash) != reference::hash_bytes(text, made.seed))
+    if (minhash::finish(hash) != reference::hash_bytes(text, scheme.seed))
         std::abort();
     return 0;
 }

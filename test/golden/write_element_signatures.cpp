@@ -20,10 +20,10 @@ int main(int count, char** arguments)
     while (std::getline(file, line)) {
         reference::string_list row = reference::split(line, '\t');
         row.resize(7);
-        const minhash::scheme made = reference::element_scheme(row);
+        const minhash::scheme scheme = reference::element_scheme(row);
         row[6] = reference::text_form(
-            made,
-            reference::sign(reference::members(row[0], row[1], made.seed), made));
+            scheme,
+            reference::sign(reference::members(row[0], row[1], scheme.seed), scheme));
         std::cout << reference::join(row, "\t") << '\n';
     }
 }

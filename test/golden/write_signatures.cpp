@@ -23,9 +23,9 @@ int main(int count, char** arguments)
         std::string field[8];
         for (std::string& value : field)
             std::getline(fields, value, '\t');
-        const minhash::scheme made = {
+        const minhash::scheme scheme = {
             .version = minhash::scheme_version,
-            .made_by = field[7] == "classic" ? minhash::method::classic : minhash::method::fss,
+            .method = field[7] == "classic" ? minhash::method::classic : minhash::method::fss,
             .bits = minhash::bits_per_slot,
             .num_hashes = static_cast<std::uint16_t>(std::stoi(field[1])),
             .shingles = {.of = field[3] == "word" ? minhash::unit::word : minhash::unit::character,
@@ -36,6 +36,6 @@ int main(int count, char** arguments)
         };
         for (const std::string& value : field)
             std::cout << value << '\t';
-        std::cout << reference::text_form(made, reference::sign(field[0], made)) << '\n';
+        std::cout << reference::text_form(scheme, reference::sign(field[0], scheme)) << '\n';
     }
 }

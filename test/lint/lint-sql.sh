@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
+version=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" minhash_lsh.control)
 
 # shellcheck disable=SC2016,SC2046  # Perl's variables; a list of files
 perl -0777 -ne '
@@ -25,9 +26,8 @@ perl -0777 -ne '
     print "$ARGV: $_\n" for @wrong;
     $failed = 1 if @wrong;
     END { exit 1 if $failed }
-' src/sql/minhash_lsh.sql $(find src/sql/upgrade -name '*.sql' 2>/dev/null) || status=1
+' "src/sql/minhash_lsh--$version.sql" $(find src/sql/upgrade -name '*.sql' 2>/dev/null) || status=1
 
-version=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" minhash_lsh.control)
 while read -r other; do
     if [[ $other != "$version" ]]; then
         echo "META.json says version $other, minhash_lsh.control $version"

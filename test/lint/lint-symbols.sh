@@ -46,7 +46,7 @@ wanted=$(
             my ($symbol) = $rest =~ /AS\s+\x27MODULE_PATHNAME\x27\s*,\s*\x27(\w+)\x27/;
             print $symbol // $name, "\n";
         }
-    ' src/sql/minhash_lsh.sql $(find src/sql/upgrade -name '*.sql' 2>/dev/null) |
+    ' src/sql/[0-9]*.sql $(find src/sql/upgrade -name '*.sql' 2>/dev/null) |
         sed 'p; s/^/pg_finfo_/' | sort -u
 )
 exported=$(nm -D --defined-only "$library" | names)

@@ -47,10 +47,10 @@ hash_list repeated_hashes(support::random_source& random, std::size_t count, std
     hash_list pool = support::random_hashes(random, distinct);
     pool[0] = 0;
     pool[distinct - 1] = ~std::uint64_t{0};
-    hash_list made;
+    hash_list scheme;
     for (std::size_t index = 0; index < count; index++)
-        made.push_back(pool[random.below(distinct)]);
-    return made;
+        scheme.push_back(pool[random.below(distinct)]);
+    return scheme;
 }
 
 TEST(bag, numbers_like_the_reference)
@@ -117,27 +117,27 @@ TEST(bag, signatures_do_not_feel_the_size_of_the_table)
     support::random_source random = {43};
     for (const texts::kind& kind : texts::kinds) {
         const std::string text = texts::make(kind, 3000, random);
-        minhash::scheme made = support::default_scheme;
-        made.shingles.bag = true;
+        minhash::scheme scheme = support::default_scheme;
+        scheme.shingles.bag = true;
         for (const unit of : {unit::character, unit::word}) {
-            made.shingles.of = of;
-            made.shingles.size = 2;
-            const reference::slot_list expected = reference::sign(text, made);
-            EXPECT_EQ(support::sign(text, made), expected) << kind.name;
-            EXPECT_EQ(support::sign(text, made, 100, 256), expected) << kind.name;
+            scheme.shingles.of = of;
+            scheme.shingles.size = 2;
+            const reference::slot_list expected = reference::sign(text, scheme);
+            EXPECT_EQ(support::sign(text, scheme), expected) << kind.name;
+            EXPECT_EQ(support::sign(text, scheme, 100, 256), expected) << kind.name;
         }
     }
 }
 
 TEST(bag, occurrences_distinguish_repetitions)
 {
-    minhash::scheme made = support::default_scheme;
+    minhash::scheme scheme = support::default_scheme;
     const std::string once = "to be or not to be";
     const std::string twice = once + " " + once + " " + once;
-    made.shingles = {unit::word, 1, true, false};
-    EXPECT_EQ(support::sign(once, made), support::sign(twice, made));
-    made.shingles.bag = true;
-    EXPECT_NE(support::sign(once, made), support::sign(twice, made));
+    scheme.shingles = {unit::word, 1, true, false};
+    EXPECT_EQ(support::sign(once, scheme), support::sign(twice, scheme));
+    scheme.shingles.bag = true;
+    EXPECT_NE(support::sign(once, scheme), support::sign(twice, scheme));
 }
 
 TEST(bag, table_sizes)

@@ -55,10 +55,10 @@ void expect_groups(const entry_list& entries)
 template <typename Key>
 entry_list make_entries(std::size_t count, Key key)
 {
-    entry_list made;
+    entry_list scheme;
     for (std::size_t i = 0; i < count; i++)
-        made.push_back(minhash::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
-    return made;
+        scheme.push_back(minhash::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
+    return scheme;
 }
 
 TEST(buckets, are_those_of_a_map)

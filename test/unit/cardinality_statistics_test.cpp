@@ -19,7 +19,7 @@ struct measurement {
     double error; // root of the mean square, relative
 };
 
-measurement measure(method made_by, std::uint16_t num_hashes, std::size_t size, int trials)
+measurement measure(method method, std::uint16_t num_hashes, std::size_t size, int trials)
 {
     const auto sketch = std::make_unique<minhash::sketch>();
     std::vector<std::uint32_t> lo(size + minhash::padding), hi(size + minhash::padding);
@@ -34,11 +34,11 @@ measurement measure(method made_by, std::uint16_t num_hashes, std::size_t size, 
             lo[i] = minhash::low(element);
             hi[i] = minhash::high(element);
         }
-        minhash::start(*sketch, made_by, num_hashes);
+        minhash::start(*sketch, method, num_hashes);
         minhash::absorb(*sketch, lo.data(), hi.data(), size);
         minhash::signature value = {};
-        value.made.made_by = made_by;
-        value.made.num_hashes = num_hashes;
+        value.scheme.method = method;
+        value.scheme.num_hashes = num_hashes;
         value.slots = {sketch->slots, num_hashes};
         const double error = minhash::estimate_cardinality(value) / static_cast<double>(size) - 1;
         sum += error;
@@ -55,18 +55,18 @@ TEST(cardinality_statistics, fss_is_as_exact_as_measured_in_its_paper_figures)
     } const cases[] = {{1, 0.06}, {3, 0.06}, {20, 0.07}, {100, 0.07}, {1000, 0.09}, {20000, 0.095}};
 
     for (const auto& [size, error] : cases) {
-        const measurement made = measure(method::fss, 128, size, size > 1000 ? 500 : 2000);
-        EXPECT_LT(made.error, error) << size;
-        EXPECT_LT(std::abs(made.bias), 0.02) << size;
+        const measurement scheme = measure(method::fss, 128, size, size > 1000 ? 500 : 2000);
+        EXPECT_LT(scheme.error, error) << size;
+        EXPECT_LT(std::abs(scheme.bias), 0.02) << size;
     }
 }
 
 TEST(cardinality_statistics, classic_is_as_exact_as_theory_says)
 {
     for (const std::size_t size : {20, 100, 1000, 20000}) {
-        const measurement made = measure(method::classic, 128, size, size > 1000 ? 500 : 2000);
-        EXPECT_LT(made.error, 1.1 / std::sqrt(128)) << size;
-        EXPECT_LT(std::abs(made.bias), 0.015) << size;
+        const measurement scheme = measure(method::classic, 128, size, size > 1000 ? 500 : 2000);
+        EXPECT_LT(scheme.error, 1.1 / std::sqrt(128)) << size;
+        EXPECT_LT(std::abs(scheme.bias), 0.015) << size;
     }
 }
 

@@ -15,56 +15,57 @@ using reference::slot_list;
 // Schemes at the ends of all ranges.
 std::vector<scheme> schemes()
 {
-    std::vector<scheme> made;
-    for (const method made_by : {method::fss, method::classic})
+    std::vector<scheme> scheme;
+    for (const method method : {method::fss, method::classic})
         for (const unit of : {unit::character, unit::word})
             for (const bool flag : {false, true})
                 for (const std::int64_t seed :
                      {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
                     for (const int size : {1, 255})
                         for (const int num_hashes : {16, 100, 4096})
-                            made.push_back({1,
-                                            made_by,
-                                            32,
-                                            static_cast<std::uint16_t>(num_hashes),
-                                            {of, static_cast<std::uint16_t>(size), flag, !flag},
-                                            seed});
-    return made;
+                            scheme.push_back({1,
+                                              method,
+                                              32,
+                                              static_cast<std::uint16_t>(num_hashes),
+                                              {of, static_cast<std::uint16_t>(size), flag, !flag},
+                                              seed});
+    return scheme;
 }
 
-slot_list random_slots(const scheme& made, std::uint64_t seed)
+slot_list random_slots(const scheme& scheme, std::uint64_t seed)
 {
     support::random_source random = {seed};
-    slot_list slots(made.num_hashes);
+    slot_list slots(scheme.num_hashes);
     for (std::uint32_t& slot : slots)
         slot = static_cast<std::uint32_t>(random.next());
     return slots;
 }
 
-std::vector<std::uint8_t> store(const scheme& made, const slot_list& slots)
+std::vector<std::uint8_t> store(const scheme& scheme, const slot_list& slots)
 {
     std::vector<std::uint8_t> bytes(minhash::stored_bytes(slots.size()));
-    minhash::encode_header(made, bytes.data());
+    minhash::encode_header(scheme, bytes.data());
     for (std::size_t at = 0; at < slots.size() * 4; at++)
         bytes[minhash::header_bytes + at] = static_cast<std::uint8_t>(slots[at / 4] >> at % 4 * 8);
     return bytes;
 }
 
-bool in_range(const scheme& made)
+bool in_range(const scheme& scheme)
 {
-    const bool text = made.shingles.of == unit::character || made.shingles.of == unit::word;
-    const bool set = made.shingles.of == unit::element && made.shingles.size == 1;
-    return made.version == 1 && made.made_by >= method::fss && made.made_by <= method::external &&
-           (made.bits == 1 || made.bits == 2 || made.bits == 4 || made.bits == 8 ||
-            made.bits == 16 || made.bits == 32) &&
-           made.num_hashes >= 16 && made.num_hashes <= 4096 &&
-           (text || (set && !made.shingles.fold)) && made.shingles.size >= 1 &&
-           made.shingles.size <= 255;
+    const bool text = scheme.shingles.of == unit::character || scheme.shingles.of == unit::word;
+    const bool set = scheme.shingles.of == unit::element && scheme.shingles.size == 1;
+    return scheme.version == 1 && scheme.method >= method::fss &&
+           scheme.method <= method::external &&
+           (scheme.bits == 1 || scheme.bits == 2 || scheme.bits == 4 || scheme.bits == 8 ||
+            scheme.bits == 16 || scheme.bits == 32) &&
+           scheme.num_hashes >= 16 && scheme.num_hashes <= 4096 &&
+           (text || (set && !scheme.shingles.fold)) && scheme.shingles.size >= 1 &&
+           scheme.shingles.size <= 255;
 }
 
 bool equal(const scheme& a, const scheme& b)
 {
-    return a.version == b.version && a.made_by == b.made_by && a.bits == b.bits &&
+    return a.version == b.version && a.method == b.method && a.bits == b.bits &&
            a.num_hashes == b.num_hashes && a.shingles.of == b.shingles.of &&
            a.shingles.size == b.shingles.size && a.shingles.fold == b.shingles.fold &&
            a.shingles.bag == b.shingles.bag && a.seed == b.seed;
@@ -72,23 +73,24 @@ bool equal(const scheme& a, const scheme& b)
 
 // Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches
 // no further than the bytes, and is written back as the same bytes.
-status
-decode(const std::vector<std::uint8_t>& stored, scheme* made = nullptr, slot_list* slots = nullptr)
+status decode(const std::vector<std::uint8_t>& stored,
+              scheme* scheme = nullptr,
+              slot_list* slots = nullptr)
 {
     const auto copy = support::exact_copy<std::uint8_t>(stored.data(), stored.size());
     minhash::signature out = {};
     const status what = minhash::decode({copy.get(), stored.size()}, out);
     if (what == status::ok) {
-        EXPECT_TRUE(in_range(out.made));
-        const std::size_t bits = std::size_t{out.made.num_hashes} * out.made.bits;
+        EXPECT_TRUE(in_range(out.scheme));
+        const std::size_t bits = std::size_t{out.scheme.num_hashes} * out.scheme.bits;
         EXPECT_TRUE(out.empty() || out.stored_slots().size() == (bits + 7) / 8);
-        EXPECT_TRUE(out.empty() || out.slots.empty() == (out.made.bits < 32));
+        EXPECT_TRUE(out.empty() || out.slots.empty() == (out.scheme.bits < 32));
         const slot_list found(out.slots.begin(), out.slots.end());
-        std::vector<std::uint8_t> written = store(out.made, {});
+        std::vector<std::uint8_t> written = store(out.scheme, {});
         written.insert(written.end(), out.stored_slots().begin(), out.stored_slots().end());
         EXPECT_EQ(written, stored);
-        if (made != nullptr)
-            *made = out.made;
+        if (scheme != nullptr)
+            *scheme = out.scheme;
         if (slots != nullptr)
             *slots = found;
     }
@@ -97,8 +99,8 @@ decode(const std::vector<std::uint8_t>& stored, scheme* made = nullptr, slot_lis
 
 TEST(codec, stored_bytes_are_as_documented)
 {
-    const scheme made = {1, method::classic, 32, 0x0123, {unit::word, 0x00FE, true, true}, -2};
-    const std::vector<std::uint8_t> bytes = store(made, {});
+    const scheme scheme = {1, method::classic, 32, 0x0123, {unit::word, 0x00FE, true, true}, -2};
+    const std::vector<std::uint8_t> bytes = store(scheme, {});
     const std::vector<std::uint8_t> expected =
         {1, 2, 32, 0x32, 0xFE, 0x00, 0x23, 0x01, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
     EXPECT_EQ(bytes, expected);
@@ -108,12 +110,12 @@ TEST(codec, stored_bytes_are_as_documented)
 
 TEST(codec, stored_round_trip)
 {
-    for (const scheme& made : schemes()) {
-        for (const slot_list& slots : {slot_list(), random_slots(made, 61)}) {
+    for (const scheme& written : schemes()) {
+        for (const slot_list& slots : {slot_list(), random_slots(written, 61)}) {
             scheme read = {};
             slot_list read_slots = {1, 2, 3};
-            ASSERT_EQ(decode(store(made, slots), &read, &read_slots), status::ok);
-            ASSERT_TRUE(equal(read, made));
+            ASSERT_EQ(decode(store(written, slots), &read, &read_slots), status::ok);
+            ASSERT_TRUE(equal(read, written));
             ASSERT_EQ(read_slots, slots);
         }
     }
@@ -121,10 +123,10 @@ TEST(codec, stored_round_trip)
 
 TEST(codec, every_truncation_and_extension_is_refused)
 {
-    scheme made = support::default_scheme;
+    scheme scheme = support::default_scheme;
     for (const std::uint16_t num_hashes : {std::uint16_t{16}, std::uint16_t{128}}) {
-        made.num_hashes = num_hashes;
-        const std::vector<std::uint8_t> whole = store(made, random_slots(made, 62));
+        scheme.num_hashes = num_hashes;
+        const std::vector<std::uint8_t> whole = store(scheme, random_slots(scheme, 62));
         for (std::size_t length = 0; length <= whole.size() + 40; length++) {
             std::vector<std::uint8_t> bytes = whole;
             bytes.resize(length);
@@ -136,10 +138,10 @@ TEST(codec, every_truncation_and_extension_is_refused)
 
 TEST(codec, every_single_bit_flip_is_valid_or_refused)
 {
-    for (const scheme& made : schemes()) {
-        if (made.num_hashes == 4096)
+    for (const scheme& scheme : schemes()) {
+        if (scheme.num_hashes == 4096)
             continue;
-        const std::vector<std::uint8_t> whole = store(made, random_slots(made, 63));
+        const std::vector<std::uint8_t> whole = store(scheme, random_slots(scheme, 63));
         // Bits of the slots are all alike: the first and the last slot stand for them.
         for (std::size_t bit = 0; bit < whole.size() * 8; bit++) {
             if (bit == 20 * 8)
@@ -181,19 +183,19 @@ TEST(codec, random_bytes_never_decode_out_of_range)
 
 TEST(codec, packed_slots_have_their_length_and_no_spare_bits)
 {
-    scheme made = support::default_scheme;
+    scheme scheme = support::default_scheme;
     for (const int bits : {1, 2, 4, 8, 16})
         for (const int num_hashes : {16, 17, 100, 4096}) {
-            made.bits = static_cast<std::uint8_t>(bits);
-            made.num_hashes = static_cast<std::uint16_t>(num_hashes);
+            scheme.bits = static_cast<std::uint8_t>(bits);
+            scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
             const std::size_t bytes = static_cast<std::size_t>(num_hashes * bits + 7) / 8;
             for (std::size_t length = 0; length <= bytes + 3; length++) {
-                std::vector<std::uint8_t> stored = store(made, {});
+                std::vector<std::uint8_t> stored = store(scheme, {});
                 stored.resize(stored.size() + length);
                 const bool good = length == 0 || length == bytes;
                 ASSERT_EQ(decode(stored), good ? status::ok : status::bad_length) << length;
             }
-            std::vector<std::uint8_t> stored = store(made, {});
+            std::vector<std::uint8_t> stored = store(scheme, {});
             stored.resize(stored.size() + bytes, 0xFF);
             EXPECT_EQ(decode(stored),
                       num_hashes * bits % 8 == 0 ? status::ok : status::bad_spare_bits);
@@ -211,13 +213,13 @@ TEST(codec, comparable_asks_for_equal_schemes)
     const auto comparable = [](const scheme& a, const scheme& b) {
         return minhash::comparable(support::view(a, {}), support::view(b, {}));
     };
-    const scheme made = support::default_scheme;
-    EXPECT_TRUE(comparable(made, made));
-    const slot_list slots = random_slots(made, 66);
-    EXPECT_TRUE(minhash::comparable(support::view(made, slots), support::view(made, {})));
+    const scheme base = support::default_scheme;
+    EXPECT_TRUE(comparable(base, base));
+    const slot_list slots = random_slots(base, 66);
+    EXPECT_TRUE(minhash::comparable(support::view(base, slots), support::view(base, {})));
 
-    std::vector<scheme> others(7, made);
-    others[0].made_by = method::classic;
+    std::vector<scheme> others(7, base);
+    others[0].method = method::classic;
     others[1].num_hashes = 64;
     others[2].shingles.of = unit::word;
     others[3].shingles.size = 4;
@@ -225,8 +227,8 @@ TEST(codec, comparable_asks_for_equal_schemes)
     others[5].shingles.bag = true;
     others[6].seed = 1;
     for (const scheme& other : others) {
-        EXPECT_FALSE(comparable(made, other));
-        EXPECT_FALSE(comparable(other, made));
+        EXPECT_FALSE(comparable(base, other));
+        EXPECT_FALSE(comparable(other, base));
     }
 }
 

@@ -18,30 +18,30 @@ using support::slot_list;
 constexpr int widths[] = {1, 2, 4, 8, 16};
 
 struct packed_signature {
-    scheme made;
+    minhash::scheme scheme;
     std::vector<std::uint8_t> bytes;
 
     signature view() const
     {
-        return {made, {}, bytes};
+        return {scheme, {}, bytes};
     }
 };
 
 // Into memory that ends where the slots do.
 packed_signature compress(const signature& value, int bits)
 {
-    packed_signature out = {value.made, {}};
-    out.made.bits = static_cast<std::uint8_t>(bits);
-    out.bytes.assign(minhash::slot_bytes(bits, value.made.num_hashes), 0xAA);
+    packed_signature out = {value.scheme, {}};
+    out.scheme.bits = static_cast<std::uint8_t>(bits);
+    out.bytes.assign(minhash::slot_bytes(bits, value.scheme.num_hashes), 0xAA);
     minhash::compress(value, bits, out.bytes.data());
     return out;
 }
 
 signature view(const slot_list& slots)
 {
-    scheme made = support::default_scheme;
-    made.num_hashes = static_cast<std::uint16_t>(slots.size());
-    return support::view(made, slots);
+    scheme scheme = support::default_scheme;
+    scheme.num_hashes = static_cast<std::uint16_t>(slots.size());
+    return support::view(scheme, slots);
 }
 
 slot_list random_slots(std::size_t count, support::random_source& random)
@@ -138,7 +138,7 @@ TEST(compress, every_table_counts_equal_slots_without_reading_beyond_them)
             const auto exact_y = support::exact_copy<std::uint8_t>(y.bytes.data(), y.bytes.size());
             for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
                 minhash::kernels = table;
-                ASSERT_EQ(minhash::count_equal(x.made, exact_x.get(), exact_y.get()), equal)
+                ASSERT_EQ(minhash::count_equal(x.scheme, exact_x.get(), exact_y.get()), equal)
                     << table->name << ", " << bits << " bits, " << count << " slots";
             }
         }
@@ -147,18 +147,18 @@ TEST(compress, every_table_counts_equal_slots_without_reading_beyond_them)
 
 TEST(compress, similarity_leaves_out_accidents)
 {
-    scheme made = support::default_scheme;
-    EXPECT_EQ(minhash::similarity_of(made, 32), 0.25);
+    scheme scheme = support::default_scheme;
+    EXPECT_EQ(minhash::similarity_of(scheme, 32), 0.25);
     for (const int bits : widths) {
-        made.bits = static_cast<std::uint8_t>(bits);
-        EXPECT_EQ(minhash::similarity_of(made, 128), 1);
-        EXPECT_EQ(minhash::similarity_of(made, 0), 0);
+        scheme.bits = static_cast<std::uint8_t>(bits);
+        EXPECT_EQ(minhash::similarity_of(scheme, 128), 1);
+        EXPECT_EQ(minhash::similarity_of(scheme, 0), 0);
     }
-    made.bits = 1;
-    EXPECT_EQ(minhash::similarity_of(made, 64), 0);
-    EXPECT_EQ(minhash::similarity_of(made, 96), 0.5);
-    made.bits = 2;
-    EXPECT_EQ(minhash::similarity_of(made, 80), 0.5);
+    scheme.bits = 1;
+    EXPECT_EQ(minhash::similarity_of(scheme, 64), 0);
+    EXPECT_EQ(minhash::similarity_of(scheme, 96), 0.5);
+    scheme.bits = 2;
+    EXPECT_EQ(minhash::similarity_of(scheme, 80), 0.5);
 }
 
 // No bias, and not more error than theory has (for few elements FSS-4 has less).
@@ -169,10 +169,10 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
     constexpr int either = 100;
     constexpr double jaccard = static_cast<double>(shared) / either;
     const auto sketches = std::make_unique<minhash::sketch[]>(2);
-    for (const minhash::method made_by : {minhash::method::fss, minhash::method::classic})
+    for (const minhash::method method : {minhash::method::fss, minhash::method::classic})
         for (const int bits : widths) {
             support::random_source random = {static_cast<std::uint64_t>(83 + bits)};
-            scheme made = support::default_scheme;
+            scheme scheme = support::default_scheme;
             double sum = 0;
             double squares = 0;
             for (int trial = 0; trial < trials; trial++) {
@@ -180,26 +180,27 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
                 slot_list hi = random_slots(either + minhash::padding, random);
                 packed_signature sides[2];
                 for (int side = 0; side < 2; side++) {
-                    minhash::start(sketches[side], made_by, made.num_hashes);
+                    minhash::start(sketches[side], method, scheme.num_hashes);
                     const int from = side == 0 ? 0 : (either - shared) / 2;
                     minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
-                    sides[side] = compress({made, {sketches[side].slots, made.num_hashes}}, bits);
+                    sides[side] =
+                        compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
                 }
                 // Unclamped, as similarity_of() is this far from 0.
                 const double error =
-                    minhash::similarity_of(sides[0].made,
-                                           minhash::count_equal(sides[0].made,
+                    minhash::similarity_of(sides[0].scheme,
+                                           minhash::count_equal(sides[0].scheme,
                                                                 sides[0].bytes.data(),
                                                                 sides[1].bytes.data())) -
                     jaccard;
                 sum += error;
                 squares += error * error;
             }
-            const double theory = minhash::standard_error(jaccard, made.num_hashes, bits);
+            const double theory = minhash::standard_error(jaccard, scheme.num_hashes, bits);
             EXPECT_LT(std::abs(sum / trials), 4 * theory / std::sqrt(trials)) << bits;
             const double ratio = squares / trials / (theory * theory);
             EXPECT_LT(ratio, 1.15) << bits; // four standard errors of a variance
-            EXPECT_GT(ratio, made_by == minhash::method::fss ? 0.45 : 0.85) << bits;
+            EXPECT_GT(ratio, method == minhash::method::fss ? 0.45 : 0.85) << bits;
         }
 }
 

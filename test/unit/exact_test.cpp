@@ -29,7 +29,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
     const std::string both = folded[0] + folded[1];
     const auto buffer = support::exact_copy<std::uint8_t>(both.data(), both.size());
 
-    comparison made = {};
+    comparison scheme = {};
     std::vector<minhash::counted_shingle> table(4);
     minhash::shingle_counts counts = {buffer.get(), table, 0};
     for (const int text : {0, 1}) {
@@ -40,7 +40,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
         while (minhash::next(walk, range)) {
             EXPECT_GE(range.offset, from);
             EXPECT_LE(range.offset + range.bytes, end);
-            made.shingles[text].push_back(both.substr(range.offset, range.bytes));
+            scheme.shingles[text].push_back(both.substr(range.offset, range.bytes));
             if (minhash::full(counts)) {
                 std::vector<minhash::counted_shingle> larger(2 * table.size());
                 minhash::shingle_counts moved = {buffer.get(), larger, 0};
@@ -62,10 +62,10 @@ comparison compare(const std::string& left, const std::string& right, const shin
     }
     const std::size_t third = table.size() / 3;
     for (const auto part : {counts.table.first(third), counts.table.subspan(third)}) {
-        minhash::measure(part, false, made.set);
-        minhash::measure(part, true, made.bag);
+        minhash::measure(part, false, scheme.set);
+        minhash::measure(part, true, scheme.bag);
     }
-    return made;
+    return scheme;
 }
 
 minhash::overlap reference_set(const string_list& left, const string_list& right)

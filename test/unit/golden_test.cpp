@@ -11,10 +11,10 @@ TEST(golden, signatures)
     ASSERT_GE(rows.size(), 56u);
     for (const auto& row : rows) {
         SCOPED_TRACE(row.at(0) + " " + row.at(8).substr(0, 50));
-        const minhash::scheme made = support::golden_scheme(row);
-        EXPECT_EQ(reference::text_form(made, reference::sign(row[0], made)), row.at(8));
+        const minhash::scheme scheme = support::golden_scheme(row);
+        EXPECT_EQ(reference::text_form(scheme, reference::sign(row[0], scheme)), row.at(8));
         for (const std::size_t slice : {2048u, 7u, 1u})
-            EXPECT_EQ(support::write_text(made, support::sign(row[0], made, slice)), row.at(8));
+            EXPECT_EQ(support::write_text(scheme, support::sign(row[0], scheme, slice)), row.at(8));
     }
 }
 
@@ -24,10 +24,10 @@ TEST(golden, element_signatures)
     ASSERT_GE(rows.size(), 21u);
     for (const auto& row : rows) {
         SCOPED_TRACE(row.at(0) + " " + row.at(1));
-        const minhash::scheme made = reference::element_scheme(row);
-        const auto hashes = reference::members(row[0], row[1], made.seed);
-        EXPECT_EQ(reference::text_form(made, reference::sign(hashes, made)), row.at(6));
-        EXPECT_EQ(support::write_text(made, support::sign_members(row[0], row[1], made)),
+        const minhash::scheme scheme = reference::element_scheme(row);
+        const auto hashes = reference::members(row[0], row[1], scheme.seed);
+        EXPECT_EQ(reference::text_form(scheme, reference::sign(hashes, scheme)), row.at(6));
+        EXPECT_EQ(support::write_text(scheme, support::sign_members(row[0], row[1], scheme)),
                   row.at(6));
     }
 }
@@ -35,10 +35,10 @@ TEST(golden, element_signatures)
 // The figures of the scheme's definition, word for word.
 TEST(golden, the_quick_brown_fox)
 {
-    minhash::scheme made = support::default_scheme;
-    made.num_hashes = 16;
-    const auto fox = support::sign("the quick brown fox jumps over the lazy dog", made);
-    const auto other = support::sign("the quick brown fox jumped over the lazy dogs", made);
+    minhash::scheme scheme = support::default_scheme;
+    scheme.num_hashes = 16;
+    const auto fox = support::sign("the quick brown fox jumps over the lazy dog", scheme);
+    const auto other = support::sign("the quick brown fox jumped over the lazy dogs", scheme);
     EXPECT_EQ(fox,
               (reference::slot_list{0x2ab4584d,
                                     0x17f93e2c,

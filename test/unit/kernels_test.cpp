@@ -62,14 +62,14 @@ TEST(kernels, long_texts_of_all_kinds_get_equal_signatures)
     for (const texts::kind& kind : texts::kinds) {
         const std::string text = texts::make(kind, 100000, random);
         for (const minhash::shingling& how : texts::shinglings({5, 9})) {
-            minhash::scheme made = support::default_scheme;
-            made.shingles = how;
-            made.num_hashes = how.size == 9 ? 1500 : 128;
+            minhash::scheme scheme = support::default_scheme;
+            scheme.shingles = how;
+            scheme.num_hashes = how.size == 9 ? 1500 : 128;
             minhash::kernels = minhash::runnable_kernels().front();
-            const auto expected = support::sign(text, made);
+            const auto expected = support::sign(text, scheme);
             for (const kernel_table* const table : minhash::runnable_kernels().subspan(1)) {
                 minhash::kernels = table;
-                ASSERT_EQ(support::sign(text, made), expected)
+                ASSERT_EQ(support::sign(text, scheme), expected)
                     << table->name << ", " << kind.name << ", " << texts::describe(how);
             }
         }

@@ -308,8 +308,8 @@ struct constants {
 
 inline const constants& multipliers()
 {
-    static const constants made;
-    return made;
+    static const constants scheme;
+    return scheme;
 }
 
 inline slot_list fss(const hash_list& elements, std::uint32_t num_hashes)
@@ -352,24 +352,24 @@ inline slot_list classic(const hash_list& elements, std::uint32_t num_hashes)
     return slots;
 }
 
-inline slot_list sketch(method made_by, const hash_list& elements, std::uint32_t num_hashes)
+inline slot_list sketch(method method, const hash_list& elements, std::uint32_t num_hashes)
 {
-    return made_by == method::fss ? fss(elements, num_hashes) : classic(elements, num_hashes);
+    return method == method::fss ? fss(elements, num_hashes) : classic(elements, num_hashes);
 }
 
 // Of the empty set: no slots at all, as it is stored and written.
-inline slot_list sign(const hash_list& elements, const minhash::scheme& made)
+inline slot_list sign(const hash_list& elements, const minhash::scheme& scheme)
 {
     if (elements.empty())
         return {};
-    return sketch(made.made_by,
-                  made.shingles.bag ? number_occurrences(elements) : elements,
-                  made.num_hashes);
+    return sketch(scheme.method,
+                  scheme.shingles.bag ? number_occurrences(elements) : elements,
+                  scheme.num_hashes);
 }
 
-inline slot_list sign(const std::string& text, const minhash::scheme& made)
+inline slot_list sign(const std::string& text, const minhash::scheme& scheme)
 {
-    return sign(hashes(text, made.shingles, made.seed), made);
+    return sign(hashes(text, scheme.shingles, scheme.seed), scheme);
 }
 
 inline std::uint64_t band_key(const slot_list& slots, std::uint32_t band, std::uint32_t rows)
@@ -381,14 +381,14 @@ inline std::uint64_t band_key(const slot_list& slots, std::uint32_t band, std::u
     return XXH3_64bits_withSeed(bytes.data(), bytes.size(), band);
 }
 
-inline std::string text_form(const minhash::scheme& made, const slot_list& slots)
+inline std::string text_form(const minhash::scheme& scheme, const slot_list& slots)
 {
-    std::string written = made.made_by == method::fss ? "fss" : "classic";
-    written += std::to_string(made.version) + ":" + std::to_string(made.num_hashes) + "x32:";
+    std::string written = scheme.method == method::fss ? "fss" : "classic";
+    written += std::to_string(scheme.version) + ":" + std::to_string(scheme.num_hashes) + "x32:";
     static const char* const units[] = {"", "char", "word", "element"};
-    written += units[static_cast<int>(made.shingles.of)];
-    written += std::to_string(made.shingles.size) + (made.shingles.fold ? ":fold" : ":raw");
-    written += (made.shingles.bag ? ":bag:" : ":set:") + std::to_string(made.seed) + ":";
+    written += units[static_cast<int>(scheme.shingles.of)];
+    written += std::to_string(scheme.shingles.size) + (scheme.shingles.fold ? ":fold" : ":raw");
+    written += (scheme.shingles.bag ? ":bag:" : ":set:") + std::to_string(scheme.seed) + ":";
     for (const std::uint32_t slot : slots) {
         char digits[9];
         std::snprintf(digits, sizeof(digits), "%08x", static_cast<unsigned>(slot));
@@ -433,7 +433,7 @@ inline hash_list members(const std::string& type, const std::string& list, std::
 inline minhash::scheme element_scheme(const string_list& row)
 {
     return {.version = minhash::scheme_version,
-            .made_by = row.at(5) == "classic" ? method::classic : method::fss,
+            .method = row.at(5) == "classic" ? method::classic : method::fss,
             .bits = minhash::bits_per_slot,
             .num_hashes = static_cast<std::uint16_t>(std::stoi(row.at(2))),
             .shingles = {unit::element, 1, false, row.at(3) == "t"},

@@ -12,9 +12,9 @@ using minhash::status;
 template <typename Change>
 status changed(Change change)
 {
-    minhash::scheme made = support::default_scheme;
-    change(made);
-    return minhash::validate(made);
+    minhash::scheme scheme = support::default_scheme;
+    change(scheme);
+    return minhash::validate(scheme);
 }
 
 TEST(scheme, the_default_is_valid)
@@ -28,7 +28,7 @@ TEST(scheme, number_of_hashes)
     for (int number = 0; number <= 0xFFFF; number++) {
         const bool valid = number >= 16 && number <= 4096;
         ASSERT_EQ(
-            changed([=](auto& made) { made.num_hashes = static_cast<std::uint16_t>(number); }),
+            changed([=](auto& scheme) { scheme.num_hashes = static_cast<std::uint16_t>(number); }),
             valid ? status::ok : status::bad_num_hashes)
             << number;
     }
@@ -39,7 +39,7 @@ TEST(scheme, shingle_size)
     for (int size = 0; size <= 0xFFFF; size++) {
         const bool valid = size >= 1 && size <= 255;
         ASSERT_EQ(
-            changed([=](auto& made) { made.shingles.size = static_cast<std::uint16_t>(size); }),
+            changed([=](auto& scheme) { scheme.shingles.size = static_cast<std::uint16_t>(size); }),
             valid ? status::ok : status::bad_shingle_size)
             << size;
     }
@@ -49,13 +49,13 @@ TEST(scheme, bytes_of_other_versions)
 {
     for (int value = 0; value <= 0xFF; value++) {
         const auto byte = static_cast<std::uint8_t>(value);
-        EXPECT_EQ(changed([=](auto& made) { made.version = byte; }),
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.version = byte; }),
                   value == 1 ? status::ok : status::bad_version);
-        EXPECT_EQ(changed([=](auto& made) { made.made_by = minhash::method{byte}; }),
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.method = minhash::method{byte}; }),
                   value >= 1 && value <= 3 ? status::ok : status::bad_method);
-        EXPECT_EQ(changed([=](auto& made) { made.bits = byte; }),
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.bits = byte; }),
                   value <= 32 && std::has_single_bit(byte) ? status::ok : status::bad_bits);
-        EXPECT_EQ(changed([=](auto& made) { made.shingles.of = minhash::unit{byte}; }),
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.shingles.of = minhash::unit{byte}; }),
                   value == 1 || value == 2 ? status::ok
                   : value == 3             ? status::bad_shingle_size // 5, of the default
                                            : status::bad_unit);
@@ -69,11 +69,11 @@ TEST(scheme, a_given_set_has_elements_of_size_1_as_they_are)
             const status expected = size > 1 ? status::bad_shingle_size
                                     : fold   ? status::bad_flags
                                              : status::ok;
-            EXPECT_EQ(changed([=](auto& made) {
-                          made.shingles = {minhash::unit::element,
-                                           static_cast<std::uint16_t>(size),
-                                           fold,
-                                           fold};
+            EXPECT_EQ(changed([=](auto& scheme) {
+                          scheme.shingles = {minhash::unit::element,
+                                             static_cast<std::uint16_t>(size),
+                                             fold,
+                                             fold};
                       }),
                       expected);
         }
@@ -82,12 +82,12 @@ TEST(scheme, a_given_set_has_elements_of_size_1_as_they_are)
 TEST(scheme, any_seed_and_flags)
 {
     for (const std::int64_t seed : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
-        EXPECT_EQ(changed([=](auto& made) { made.seed = seed; }), status::ok);
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.seed = seed; }), status::ok);
     for (const bool fold : {false, true}) {
         for (const bool bag : {false, true}) {
-            EXPECT_EQ(changed([=](auto& made) {
-                          made.shingles.fold = fold;
-                          made.shingles.bag = bag;
+            EXPECT_EQ(changed([=](auto& scheme) {
+                          scheme.shingles.fold = fold;
+                          scheme.shingles.bag = bag;
                       }),
                       status::ok);
         }

@@ -70,10 +70,10 @@ double jaccard(const hash_list& a, const hash_list& b)
 
 hash_list draw(support::random_source& random, const hash_list& pool, std::size_t count)
 {
-    hash_list made;
+    hash_list scheme;
     for (std::size_t i = 0; i < count; i++)
-        made.push_back(pool[random.below(pool.size())]);
-    return made;
+        scheme.push_back(pool[random.below(pool.size())]);
+    return scheme;
 }
 
 TEST(shared_elements, many_seconds_against_one_first)

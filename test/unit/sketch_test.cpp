@@ -13,13 +13,13 @@ constexpr method methods[] = {method::fss, method::classic};
 
 // Gives the elements to the sketch in batches of the sizes that `next_size` says.
 template <typename NextSize>
-slot_list sketch_in_batches(method made_by,
+slot_list sketch_in_batches(method method,
                             const hash_list& elements,
                             std::uint32_t num_hashes,
                             NextSize next_size)
 {
     const auto state = std::make_unique<minhash::sketch>();
-    minhash::start(*state, made_by, num_hashes);
+    minhash::start(*state, method, num_hashes);
     for (auto at = elements.begin(); at != elements.end();) {
         const auto left = static_cast<std::size_t>(elements.end() - at);
         const auto end = at + static_cast<std::ptrdiff_t>(std::min(left, next_size()));
@@ -35,13 +35,13 @@ TEST(sketch, equals_the_reference)
     for (const std::uint32_t num_hashes : {16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
         for (const std::size_t count : {0u, 1u, 2u, 5u, 20u, 100u, 1000u, 20000u}) {
             const hash_list elements = support::random_hashes(random, count);
-            for (const method made_by : methods) {
+            for (const method method : methods) {
                 // The textbook multiplies every element with every slot; spare the largest cases.
-                if (made_by == method::classic && num_hashes * count > 4'000'000)
+                if (method == method::classic && num_hashes * count > 4'000'000)
                     continue;
-                ASSERT_EQ(support::sketch(made_by, elements, num_hashes),
-                          reference::sketch(made_by, elements, num_hashes))
-                    << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+                ASSERT_EQ(support::sketch(method, elements, num_hashes),
+                          reference::sketch(method, elements, num_hashes))
+                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
                     << " elements";
             }
         }
@@ -55,10 +55,10 @@ TEST(sketch, equals_the_reference_for_every_small_count)
     for (const std::uint32_t num_hashes : {16u, 31u, 32u, 33u, 100u, 127u, 130u}) {
         for (std::size_t count = 0; count <= 140; count++) {
             const hash_list elements = support::random_hashes(random, count);
-            for (const method made_by : methods)
-                ASSERT_EQ(support::sketch(made_by, elements, num_hashes),
-                          reference::sketch(made_by, elements, num_hashes))
-                    << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+            for (const method method : methods)
+                ASSERT_EQ(support::sketch(method, elements, num_hashes),
+                          reference::sketch(method, elements, num_hashes))
+                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
                     << " elements";
         }
     }
@@ -70,12 +70,12 @@ TEST(sketch, equals_the_reference_for_every_number_of_hashes)
     const hash_list few = support::random_hashes(random, 7);
     const hash_list many = support::random_hashes(random, 150);
     for (std::uint32_t num_hashes = 16; num_hashes <= 4096; num_hashes += 1 + num_hashes / 64) {
-        for (const method made_by : methods) {
-            ASSERT_EQ(support::sketch(made_by, few, num_hashes),
-                      reference::sketch(made_by, few, num_hashes))
+        for (const method method : methods) {
+            ASSERT_EQ(support::sketch(method, few, num_hashes),
+                      reference::sketch(method, few, num_hashes))
                 << num_hashes;
-            ASSERT_EQ(support::sketch(made_by, many, num_hashes),
-                      reference::sketch(made_by, many, num_hashes))
+            ASSERT_EQ(support::sketch(method, many, num_hashes),
+                      reference::sketch(method, many, num_hashes))
                 << num_hashes;
         }
     }
@@ -91,12 +91,12 @@ TEST(sketch, equals_the_reference_for_extreme_hashes)
         for (const std::uint64_t lo : half)
             elements.push_back(hi << 32 | lo);
     for (const std::uint32_t num_hashes : {16u, 100u, 128u, 4096u}) {
-        for (const method made_by : methods) {
-            EXPECT_EQ(support::sketch(made_by, elements, num_hashes),
-                      reference::sketch(made_by, elements, num_hashes));
+        for (const method method : methods) {
+            EXPECT_EQ(support::sketch(method, elements, num_hashes),
+                      reference::sketch(method, elements, num_hashes));
             for (const std::uint64_t element : elements)
-                ASSERT_EQ(support::sketch(made_by, {element}, num_hashes),
-                          reference::sketch(made_by, {element}, num_hashes))
+                ASSERT_EQ(support::sketch(method, {element}, num_hashes),
+                          reference::sketch(method, {element}, num_hashes))
                     << std::hex << element;
         }
     }
@@ -108,13 +108,13 @@ TEST(sketch, batches_make_no_difference)
     for (const std::uint32_t num_hashes : {16u, 100u, 128u, 512u, 4096u}) {
         for (const std::size_t count : {2u, 50u, 130u, 600u, 3000u}) {
             const hash_list elements = support::random_hashes(random, count);
-            for (const method made_by : methods) {
-                if (made_by == method::classic && num_hashes * count > 400'000)
+            for (const method method : methods) {
+                if (method == method::classic && num_hashes * count > 400'000)
                     continue;
-                const slot_list whole = support::sketch(made_by, elements, num_hashes);
+                const slot_list whole = support::sketch(method, elements, num_hashes);
                 const auto check = [&](const char* how, auto next_size) {
-                    ASSERT_EQ(sketch_in_batches(made_by, elements, num_hashes, next_size), whole)
-                        << minhash::name_of(made_by) << ", " << num_hashes << " hashes, " << count
+                    ASSERT_EQ(sketch_in_batches(method, elements, num_hashes, next_size), whole)
+                        << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
                         << " elements, " << how;
                 };
                 if (num_hashes * count < 100'000)
@@ -133,18 +133,18 @@ TEST(sketch, order_and_repetition_make_no_difference)
     for (const std::uint32_t num_hashes : {16u, 128u, 512u}) {
         for (const std::size_t count : {1u, 20u, 300u}) {
             hash_list elements = support::random_hashes(random, count);
-            for (const method made_by : methods) {
-                const slot_list once = support::sketch(made_by, elements, num_hashes);
+            for (const method method : methods) {
+                const slot_list once = support::sketch(method, elements, num_hashes);
                 hash_list twice = elements;
                 twice.insert(twice.end(), elements.rbegin(), elements.rend());
-                EXPECT_EQ(support::sketch(made_by, twice, num_hashes), once);
-                EXPECT_EQ(sketch_in_batches(made_by,
+                EXPECT_EQ(support::sketch(method, twice, num_hashes), once);
+                EXPECT_EQ(sketch_in_batches(method,
                                             twice,
                                             num_hashes,
                                             [&] { return 1 + random.below(9); }),
                           once);
                 const hash_list reversed(elements.rbegin(), elements.rend());
-                EXPECT_EQ(support::sketch(made_by, reversed, num_hashes), once);
+                EXPECT_EQ(support::sketch(method, reversed, num_hashes), once);
             }
         }
     }
@@ -153,9 +153,9 @@ TEST(sketch, order_and_repetition_make_no_difference)
 TEST(sketch, absorbing_nothing_changes_nothing)
 {
     support::random_source random = {36};
-    for (const method made_by : methods) {
+    for (const method method : methods) {
         const auto state = std::make_unique<minhash::sketch>();
-        minhash::start(*state, made_by, 100);
+        minhash::start(*state, method, 100);
         support::absorb(*state, {});
         EXPECT_TRUE(minhash::is_empty(*state));
         EXPECT_EQ(support::slots_of(*state), slot_list(100, minhash::empty_slot));
@@ -166,7 +166,7 @@ TEST(sketch, absorbing_nothing_changes_nothing)
         EXPECT_EQ(support::slots_of(*state), before);
         EXPECT_FALSE(minhash::is_empty(*state));
 
-        minhash::start(*state, made_by, 4096);
+        minhash::start(*state, method, 4096);
         EXPECT_TRUE(minhash::is_empty(*state));
     }
 }
@@ -176,14 +176,14 @@ TEST(sketch, absorbing_nothing_changes_nothing)
 TEST(sketch, no_element_leaves_a_sketch_empty)
 {
     const std::string text = "e.Yl*\\<|";
-    minhash::scheme made = support::default_scheme;
-    made.shingles = {minhash::unit::character, 8, false, false};
-    made.seed = 3367;
-    ASSERT_EQ(support::cut(text, made.shingles, made.seed), hash_list{0xFFFFFFFF00000000u});
-    for (const method made_by : methods) {
-        made.made_by = made_by;
-        EXPECT_EQ(support::sign(text, made), reference::sign(text, made))
-            << minhash::name_of(made_by);
+    minhash::scheme scheme = support::default_scheme;
+    scheme.shingles = {minhash::unit::character, 8, false, false};
+    scheme.seed = 3367;
+    ASSERT_EQ(support::cut(text, scheme.shingles, scheme.seed), hash_list{0xFFFFFFFF00000000u});
+    for (const method method : methods) {
+        scheme.method = method;
+        EXPECT_EQ(support::sign(text, scheme), reference::sign(text, scheme))
+            << minhash::name_of(method);
     }
 }
 
@@ -192,8 +192,8 @@ TEST(sketch, merge_is_the_sketch_of_the_union)
     support::random_source random = {37};
     for (const std::uint32_t num_hashes : {16u, 17u, 128u, 1000u, 4096u}) {
         for (const std::size_t count : {0u, 1u, 5u, 100u, 900u}) {
-            for (const method made_by : methods) {
-                if (made_by == method::classic && num_hashes * count > 1'000'000)
+            for (const method method : methods) {
+                if (method == method::classic && num_hashes * count > 1'000'000)
                     continue;
                 hash_list left = support::random_hashes(random, count);
                 hash_list right = support::random_hashes(random, 1 + random.below(2 * count + 1));
@@ -201,8 +201,8 @@ TEST(sketch, merge_is_the_sketch_of_the_union)
                 hash_list both = left;
                 both.insert(both.end(), right.begin(), right.end());
 
-                slot_list a = support::sketch(made_by, left, num_hashes);
-                slot_list b = support::sketch(made_by, right, num_hashes);
+                slot_list a = support::sketch(method, left, num_hashes);
+                slot_list b = support::sketch(method, right, num_hashes);
                 slot_list least(num_hashes);
                 for (std::uint32_t slot = 0; slot < num_hashes; slot++)
                     least[slot] = std::min(a[slot], b[slot]);
@@ -210,7 +210,7 @@ TEST(sketch, merge_is_the_sketch_of_the_union)
                 slot_list merged(num_hashes);
                 minhash::merge(a.data(), b.data(), num_hashes, merged.data());
                 EXPECT_EQ(merged, least);
-                EXPECT_EQ(merged, support::sketch(made_by, both, num_hashes));
+                EXPECT_EQ(merged, support::sketch(method, both, num_hashes));
 
                 slot_list into_left = a;
                 minhash::merge(into_left.data(), b.data(), num_hashes, into_left.data());
@@ -253,7 +253,7 @@ TEST(sketch, counts_equal_slots_by_position)
 TEST(sketch, goes_on_with_slots)
 {
     support::random_source random = {39};
-    for (const method made_by : {method::fss, method::classic}) {
+    for (const method method : {method::fss, method::classic}) {
         for (const std::uint32_t num_hashes : {16u, 128u, 1000u}) {
             const hash_list elements = support::random_hashes(random, 6000);
             const auto state = std::make_unique<minhash::sketch>();
@@ -262,15 +262,15 @@ TEST(sketch, goes_on_with_slots)
                 const std::size_t count =
                     std::min(1 + random.below(at < 100 ? 10 : 2000), elements.size() - at);
                 if (at == 0)
-                    minhash::start(*state, made_by, num_hashes);
+                    minhash::start(*state, method, num_hashes);
                 else
-                    minhash::resume(*state, made_by, num_hashes, slots.data());
+                    minhash::resume(*state, method, num_hashes, slots.data());
                 const auto first = elements.begin() + static_cast<std::ptrdiff_t>(at);
                 at += count;
                 support::absorb(*state, {first, first + static_cast<std::ptrdiff_t>(count)});
                 slots = support::slots_of(*state);
                 const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
-                ASSERT_EQ(slots, reference::sketch(made_by, {elements.begin(), end}, num_hashes));
+                ASSERT_EQ(slots, reference::sketch(method, {elements.begin(), end}, num_hashes));
             }
         }
     }

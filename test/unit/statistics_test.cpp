@@ -46,13 +46,13 @@ bool any_band_equal(const std::uint32_t* a, const std::uint32_t* b, const bandin
 }
 
 // Pairs of sets of `size` elements on average that overlap as wanted, as nearly as integers can.
-measurement measure(method made_by, std::uint32_t num_hashes, int size, double wanted, int trials)
+measurement measure(method method, std::uint32_t num_hashes, int size, double wanted, int trials)
 {
     const int all = static_cast<int>(std::lround(2 * size / (1 + wanted)));
     const int shared = std::min(all - 1, static_cast<int>(std::lround(wanted * all)));
     const int only_left = (all - shared) / 2;
-    measurement made = {};
-    made.jaccard = static_cast<double>(shared) / all;
+    measurement scheme = {};
+    scheme.jaccard = static_cast<double>(shared) / all;
 
     const auto left = std::make_unique<minhash::sketch>();
     const auto right = std::make_unique<minhash::sketch>();
@@ -68,8 +68,8 @@ measurement measure(method made_by, std::uint32_t num_hashes, int size, double w
             lo[index] = minhash::low(element);
             hi[index] = minhash::high(element);
         }
-        minhash::start(*left, made_by, num_hashes);
-        minhash::start(*right, made_by, num_hashes);
+        minhash::start(*left, method, num_hashes);
+        minhash::start(*right, method, num_hashes);
         const auto in_left = static_cast<std::size_t>(only_left + shared);
         const auto skipped = static_cast<std::size_t>(only_left);
         minhash::absorb(*left, lo.data(), hi.data(), in_left);
@@ -77,22 +77,22 @@ measurement measure(method made_by, std::uint32_t num_hashes, int size, double w
 
         const double error = minhash::count_equal(left->slots, right->slots, num_hashes) /
                                  static_cast<double>(num_hashes) -
-                             made.jaccard;
+                             scheme.jaccard;
         sum += error;
         squares += error * error;
         for (std::size_t index = 0; index < std::size(bandings); index++)
-            made.found[index] += any_band_equal(left->slots, right->slots, bandings[index]);
+            scheme.found[index] += any_band_equal(left->slots, right->slots, bandings[index]);
     }
-    made.bias = sum / trials;
-    made.bias_error = std::sqrt((squares / trials - made.bias * made.bias) / trials);
-    made.ratio = squares / trials / (made.jaccard * (1 - made.jaccard) / num_hashes);
-    for (double& share : made.found)
+    scheme.bias = sum / trials;
+    scheme.bias_error = std::sqrt((squares / trials - scheme.bias * scheme.bias) / trials);
+    scheme.ratio = squares / trials / (scheme.jaccard * (1 - scheme.jaccard) / num_hashes);
+    for (double& share : scheme.found)
         share /= trials;
-    return made;
+    return scheme;
 }
 
 struct case_of_estimates {
-    method made_by;
+    minhash::method method;
     int size;
     int trials;
     double least_ratio, largest_ratio;
@@ -100,7 +100,7 @@ struct case_of_estimates {
 
 std::ostream& operator<<(std::ostream& out, const case_of_estimates& of)
 {
-    return out << minhash::name_of(of.made_by) << ", " << of.size << " elements";
+    return out << minhash::name_of(of.method) << ", " << of.size << " elements";
 }
 
 class estimates : public testing::TestWithParam<case_of_estimates> {};
@@ -110,7 +110,7 @@ TEST_P(estimates, are_unbiased_exact_and_follow_the_curve)
     constexpr std::uint32_t num_hashes = 128;
     for (const double wanted : {.1, .3, .5, .65, .8, .9, .95}) {
         const measurement found =
-            measure(GetParam().made_by, num_hashes, GetParam().size, wanted, GetParam().trials);
+            measure(GetParam().method, num_hashes, GetParam().size, wanted, GetParam().trials);
         SCOPED_TRACE("J = " + std::to_string(found.jaccard) + ", seeds 0 to 31");
         EXPECT_LT(std::abs(found.bias), 4 * found.bias_error);
         EXPECT_LE(found.ratio, GetParam().largest_ratio);
@@ -144,12 +144,12 @@ INSTANTIATE_TEST_SUITE_P(classic,
 // Other numbers of hashes, short and not powers of two among them.
 TEST(estimate, is_good_for_any_number_of_hashes)
 {
-    for (const method made_by : {method::fss, method::classic}) {
+    for (const method method : {method::fss, method::classic}) {
         for (const std::uint32_t num_hashes : {100u, 200u, 512u, 1000u}) {
             for (const int size : {20, 200}) {
-                const measurement found = measure(made_by, num_hashes, size, 0.5, 5000);
+                const measurement found = measure(method, num_hashes, size, 0.5, 5000);
                 EXPECT_LT(std::abs(found.bias), 4 * found.bias_error);
-                EXPECT_LE(found.ratio, made_by == method::fss ? 1.08 : 1.12);
+                EXPECT_LE(found.ratio, method == method::fss ? 1.08 : 1.12);
             }
         }
     }
@@ -159,9 +159,9 @@ TEST(estimate, is_good_for_any_number_of_hashes)
 // error falls with the square root of their number, even on a union of 19 elements.
 TEST(estimate, converges)
 {
-    for (const method made_by : {method::fss, method::classic}) {
+    for (const method method : {method::fss, method::classic}) {
         for (const std::uint32_t num_hashes : {128u, 512u, 2048u}) {
-            const measurement found = measure(made_by, num_hashes, 17, 14.0 / 19, 5000);
+            const measurement found = measure(method, num_hashes, 17, 14.0 / 19, 5000);
             EXPECT_NEAR(found.jaccard, 14.0 / 19, 0.03);
             EXPECT_LE(std::sqrt(found.ratio), 1.06) << num_hashes; // the XOR family's: 3.6 at 512
         }
@@ -173,20 +173,21 @@ TEST(estimate, of_texts_scatters_as_it_should)
 {
     const std::string left = "Lorem Ipsum dolor sit amet";
     const std::string right = left + " is how dummy text starts";
-    for (const method made_by : {method::fss, method::classic}) {
+    for (const method method : {method::fss, method::classic}) {
         double error[2] = {};
         for (const int which : {0, 1}) {
-            minhash::scheme made = support::default_scheme;
-            made.made_by = made_by;
-            made.num_hashes = which == 0 ? 100 : 1000;
-            made.shingles.fold = false;
+            minhash::scheme scheme = support::default_scheme;
+            scheme.method = method;
+            scheme.num_hashes = which == 0 ? 100 : 1000;
+            scheme.shingles.fold = false;
             constexpr int seeds = 400;
             double sum = 0;
-            for (made.seed = 0; made.seed < seeds; made.seed++) {
-                const auto a = support::sign(left, made);
-                const auto b = support::sign(right, made);
-                const double estimate = minhash::count_equal(a.data(), b.data(), made.num_hashes) /
-                                        static_cast<double>(made.num_hashes);
+            for (scheme.seed = 0; scheme.seed < seeds; scheme.seed++) {
+                const auto a = support::sign(left, scheme);
+                const auto b = support::sign(right, scheme);
+                const double estimate =
+                    minhash::count_equal(a.data(), b.data(), scheme.num_hashes) /
+                    static_cast<double>(scheme.num_hashes);
                 sum += estimate;
                 error[which] += (estimate - 22.0 / 47) * (estimate - 22.0 / 47) / seeds;
             }
@@ -202,7 +203,7 @@ TEST(estimate, of_texts_scatters_as_it_should)
 TEST(estimate, is_unbiased_for_disjoint_and_equal_sets)
 {
     element_source source = {std::uint64_t{1} << 50};
-    for (const method made_by : {method::fss, method::classic}) {
+    for (const method method : {method::fss, method::classic}) {
         std::uint32_t equal = 0;
         for (int trial = 0; trial < 200; trial++) {
             reference::hash_list few, many;
@@ -210,8 +211,8 @@ TEST(estimate, is_unbiased_for_disjoint_and_equal_sets)
                 few.push_back(source.next());
             for (int index = 0; index < 1000; index++)
                 many.push_back(source.next());
-            const auto a = support::sketch(made_by, few, 128);
-            const auto b = support::sketch(made_by, many, 128);
+            const auto a = support::sketch(method, few, 128);
+            const auto b = support::sketch(method, many, 128);
             equal += minhash::count_equal(a.data(), b.data(), 128);
             EXPECT_EQ(minhash::count_equal(a.data(), a.data(), 128), 128u);
         }

@@ -45,10 +45,10 @@ struct random_source {
 
 inline hash_list random_hashes(random_source& random, std::size_t count)
 {
-    hash_list made(count);
-    for (std::uint64_t& hash : made)
+    hash_list scheme(count);
+    for (std::uint64_t& hash : scheme)
         hash = random.next();
-    return made;
+    return scheme;
 }
 
 // A copy on the heap with not a byte to spare, so that AddressSanitizer sees every step outside.
@@ -154,39 +154,43 @@ inline slot_list slots_of(const minhash::sketch& state)
     return {state.slots, state.slots + state.num_hashes};
 }
 
-inline slot_list sketch(method made_by, const hash_list& elements, std::uint32_t num_hashes)
+inline slot_list sketch(method method, const hash_list& elements, std::uint32_t num_hashes)
 {
     const auto state = std::make_unique<minhash::sketch>();
-    minhash::start(*state, made_by, num_hashes);
+    minhash::start(*state, method, num_hashes);
     absorb(*state, elements);
     return slots_of(*state);
 }
 
-inline minhash::signature view(const scheme& made, const slot_list& slots)
+inline minhash::signature view(const scheme& scheme, const slot_list& slots)
 {
-    return {made, {slots.data(), slots.size()}};
+    return {scheme, {slots.data(), slots.size()}};
 }
 
 // A text signed as the SQL function does it: sliced, in passes if it is a bag.
 inline slot_list sign(const std::string& text,
-                      const scheme& made,
+                      const scheme& scheme,
                       std::size_t slice = minhash::slice_bytes,
                       std::size_t bag_entries = 0)
 {
     const auto state = std::make_unique<minhash::sketch>();
-    minhash::start(*state, made.made_by, made.num_hashes);
+    minhash::start(*state, scheme.method, scheme.num_hashes);
 
     std::vector<minhash::bag_entry> table(bag_entries > 0 ? bag_entries
                                                           : minhash::bag_table_size(text.size()));
     minhash::bag_counter counter;
     minhash::start(counter, table);
     do {
-        for_each_batch(text, made.shingles, made.seed, slice, [&](minhash::shingle_batch& batch) {
-            if (made.shingles.bag)
-                minhash::number_occurrences(counter, batch);
-            minhash::absorb(*state, batch.lo, batch.hi, batch.count);
-        });
-    } while (made.shingles.bag && minhash::start_next_pass(counter));
+        for_each_batch(text,
+                       scheme.shingles,
+                       scheme.seed,
+                       slice,
+                       [&](minhash::shingle_batch& batch) {
+                           if (scheme.shingles.bag)
+                               minhash::number_occurrences(counter, batch);
+                           minhash::absorb(*state, batch.lo, batch.hi, batch.count);
+                       });
+    } while (scheme.shingles.bag && minhash::start_next_pass(counter));
     return minhash::is_empty(*state) ? slot_list() : slots_of(*state);
 }
 
@@ -198,7 +202,8 @@ inline std::string write_text(const minhash::signature& value)
 }
 
 // Members (reference.h: members) signed by the core: integers by the kernel.
-inline slot_list sign_members(const std::string& type, const std::string& list, const scheme& made)
+inline slot_list
+sign_members(const std::string& type, const std::string& list, const scheme& scheme)
 {
     std::vector<std::int64_t> integers;
     hash_list hashes;
@@ -210,34 +215,34 @@ inline slot_list sign_members(const std::string& type, const std::string& list, 
             for (std::size_t at = 0; at < member.size(); at += 2)
                 bytes.push_back(
                     static_cast<std::uint8_t>(std::stoi(member.substr(at, 2), nullptr, 16)));
-            hashes.push_back(minhash::hash_any_bytes(bytes.data(), bytes.size(), made.seed));
+            hashes.push_back(minhash::hash_any_bytes(bytes.data(), bytes.size(), scheme.seed));
         } else {
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(member.data());
-            hashes.push_back(minhash::hash_bytes(bytes, member.size(), made.seed));
+            hashes.push_back(minhash::hash_bytes(bytes, member.size(), scheme.seed));
         }
     }
     if (!integers.empty()) {
         slot_list lo(integers.size() + minhash::padding), hi(lo);
         const std::size_t count = integers.size();
         integers.resize(lo.size());
-        minhash::kernels->hash_integers(integers.data(), count, made.seed, lo.data(), hi.data());
+        minhash::kernels->hash_integers(integers.data(), count, scheme.seed, lo.data(), hi.data());
         for (std::size_t index = 0; index < count; index++)
             hashes.push_back(minhash::join(lo[index], hi[index]));
     }
     if (hashes.empty())
         return {};
-    if (made.shingles.bag)
+    if (scheme.shingles.bag)
         hashes = reference::number_occurrences(hashes);
-    return sketch(made.made_by, hashes, made.num_hashes);
+    return sketch(scheme.method, hashes, scheme.num_hashes);
 }
 
-inline std::string write_text(const scheme& made, const slot_list& slots)
+inline std::string write_text(const scheme& scheme, const slot_list& slots)
 {
-    return write_text(view(made, slots));
+    return write_text(view(scheme, slots));
 }
 
 constexpr scheme default_scheme = {.version = minhash::scheme_version,
-                                   .made_by = method::fss,
+                                   .method = method::fss,
                                    .bits = minhash::bits_per_slot,
                                    .num_hashes = 128,
                                    .shingles = {unit::character, 5, true, false},
@@ -265,15 +270,15 @@ inline std::vector<std::vector<std::string>> read_golden(const std::string& name
 // The scheme that fields 1 to 7 of a golden row ask for.
 inline scheme golden_scheme(const std::vector<std::string>& row)
 {
-    scheme made = default_scheme;
-    made.num_hashes = static_cast<std::uint16_t>(std::stoi(row.at(1)));
-    made.shingles.size = static_cast<std::uint16_t>(std::stoi(row.at(2)));
-    made.shingles.of = row.at(3) == "word" ? unit::word : unit::character;
-    made.shingles.fold = row.at(4) == "t";
-    made.shingles.bag = row.at(5) == "t";
-    made.seed = std::stoll(row.at(6));
-    made.made_by = row.at(7) == "classic" ? method::classic : method::fss;
-    return made;
+    scheme scheme = default_scheme;
+    scheme.num_hashes = static_cast<std::uint16_t>(std::stoi(row.at(1)));
+    scheme.shingles.size = static_cast<std::uint16_t>(std::stoi(row.at(2)));
+    scheme.shingles.of = row.at(3) == "word" ? unit::word : unit::character;
+    scheme.shingles.fold = row.at(4) == "t";
+    scheme.shingles.bag = row.at(5) == "t";
+    scheme.seed = std::stoll(row.at(6));
+    scheme.method = row.at(7) == "classic" ? method::classic : method::fss;
+    return scheme;
 }
 
 } // namespace support

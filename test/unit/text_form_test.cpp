@@ -18,7 +18,7 @@ using reference::slot_list;
 struct parsed {
     status what;
     std::size_t position;
-    scheme made;
+    minhash::scheme scheme;
     slot_list slots;
     std::string written; // what was read, written again
 };
@@ -34,7 +34,7 @@ parsed parse(const std::string& text)
         minhash::parse_text({copy.get(), text.size()}, value, slots.get());
     EXPECT_LE(result.position, text.size());
     EXPECT_LE(value.stored_slots().size(), room * sizeof(std::uint32_t));
-    parsed found = {result.what, result.position, value.made, {}, {}};
+    parsed found = {result.what, result.position, value.scheme, {}, {}};
     found.slots.assign(value.slots.begin(), value.slots.end());
     if (found.what == status::ok)
         found.written = support::write_text(value);
@@ -54,7 +54,7 @@ void expect_canonical(const std::string& text)
     const parsed found = parse(text);
     if (found.what != status::ok)
         return;
-    const std::string written = support::write_text(found.made, found.slots);
+    const std::string written = support::write_text(found.scheme, found.slots);
     const std::size_t digits = written.size() - found.slots.size() * 8;
     EXPECT_EQ(text.substr(0, digits) + lower(text.substr(digits)), written);
 }
@@ -69,29 +69,30 @@ TEST(text_form, round_trip)
     for (int trial = 0; trial < 500; trial++) {
         const std::int64_t seeds[] =
             {0, -1, 42, INT64_MIN, INT64_MAX, static_cast<std::int64_t>(random.next())};
-        const scheme made = {1,
-                             random.below(2) == 0 ? method::fss : method::classic,
-                             32,
-                             static_cast<std::uint16_t>(trial == 0 ? 4096 : 16 + random.below(300)),
-                             {random.below(2) == 0 ? unit::character : unit::word,
-                              static_cast<std::uint16_t>(1 + random.below(255)),
-                              random.below(2) == 0,
-                              random.below(2) == 0},
-                             seeds[random.below(6)]};
-        slot_list slots(random.below(5) == 0 ? 0 : made.num_hashes);
+        const scheme scheme = {
+            1,
+            random.below(2) == 0 ? method::fss : method::classic,
+            32,
+            static_cast<std::uint16_t>(trial == 0 ? 4096 : 16 + random.below(300)),
+            {random.below(2) == 0 ? unit::character : unit::word,
+             static_cast<std::uint16_t>(1 + random.below(255)),
+             random.below(2) == 0,
+             random.below(2) == 0},
+            seeds[random.below(6)]};
+        slot_list slots(random.below(5) == 0 ? 0 : scheme.num_hashes);
         for (std::uint32_t& slot : slots)
             slot = static_cast<std::uint32_t>(random.next() >> random.below(64));
 
-        const std::string written = support::write_text(made, slots);
-        ASSERT_EQ(written, reference::text_form(made, slots));
+        const std::string written = support::write_text(scheme, slots);
+        ASSERT_EQ(written, reference::text_form(scheme, slots));
         const parsed found = parse(written);
         ASSERT_EQ(found.what, status::ok);
         ASSERT_EQ(found.position, written.size());
         ASSERT_EQ(found.slots, slots);
-        ASSERT_EQ(support::write_text(found.made, found.slots), written);
+        ASSERT_EQ(support::write_text(found.scheme, found.slots), written);
 
         char prefix[minhash::max_text_prefix];
-        const std::size_t length = minhash::write_prefix(made, prefix);
+        const std::size_t length = minhash::write_prefix(scheme, prefix);
         ASSERT_EQ(std::string(prefix, length) + ":", written.substr(0, length + 1));
         ASSERT_LT(length, minhash::max_text_prefix);
     }
@@ -99,8 +100,8 @@ TEST(text_form, round_trip)
 
 TEST(text_form, the_longest_prefix_fits)
 {
-    const scheme made = {1, method::classic, 32, 4096, {unit::word, 255, true, false}, INT64_MIN};
-    EXPECT_EQ(support::write_text(made, {}),
+    const scheme scheme = {1, method::classic, 32, 4096, {unit::word, 255, true, false}, INT64_MIN};
+    EXPECT_EQ(support::write_text(scheme, {}),
               "classic1:4096x32:word255:fold:set:-9223372036854775808:");
 }
 
@@ -265,7 +266,7 @@ TEST(text_form, upper_case_digits_are_read)
         text[at] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[at])));
     const parsed found = parse(text);
     ASSERT_EQ(found.what, status::ok);
-    EXPECT_EQ(support::write_text(found.made, found.slots), example);
+    EXPECT_EQ(support::write_text(found.scheme, found.slots), example);
 }
 
 TEST(text_form, packed_slots)

@@ -118,21 +118,21 @@ constexpr kind kinds[] = {
 
 inline std::string make(const kind& of, std::size_t characters, random_source& random)
 {
-    std::string made;
+    std::string scheme;
     for (std::size_t index = 0; index < characters; index++)
-        made += of.character(random);
-    return made;
+        scheme += of.character(random);
+    return scheme;
 }
 
 // Character and word shingles of several sizes, folded and raw.
 inline std::vector<minhash::shingling> shinglings(std::vector<std::uint16_t> sizes)
 {
-    std::vector<minhash::shingling> made;
+    std::vector<minhash::shingling> scheme;
     for (const minhash::unit of : {minhash::unit::character, minhash::unit::word})
         for (const bool fold : {false, true})
             for (const std::uint16_t size : sizes)
-                made.push_back({of, size, fold, false});
-    return made;
+                scheme.push_back({of, size, fold, false});
+    return scheme;
 }
 
 inline std::string describe(const minhash::shingling& how)

@@ -21,12 +21,12 @@ struct lead_tables {
 
 constexpr lead_tables make_lead_tables(const u8 (&flags)[64])
 {
-    lead_tables made = {};
+    lead_tables scheme = {};
     for (int low_half = 0; low_half < 16; low_half++) {
-        made.c_d.of[low_half] = static_cast<u8>(flags[low_half] | flags[16 + low_half] << 4);
-        made.e_f.of[low_half] = static_cast<u8>(flags[32 + low_half] | flags[48 + low_half] << 4);
+        scheme.c_d.of[low_half] = static_cast<u8>(flags[low_half] | flags[16 + low_half] << 4);
+        scheme.e_f.of[low_half] = static_cast<u8>(flags[32 + low_half] | flags[48 + low_half] << 4);
     }
-    return made;
+    return scheme;
 }
 
 constexpr lead_tables lead_flags[3] = {

@@ -100,11 +100,11 @@ struct vecs {
 template <typename Make>
 MINHASH_INLINE vecs each(Make make)
 {
-    vecs made;
+    vecs scheme;
 #pragma GCC unroll 4
     for (std::size_t index = 0; index < chains; index++)
-        made.of[index] = make(index);
-    return made;
+        scheme.of[index] = make(index);
+    return scheme;
 }
 
 MINHASH_INLINE vecs operator*(const vecs& a, u32 b)
@@ -227,15 +227,15 @@ struct position_table {
 
 constexpr position_table make_positions()
 {
-    position_table made = {};
+    position_table scheme = {};
     for (int bits = 0; bits < 256; bits++) {
         int count = 0;
         for (int bit = 0; bit < 8; bit++) {
             if (bits >> bit & 1)
-                made.of[bits][count++] = static_cast<u8>(bit);
+                scheme.of[bits][count++] = static_cast<u8>(bit);
         }
     }
-    return made;
+    return scheme;
 }
 
 alignas(64) constexpr position_table positions = make_positions();

@@ -154,7 +154,7 @@ AttrNumber partition_column(Relation relation, const band_table& settings, AttrN
 
 Datum band_key_array(const signature& value, banding shape)
 {
-    check_bands(shape, value.made);
+    check_bands(shape, value.scheme);
     Datum keys[max_num_hashes];
     const int bands = value.empty() ? 0 : shape.bands;
     for (int band = 0; band < bands; band++)

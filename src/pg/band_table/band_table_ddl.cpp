@@ -83,20 +83,20 @@ void check_unique(Relation source, AttrNumber column)
 }
 
 // The number of hashes of the signatures: the column's type modifier, or a row's, or the default.
-int hashes_of(FunctionCallInfo fcinfo, const band_table& made)
+int hashes_of(FunctionCallInfo fcinfo, const band_table& scheme)
 {
     Oid type;
     std::int32_t modifier;
     Oid collation;
-    get_atttypetypmodcoll(made.source, made.signature, &type, &modifier, &collation);
+    get_atttypetypmodcoll(scheme.source, scheme.signature, &type, &modifier, &collation);
     if (modifier > 0)
         return modifier;
-    const char* const column = quoted_column(made.source, made.signature);
+    const char* const column = quoted_column(scheme.source, scheme.signature);
     const std::uint64_t rows =
         run_once(psprintf("SELECT %s.minhash_num_hashes(%s) FROM %s WHERE %s IS NOT NULL LIMIT 1",
                           extension_schema(fcinfo),
                           column,
-                          quoted_relation(made.source),
+                          quoted_relation(scheme.source),
                           column));
     bool null;
     return rows == 0 ? default_num_hashes
@@ -104,9 +104,9 @@ int hashes_of(FunctionCallInfo fcinfo, const band_table& made)
                            SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &null));
 }
 
-banding choose_shape(FunctionCallInfo fcinfo, const band_table& made)
+banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
 {
-    const int hashes = hashes_of(fcinfo, made);
+    const int hashes = hashes_of(fcinfo, scheme);
     if (PG_ARGISNULL(5) != PG_ARGISNULL(6))
         fail_half_banding();
     if (!PG_ARGISNULL(5)) {
@@ -123,17 +123,17 @@ banding choose_shape(FunctionCallInfo fcinfo, const band_table& made)
 }
 
 // The rows (key, id) that the band table is to have, as SQL.
-const char* wanted_rows(FunctionCallInfo fcinfo, const band_table& made)
+const char* wanted_rows(FunctionCallInfo fcinfo, const band_table& scheme)
 {
-    const char* const id = quoted_column(made.source, made.id);
+    const char* const id = quoted_column(scheme.source, scheme.id);
     return psprintf("SELECT pg_catalog.unnest(%s.lsh_band_keys(%s, %d, %d)) AS key, %s AS id"
                     " FROM %s WHERE %s IS NOT NULL",
                     extension_schema(fcinfo),
-                    quoted_column(made.source, made.signature),
-                    made.shape.bands,
-                    made.shape.rows,
+                    quoted_column(scheme.source, scheme.signature),
+                    scheme.shape.bands,
+                    scheme.shape.rows,
                     id,
-                    quoted_relation(made.source),
+                    quoted_relation(scheme.source),
                     id);
 }
 
@@ -174,17 +174,17 @@ void tie(const ObjectAddress& object, const ObjectAddress& to, DependencyType ho
 // triggers with the one that holds the settings, also those of partitions that are none any more;
 // and the extension not without CASCADE. pg_dump does not know of it, so what was restored is tied
 // when it is refreshed.
-void tie_all(const band_table& made, Oid function)
+void tie_all(const band_table& scheme, Oid function)
 {
-    const ObjectAddress table = {RelationRelationId, made.table, 0};
-    const ObjectAddress settings = {TriggerRelationId, made.settings, 0};
+    const ObjectAddress table = {RelationRelationId, scheme.table, 0};
+    const ObjectAddress settings = {TriggerRelationId, scheme.settings, 0};
     const ObjectAddress extension = {ExtensionRelationId,
                                      getExtensionOfObject(ProcedureRelationId, function),
                                      0};
-    const ObjectAddress source = {RelationRelationId, made.source, 0};
+    const ObjectAddress source = {RelationRelationId, scheme.source, 0};
     tie(table, source, DEPENDENCY_AUTO);
-    for (const AttrNumber column : {made.id, made.signature}) {
-        const ObjectAddress part = {RelationRelationId, made.source, column};
+    for (const AttrNumber column : {scheme.id, scheme.signature}) {
+        const ObjectAddress part = {RelationRelationId, scheme.source, column};
         recordDependencyOn(&table, &part, DEPENDENCY_AUTO);
     }
     if (OidIsValid(extension.objectId))
@@ -199,9 +199,9 @@ void tie_all(const band_table& made, Oid function)
         " AND t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid",
         TriggerRelationId,
         RelationRelationId,
-        made.table,
+        scheme.table,
         function,
-        made.settings));
+        scheme.settings));
     for (std::uint64_t i = 0; i < triggers; i++) {
         bool null;
         const Datum found = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &null);
@@ -375,50 +375,50 @@ MINHASH_FUNCTION(lsh_create_band_table)
     const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
     check_kind(source);
 
-    band_table made = {};
-    made.source = RelationGetRelid(source);
-    made.id = find_column(source, PG_GETARG_NAME(1));
-    made.signature = find_column(source, PG_GETARG_NAME(2));
-    const Oid id_type = get_atttype(made.source, made.id);
-    if (get_atttype(made.source, made.signature) != signature_type(fcinfo))
-        fail_column_type(made.source, made.signature, "minhash_signature");
+    band_table scheme = {};
+    scheme.source = RelationGetRelid(source);
+    scheme.id = find_column(source, PG_GETARG_NAME(1));
+    scheme.signature = find_column(source, PG_GETARG_NAME(2));
+    const Oid id_type = get_atttype(scheme.source, scheme.id);
+    if (get_atttype(scheme.source, scheme.signature) != signature_type(fcinfo))
+        fail_column_type(scheme.source, scheme.signature, "minhash_signature");
     if (!OidIsValid(lookup_type_cache(id_type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) ||
         !OidIsValid(get_array_type(id_type)))
-        fail_id_type(made.source, made.id);
-    check_unique(source, made.id);
+        fail_id_type(scheme.source, scheme.id);
+    check_unique(source, scheme.id);
 
     const identity former = act_for_owner(source);
     SPI_connect();
-    made.shape = choose_shape(fcinfo, made);
+    scheme.shape = choose_shape(fcinfo, scheme);
     const Oid schema = RelationGetNamespace(source);
     const char* const name = PG_ARGISNULL(7)
                                  ? makeObjectName(RelationGetRelationName(source), nullptr, "bands")
                                  : NameStr(*PG_GETARG_NAME(7));
     const char* const qualified = quote_qualified_identifier(get_namespace_name(schema), name);
-    const char* const rows = wanted_rows(fcinfo, made);
+    const char* const rows = wanted_rows(fcinfo, scheme);
     fill(fcinfo, source, qualified, rows);
-    made.table = get_relname_relid(name, schema);
+    scheme.table = get_relname_relid(name, schema);
     run_once(psprintf("COMMENT ON TABLE %s IS %s",
                       qualified,
                       quote_literal_cstr(psprintf("LSH band keys of %s, kept by its triggers",
-                                                  quoted_relation(made.source)))));
-    const trigger_writer writer = writer_for(fcinfo, made.table, function);
+                                                  quoted_relation(scheme.source)))));
+    const trigger_writer writer = writer_for(fcinfo, scheme.table, function);
     add_trigger(writer,
-                made.source,
+                scheme.source,
                 "settings",
                 psprintf("BEFORE UPDATE OF %s, %s",
-                         quoted_column(made.source, made.id),
-                         quoted_column(made.source, made.signature)),
+                         quoted_column(scheme.source, scheme.id),
+                         quoted_column(scheme.source, scheme.signature)),
                 "FOR EACH STATEMENT",
                 "IS NULL",
-                psprintf("%d, %d", made.shape.bands, made.shape.rows));
+                psprintf("%d, %d", scheme.shape.bands, scheme.shape.rows));
     add_workers(writer, source);
-    tie_all(find_band_table(source, made.table, function), function);
+    tie_all(find_band_table(source, scheme.table, function), function);
     run_once(psprintf("ANALYZE %s", qualified));
     SPI_finish();
     act_again_as(former);
     table_close(source, NoLock);
-    PG_RETURN_OID(made.table);
+    PG_RETURN_OID(scheme.table);
 }
 
 // lsh_drop_band_table(source, band_table) -> void

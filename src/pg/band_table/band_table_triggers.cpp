@@ -159,12 +159,12 @@ void add_differing(key_batch& batch,
     if (!row.present)
         return;
     if (batch.insert)
-        check_bands(shape, row.value.made);
+        check_bands(shape, row.value.scheme);
     // A row with too few hashes, written while no trigger fired, may go.
-    if (row.value.empty() || shape.bands * shape.rows > row.value.made.num_hashes)
+    if (row.value.empty() || shape.bands * shape.rows > row.value.scheme.num_hashes)
         return;
     const bool comparable = same_id && other.present && !other.value.empty() &&
-                            shape.bands * shape.rows <= other.value.made.num_hashes;
+                            shape.bands * shape.rows <= other.value.scheme.num_hashes;
     for (int band = 0; band < shape.bands; band++) {
         const std::int64_t key = band_key(row.value, band, shape.rows);
         if (!comparable || band_key(other.value, band, shape.rows) != key)

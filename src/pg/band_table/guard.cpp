@@ -134,7 +134,7 @@ bool lock_rows(const guard& given, row_reader& reader)
         if (!is_comparable(row))
             continue;
         const banding shape = given.settings.shape;
-        check_bands(shape, row.value.made);
+        check_bands(shape, row.value.scheme);
         too_many = held.count + count + shape.bands > most_locks;
         for (int band = 0; !too_many && band < shape.bands; band++)
             names[count++] =

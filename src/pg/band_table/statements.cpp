@@ -56,10 +56,10 @@ void plan_by_indexes(SPIPlanPtr plan)
                           true,
                           0,
                           false);
-    CachedPlan* const made = SPI_plan_get_cached_plan(plan);
-    if (made == nullptr)
+    CachedPlan* const scheme = SPI_plan_get_cached_plan(plan);
+    if (scheme == nullptr)
         elog(ERROR, "SPI_plan_get_cached_plan failed");
-    ReleaseCachedPlan(made, CurrentResourceOwner);
+    ReleaseCachedPlan(scheme, CurrentResourceOwner);
     AtEOXact_GUC(false, level);
 }
 

@@ -67,7 +67,7 @@ void append_datum(datum_store& store, Datum value, bool null)
 
 void choose_bands(bulk_rows& rows)
 {
-    const int hashes = rows.made.num_hashes;
+    const int hashes = rows.scheme.num_hashes;
     rows.shape = rows.wanted.shape;
     if (rows.shape.bands == 0) {
         const double recall =
@@ -77,7 +77,7 @@ void choose_bands(bulk_rows& rows)
             fail_no_choice(rows.wanted.threshold, hashes, recall);
         rows.shape = {choice.bands, choice.rows};
     }
-    check_bands(rows.shape, rows.made);
+    check_bands(rows.shape, rows.scheme);
     const std::size_t stores = rows.shape.bands + 1;
     rows.keys =
         static_cast<byte_store*>(MemoryContextAlloc(rows.memory, stores * sizeof(byte_store)));
@@ -95,14 +95,14 @@ const char* id_text(const bulk_rows& rows, Datum id)
     return OidOutputFunctionCall(output, id);
 }
 
-void take_scheme(bulk_rows& rows, const scheme& made, Datum id)
+void take_scheme(bulk_rows& rows, const scheme& scheme, Datum id)
 {
     if (!rows.scheme_known) {
-        rows.made = made;
+        rows.scheme = scheme;
         rows.scheme_known = true;
         choose_bands(rows);
-    } else if (!comparable({rows.made, {}}, {made, {}})) {
-        fail_mixed_schemes(id_text(rows, id), made, rows.made);
+    } else if (!comparable({rows.scheme, {}}, {scheme, {}})) {
+        fail_mixed_schemes(id_text(rows, id), scheme, rows.scheme);
     }
 }
 
@@ -121,10 +121,10 @@ void append_keys(bulk_rows& rows, const signature& value)
         const std::uint32_t half = short_key(key);
         append(rows.keys[band], &half, sizeof(half));
     }
-    const int left = value.made.num_hashes - bands * rows.shape.rows;
+    const int left = value.scheme.num_hashes - bands * rows.shape.rows;
     if (left > 0) {
-        const std::size_t used = slot_bytes(value.made.bits, bands * rows.shape.rows);
-        mix(band_key(with_slots(value.made, value.stored_slots().subspan(used)), 0, left));
+        const std::size_t used = slot_bytes(value.scheme.bits, bands * rows.shape.rows);
+        mix(band_key(with_slots(value.scheme, value.stored_slots().subspan(used)), 0, left));
     }
     const std::uint32_t half = short_key(static_cast<std::int64_t>(whole));
     append(rows.keys[bands], &half, sizeof(half));
@@ -169,13 +169,13 @@ signature decode_next(bulk_rows& rows, const struct varlena* stored, Datum id)
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == rows.header_size && memcmp(bytes, rows.header, header_bytes) == 0)
-        return with_slots(rows.made, {bytes + header_bytes, size - header_bytes});
+        return with_slots(rows.scheme, {bytes + header_bytes, size - header_bytes});
     const signature read = decode_stored({bytes, size});
     if (!rows.scheme_known) {
         memcpy(rows.header, bytes, header_bytes);
         rows.header_size = size;
     }
-    take_scheme(rows, read.made, id);
+    take_scheme(rows, read.scheme, id);
     return read;
 }
 
@@ -198,9 +198,9 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     const text* document = nullptr;
     if (rows.from_texts) {
         document = DatumGetTextPP(value);
-        read = {rows.signing->made, sign(*rows.signing, document)};
+        read = {rows.signing->scheme, sign(*rows.signing, document)};
         if (!rows.scheme_known)
-            take_scheme(rows, read.made, id);
+            take_scheme(rows, read.scheme, id);
     } else {
         read = decode_next(rows, PG_DETOAST_DATUM(value), id);
     }
@@ -270,7 +270,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         open_datums(rows.ranks, rows, rank);
     if (texts) {
         rows.signing = allocate<signer>(rows.memory);
-        rows.signing->made = rows.wanted.texts;
+        rows.signing->scheme = rows.wanted.texts;
         rows.signing->bag_room = {};
         rows.signing->memory = rows.memory;
         open_store(rows.documents, rows.budget, chunk_for(rows.budget, large_stores, large_chunk));

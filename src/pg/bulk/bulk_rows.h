@@ -43,7 +43,7 @@ struct bulk_rows {
     bool exact;      // texts are kept, to be compared
     bool from_texts; // else from signatures
     bool scheme_known;
-    scheme made;                       // of all signatures
+    minhash::scheme scheme;            // of all signatures
     std::uint8_t header[header_bytes]; // of the first that came stored, and its size
     std::size_t header_size;
     banding shape;
@@ -83,7 +83,7 @@ void end_reading(bulk_rows& rows);
 // The signature of a row, where it lies or in the buffer.
 inline const void* fetch_slots(bulk_rows& rows, std::uint32_t row, void* buffer)
 {
-    const std::size_t bytes = slot_bytes(rows.made.bits, rows.made.num_hashes);
+    const std::size_t bytes = slot_bytes(rows.scheme.bits, rows.scheme.num_hashes);
     return fetch(rows.slots, row * bytes, bytes, buffer);
 }
 

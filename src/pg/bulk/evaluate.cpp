@@ -193,7 +193,7 @@ bool shares_band(const std::uint32_t* a, const std::uint32_t* b, banding shape)
 void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
 {
     bulk_rows& rows = *job.rows;
-    const int hashes = rows.made.num_hashes;
+    const int hashes = rows.scheme.num_hashes;
     std::fill_n(job.shared, rows.count, 0);
     for (std::uint32_t i = 0; i < job.sizes[a]; i++) {
         std::size_t at = job.behind[job.starts[a] + i];
@@ -279,7 +279,7 @@ MINHASH_FUNCTION(lsh_evaluate)
         collect_elements(job);
         void* buffers[2];
         for (void*& buffer : buffers)
-            buffer = palloc(rows.made.num_hashes * sizeof(std::uint32_t));
+            buffer = palloc(rows.scheme.num_hashes * sizeof(std::uint32_t));
         progress comparing = start_phase("comparing rows of the sample", rows.count);
         for (std::uint32_t row = 0; row < rows.count; row++) {
             report(comparing, row);

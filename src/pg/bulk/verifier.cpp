@@ -17,10 +17,10 @@ constexpr double share_missed = 1.0 / 30000;
 constexpr std::size_t most_elements = std::size_t{1} << 28;
 
 // The fewest equal slots whose share reaches the threshold, in the arithmetic of the comparison.
-std::uint32_t least_reaching(double threshold, const scheme& made)
+std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
-    std::uint32_t equal = static_cast<std::uint32_t>(threshold * made.num_hashes);
-    while (equal < made.num_hashes && similarity_of(made, equal) < threshold)
+    std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
+    while (equal < scheme.num_hashes && similarity_of(scheme, equal) < threshold)
         equal++;
     return equal;
 }
@@ -109,11 +109,11 @@ void start_verifier(verifier& state, bulk_rows& rows)
     state.rows = &rows;
     state.first_slots = no_row;
     state.first_text = no_row;
-    const int hashes = rows.made.num_hashes;
+    const int hashes = rows.scheme.num_hashes;
     const double threshold = rows.wanted.threshold;
     state.least_equal =
         rows.exact ? static_cast<std::uint32_t>(least_agreement(threshold, hashes, share_missed))
-                   : least_reaching(threshold, rows.made);
+                   : least_reaching(threshold, rows.scheme);
     for (void*& buffer : state.slots)
         buffer = MemoryContextAlloc(rows.memory, hashes * sizeof(std::uint32_t));
 }
@@ -149,11 +149,11 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b)
         state.first_slots = a;
     }
     const std::uint32_t equal =
-        count_equal(rows.made, state.first_at, fetch_slots(rows, b, state.slots[1]));
+        count_equal(rows.scheme, state.first_at, fetch_slots(rows, b, state.slots[1]));
     if (equal < state.least_equal)
         return -1;
     if (!rows.exact)
-        return similarity_of(rows.made, equal);
+        return similarity_of(rows.scheme, equal);
     const double jaccard = compare_exactly(state, a, b);
     return jaccard >= rows.wanted.threshold ? jaccard : -1;
 }
@@ -161,7 +161,7 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b)
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     bulk_rows& rows = *state.rows;
-    const std::size_t bytes = slot_bytes(rows.made.bits, rows.made.num_hashes);
+    const std::size_t bytes = slot_bytes(rows.scheme.bits, rows.scheme.num_hashes);
     state.first_slots = no_row; // slots[0] will have another row
     if (memcmp(fetch_slots(rows, a, state.slots[0]), fetch_slots(rows, b, state.slots[1]), bytes) !=
         0)

@@ -7,7 +7,7 @@ namespace minhash::pg {
 
 std::span<Datum> make_band_keys(const signature& value, const banding& shape)
 {
-    check_bands(shape, value.made);
+    check_bands(shape, value.scheme);
     const int bands = value.empty() ? 0 : shape.bands;
     Datum* const keys = static_cast<Datum*>(palloc(sizeof(Datum) * (bands + 1)));
     for (int band = 0; band < bands; band++)

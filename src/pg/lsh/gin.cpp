@@ -94,7 +94,7 @@ MINHASH_FUNCTION(gin_minhash_extract_value)
 {
     const signature value = arg_signature(fcinfo, 0);
     const std::span<Datum> keys =
-        make_band_keys(value, shape_of_index(fcinfo, value.made.num_hashes));
+        make_band_keys(value, shape_of_index(fcinfo, value.scheme.num_hashes));
     *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }
@@ -104,9 +104,9 @@ MINHASH_FUNCTION(gin_minhash_extract_value)
 MINHASH_FUNCTION(gin_minhash_extract_query)
 {
     const signature query = arg_signature(fcinfo, 0);
-    const banding shape = shape_of_index(fcinfo, query.made.num_hashes);
+    const banding shape = shape_of_index(fcinfo, query.scheme.num_hashes);
     const std::span<Datum> keys = make_band_keys(query, shape);
-    check_recall(fcinfo, shape, query.made.num_hashes);
+    check_recall(fcinfo, shape, query.scheme.num_hashes);
     *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }

@@ -15,18 +15,18 @@ MINHASH_FUNCTION(minhash_compress)
     const int bits = PG_GETARG_INT32(1);
     if (!valid_bits(bits))
         fail_bits(bits);
-    if (bits > whole.made.bits)
-        fail_compression(bits, whole.made.bits);
-    if (bits == whole.made.bits)
+    if (bits > whole.scheme.bits)
+        fail_compression(bits, whole.scheme.bits);
+    if (bits == whole.scheme.bits)
         return make_signature(whole);
 
-    scheme made = whole.made;
-    made.bits = static_cast<std::uint8_t>(bits);
+    scheme scheme = whole.scheme;
+    scheme.bits = static_cast<std::uint8_t>(bits);
     if (whole.empty())
-        return make_signature({made, {}});
+        return make_signature({scheme, {}});
     std::uint8_t packed[max_num_hashes * 2];
     compress(whole, bits, packed);
-    return make_signature({made, {}, {packed, slot_bytes(bits, made.num_hashes)}});
+    return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
 // minhash(signature, num_hashes) -> minhash_signature: the first slots. Those of hash functions
@@ -36,13 +36,13 @@ MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
     const int num_hashes = PG_GETARG_INT32(1);
-    if (num_hashes < min_num_hashes || num_hashes > whole.made.num_hashes)
-        fail_range("num_hashes", num_hashes, min_num_hashes, whole.made.num_hashes);
-    if (whole.made.made_by == method::fss && num_hashes < whole.made.num_hashes)
-        fail_truncated(num_hashes, whole.made.num_hashes);
+    if (num_hashes < min_num_hashes || num_hashes > whole.scheme.num_hashes)
+        fail_range("num_hashes", num_hashes, min_num_hashes, whole.scheme.num_hashes);
+    if (whole.scheme.method == method::fss && num_hashes < whole.scheme.num_hashes)
+        fail_truncated(num_hashes, whole.scheme.num_hashes);
 
     signature value = whole;
-    value.made.num_hashes = static_cast<std::uint16_t>(num_hashes);
+    value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
     if (!whole.empty())
         value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
     if (are_empty(value.slots)) // those of other systems may have hit none of these

@@ -38,7 +38,7 @@ void take_integers(array_members& members, signer& state)
     alignas(64) std::int64_t values[members_at_once + padding];
     const std::size_t count = std::min(members.left, members_at_once);
     std::copy_n(reinterpret_cast<const Integer*>(members.at), count, values);
-    kernels->hash_integers(values, count, state.made.seed, state.batch.lo, state.batch.hi);
+    kernels->hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
     state.batch.count = count;
     members = {members.at + count * sizeof(Integer), members.left - count};
 }
@@ -48,7 +48,7 @@ void take_uuids(array_members& members, signer& state)
     const std::size_t count = std::min(members.left, members_at_once);
     for (std::size_t index = 0; index < count; index++, members.at += UUID_LEN)
         split(hash_bytea({reinterpret_cast<const std::uint8_t*>(members.at), UUID_LEN},
-                         state.made.seed),
+                         state.scheme.seed),
               state.batch.lo[index],
               state.batch.hi[index]);
     state.batch.count = count;
@@ -62,7 +62,9 @@ void take_varlenas(array_members& members, signer& state)
     for (std::size_t index = 0; index < count; index++) {
         members.at = reinterpret_cast<const char*>(INTALIGN(members.at));
         const auto* const value = reinterpret_cast<const struct varlena*>(members.at);
-        split(hash(bytes_of(value), state.made.seed), state.batch.lo[index], state.batch.hi[index]);
+        split(hash(bytes_of(value), state.scheme.seed),
+              state.batch.lo[index],
+              state.batch.hi[index]);
         members.at += VARSIZE_ANY(value);
     }
     state.batch.count = count;
@@ -74,10 +76,10 @@ signer& start_signer(FunctionCallInfo fcinfo)
 {
     kept_signer& kept = kept_signer_of(fcinfo);
     if (!kept.parsed) {
-        kept.state.made = arg_element_scheme(fcinfo, 1, PG_GETARG_BOOL(4));
+        kept.state.scheme = arg_element_scheme(fcinfo, 1, PG_GETARG_BOOL(4));
         kept.parsed = args_are_constant(fcinfo, 1, 4);
     }
-    start(kept.state.slots, kept.state.made.made_by, kept.state.made.num_hashes);
+    start(kept.state.slots, kept.state.scheme.method, kept.state.scheme.num_hashes);
     return kept.state;
 }
 
@@ -93,7 +95,7 @@ Datum sign_array(FunctionCallInfo fcinfo)
     signer& state = start_signer(fcinfo);
     ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
     const array_members all = members_of(array);
-    const bool bag = state.made.shingles.bag;
+    const bool bag = state.scheme.shingles.bag;
     if (bag)
         start_bag(state, all.left);
     do {
@@ -106,7 +108,7 @@ Datum sign_array(FunctionCallInfo fcinfo)
         }
     } while (bag && start_next_pass(state.bag));
     PG_FREE_IF_COPY(array, 0);
-    return make_signature({state.made, signed_slots(state)});
+    return make_signature({state.scheme, signed_slots(state)});
 }
 
 } // namespace
@@ -155,9 +157,9 @@ MINHASH_FUNCTION(minhash_lexemes)
         WordEntry* const entry = ARRPTR(lexemes) + index;
         const auto* const bytes =
             reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
-        const std::uint64_t hash = hash_text({bytes, entry->len}, state.made.seed);
+        const std::uint64_t hash = hash_text({bytes, entry->len}, state.scheme.seed);
         const std::uint32_t occurrences =
-            state.made.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
+            state.scheme.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
         for (std::uint32_t occurrence = 0; occurrence < occurrences; occurrence++) {
             split(hash_occurrence(hash, occurrence), batch.lo[batch.count], batch.hi[batch.count]);
             if (++batch.count == members_at_once) {
@@ -168,7 +170,7 @@ MINHASH_FUNCTION(minhash_lexemes)
     }
     absorb_batch(state);
     PG_FREE_IF_COPY(lexemes, 0);
-    return make_signature({state.made, signed_slots(state)});
+    return make_signature({state.scheme, signed_slots(state)});
 }
 
 } // namespace minhash::pg

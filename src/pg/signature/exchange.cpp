@@ -14,7 +14,7 @@ namespace minhash::pg {
 MINHASH_FUNCTION(minhash_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");
-    const std::size_t count = value.made.num_hashes;
+    const std::size_t count = value.scheme.num_hashes;
     Datum* const values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
     for (std::size_t slot = 0; slot < count; slot++)
         values[slot] = Int64GetDatum(value.empty() ? empty_slot : value.slots[slot]);
@@ -42,7 +42,7 @@ MINHASH_FUNCTION(minhash_from_values)
         slots[slot] = static_cast<std::uint32_t>(given[slot]);
     }
     return make_signature({{.version = scheme_version,
-                            .made_by = method::external,
+                            .method = method::external,
                             .bits = bits_per_slot,
                             .num_hashes = static_cast<std::uint16_t>(count),
                             .shingles = given_members(false),

@@ -15,7 +15,7 @@ struct written_head {
 
 std::uint32_t* copy_slots(const growing_set& set, const std::uint32_t* slots)
 {
-    const std::size_t bytes = set.made.num_hashes * sizeof(std::uint32_t);
+    const std::size_t bytes = set.scheme.num_hashes * sizeof(std::uint32_t);
     const MemoryContext memory = GetMemoryChunkContext(const_cast<growing_set*>(&set));
     return static_cast<std::uint32_t*>(memcpy(MemoryContextAlloc(memory, bytes), slots, bytes));
 }
@@ -24,16 +24,16 @@ std::uint32_t* copy_slots(const growing_set& set, const std::uint32_t* slots)
 void absorb_all(const growing_set& set, sketch& all)
 {
     if (set.slots == nullptr)
-        start(all, set.made.made_by, set.made.num_hashes);
+        start(all, set.scheme.method, set.scheme.num_hashes);
     else
-        resume(all, set.made.made_by, set.made.num_hashes, set.slots);
+        resume(all, set.scheme.method, set.scheme.num_hashes, set.slots);
 
     alignas(64) std::uint32_t lo[most_waiting + padding];
     alignas(64) std::uint32_t hi[most_waiting + padding];
     if (set.integers) {
         alignas(64) std::int64_t values[most_waiting + padding];
         std::copy_n(set.members, set.waiting, values);
-        kernels->hash_integers(values, set.waiting, set.made.seed, lo, hi);
+        kernels->hash_integers(values, set.waiting, set.scheme.seed, lo, hi);
     } else {
         for (std::uint32_t index = 0; index < set.waiting; index++)
             split(set.members[index], lo[index], hi[index]);
@@ -43,10 +43,10 @@ void absorb_all(const growing_set& set, sketch& all)
 
 } // namespace
 
-growing_set* make_set(MemoryContext memory, const scheme& made, bool integers)
+growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers)
 {
     auto* const set = static_cast<growing_set*>(MemoryContextAlloc(memory, sizeof(growing_set)));
-    *set = {made, integers, 0, first_room, nullptr, nullptr};
+    *set = {scheme, integers, 0, first_room, nullptr, nullptr};
     set->members =
         static_cast<std::uint64_t*>(MemoryContextAlloc(memory, first_room * sizeof(std::uint64_t)));
     return set;
@@ -65,7 +65,7 @@ void make_room(growing_set& set)
     if (set.slots == nullptr)
         set.slots = copy_slots(set, all.slots);
     else
-        std::copy_n(all.slots, set.made.num_hashes, set.slots);
+        std::copy_n(all.slots, set.scheme.num_hashes, set.slots);
     set.waiting = 0;
 }
 
@@ -91,20 +91,20 @@ void unite(growing_set& set, const growing_set& other)
     if (set.slots == nullptr)
         set.slots = copy_slots(set, other.slots);
     else
-        merge(set.slots, other.slots, set.made.num_hashes, set.slots);
+        merge(set.slots, other.slots, set.scheme.num_hashes, set.slots);
 }
 
 Datum sign(const growing_set& set)
 {
     sketch all;
     absorb_all(set, all);
-    return make_signature({set.made, {all.slots, is_empty(all) ? 0u : set.made.num_hashes}});
+    return make_signature({set.scheme, {all.slots, is_empty(all) ? 0u : set.scheme.num_hashes}});
 }
 
 bytea* write_set(const growing_set& set)
 {
     const written_head head = {set.integers, set.waiting};
-    const std::size_t slots = set.slots == nullptr ? 0 : set.made.num_hashes;
+    const std::size_t slots = set.slots == nullptr ? 0 : set.scheme.num_hashes;
     const std::size_t members = set.waiting * sizeof(std::uint64_t);
     const std::size_t bytes = VARHDRSZ + sizeof(head) + members + stored_bytes(slots);
     bytea* const written = static_cast<bytea*>(palloc(bytes));
@@ -114,7 +114,7 @@ bytea* write_set(const growing_set& set)
     at += sizeof(head);
     memcpy(at, set.members, members);
     at += members;
-    encode_header(set.made, reinterpret_cast<std::uint8_t*>(at));
+    encode_header(set.scheme, reinterpret_cast<std::uint8_t*>(at));
     memcpy(at + header_bytes, set.slots, slots * sizeof(std::uint32_t));
     return written;
 }
@@ -133,9 +133,9 @@ growing_set* read_set(MemoryContext memory, const bytea* written)
     signature rest;
     const status what =
         decode({reinterpret_cast<const std::uint8_t*>(at) + front, bytes - front}, rest);
-    if (what != status::ok || rest.made.bits != bits_per_slot)
+    if (what != status::ok || rest.scheme.bits != bits_per_slot)
         fail_received(what == status::ok ? status::bad_bits : what, bytes);
-    growing_set* const set = make_set(memory, rest.made, head.integers != 0);
+    growing_set* const set = make_set(memory, rest.scheme, head.integers != 0);
     for (std::uint32_t index = 0; index < head.waiting; index++) {
         std::uint64_t member;
         memcpy(&member, at + sizeof(head) + index * sizeof(member), sizeof(member));

@@ -12,7 +12,7 @@ constexpr std::uint32_t first_room = 16;
 constexpr std::uint32_t most_waiting = 1024;
 
 struct growing_set {
-    scheme made;
+    minhash::scheme scheme;
     bool integers;          // what waits are integers, to be hashed together; else hashes
     std::uint32_t waiting;  // members that the slots do not have yet
     std::uint32_t room;     // for so many, always more than there are
@@ -21,7 +21,7 @@ struct growing_set {
 };
 
 // The empty set, in the given memory.
-growing_set* make_set(MemoryContext memory, const scheme& made, bool integers);
+growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers);
 
 // Makes room where there is none left.
 void make_room(growing_set& set);

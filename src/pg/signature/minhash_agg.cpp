@@ -33,12 +33,12 @@ MemoryContext state_memory(FunctionCallInfo fcinfo)
 
 // The set that is collected, which must be of this scheme; a new one if there is none yet.
 growing_set*
-set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& made, bool integers)
+set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
 {
     if (collected == nullptr)
-        return make_set(state_memory(fcinfo), made, integers);
-    if (!comparable({collected->made, {}}, {made, {}}))
-        fail_changing_scheme(collected->made, made);
+        return make_set(state_memory(fcinfo), scheme, integers);
+    if (!comparable({collected->scheme, {}}, {scheme, {}}))
+        fail_changing_scheme(collected->scheme, scheme);
     return collected;
 }
 
@@ -65,7 +65,7 @@ Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
     } else if (set == nullptr) {
         set = set_of(fcinfo, set, default_element_scheme, integers);
     }
-    add(*set, hash(set->made.seed));
+    add(*set, hash(set->scheme.seed));
     PG_RETURN_POINTER(set);
 }
 
@@ -119,16 +119,16 @@ MINHASH_FUNCTION(minhash_agg_add_document)
     refuse_nulls(fcinfo);
     signer& signing = kept_signer_of(fcinfo).state;
     if (PG_NARGS() > 4) {
-        signing.made = arg_scheme(fcinfo, 2);
+        signing.scheme = arg_scheme(fcinfo, 2);
     } else {
         const int size = arg_between(fcinfo, 2, "shingle_size", 1, max_shingle_size);
-        signing.made = default_element_scheme;
-        signing.made.shingles = {arg_unit(fcinfo, 3),
-                                 static_cast<std::uint16_t>(size),
-                                 true,
-                                 false};
+        signing.scheme = default_element_scheme;
+        signing.scheme.shingles = {arg_unit(fcinfo, 3),
+                                   static_cast<std::uint16_t>(size),
+                                   true,
+                                   false};
     }
-    set = set_of(fcinfo, set, signing.made, false);
+    set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);
     each_batch(signing, document, [set](const shingle_batch& batch) {
         add(*set, batch.lo, batch.hi, batch.count);
@@ -142,7 +142,7 @@ MINHASH_FUNCTION(minhash_agg_combine)
 {
     growing_set* set = arg_set(fcinfo, 0);
     if (const growing_set* const other = arg_set(fcinfo, 1); other != nullptr) {
-        set = set_of(fcinfo, set, other->made, other->integers);
+        set = set_of(fcinfo, set, other->scheme, other->integers);
         unite(*set, *other);
     }
     return state_of(fcinfo, set);

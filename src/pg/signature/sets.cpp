@@ -32,20 +32,20 @@ united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
                    arg_whole_signature(fcinfo, 1, "a union"),
                    {}};
     if (!comparable(sets.a, sets.b))
-        fail_incomparable(sets.a.made, sets.b.made);
+        fail_incomparable(sets.a.scheme, sets.b.scheme);
     if (sets.a.empty() || sets.b.empty()) {
         sets.both = sets.a.empty() ? sets.b : sets.a;
     } else {
-        merge(sets.a.slots.data(), sets.b.slots.data(), sets.a.made.num_hashes, slots);
-        sets.both = {sets.a.made, {slots, sets.a.slots.size()}};
+        merge(sets.a.slots.data(), sets.b.slots.data(), sets.a.scheme.num_hashes, slots);
+        sets.both = {sets.a.scheme, {slots, sets.a.slots.size()}};
     }
     return sets;
 }
 
 double cardinality(const signature& value)
 {
-    if (value.made.made_by == method::external)
-        fail_external(value.made);
+    if (value.scheme.method == method::external)
+        fail_external(value.scheme);
     return estimate_cardinality(value);
 }
 

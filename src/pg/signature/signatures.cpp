@@ -15,23 +15,23 @@ MINHASH_FUNCTION(minhash)
 {
     kept_signer& kept = kept_signer_of(fcinfo);
     if (!kept.parsed) {
-        kept.state.made = arg_scheme(fcinfo, 1);
+        kept.state.scheme = arg_scheme(fcinfo, 1);
         kept.parsed = args_are_constant(fcinfo, 1, 7);
     }
     text* const document = PG_GETARG_TEXT_PP(0);
     const std::span<const std::uint32_t> slots = sign(kept.state, document);
     PG_FREE_IF_COPY(document, 0);
-    return make_signature({kept.state.made, slots});
+    return make_signature({kept.state.scheme, slots});
 }
 
 double similarity(const signature& a, const signature& b)
 {
     if (!comparable(a, b))
-        fail_incomparable(a.made, b.made);
+        fail_incomparable(a.scheme, b.scheme);
     if (a.empty() || b.empty())
         return 0;
-    return similarity_of(a.made,
-                         count_equal(a.made, a.stored_slots().data(), b.stored_slots().data()));
+    return similarity_of(a.scheme,
+                         count_equal(a.scheme, a.stored_slots().data(), b.stored_slots().data()));
 }
 
 namespace {
@@ -63,23 +63,23 @@ MINHASH_FUNCTION(minhash_distance)
 
 MINHASH_FUNCTION(minhash_num_hashes)
 {
-    PG_RETURN_INT32(arg_signature(fcinfo, 0).made.num_hashes);
+    PG_RETURN_INT32(arg_signature(fcinfo, 0).scheme.num_hashes);
 }
 
 // minhash_scheme(signature) -> one row
 MINHASH_FUNCTION(minhash_scheme)
 {
-    const scheme made = arg_signature(fcinfo, 0).made;
+    const scheme scheme = arg_signature(fcinfo, 0).scheme;
     Datum values[] = {
-        CStringGetTextDatum(name_of(made.made_by)),
-        Int32GetDatum(made.num_hashes),
-        Int32GetDatum(made.bits),
-        CStringGetTextDatum(name_of(made.shingles.of)),
-        Int32GetDatum(made.shingles.size),
-        BoolGetDatum(made.shingles.fold),
-        BoolGetDatum(made.shingles.bag),
-        Int64GetDatum(made.seed),
-        Int32GetDatum(made.version),
+        CStringGetTextDatum(name_of(scheme.method)),
+        Int32GetDatum(scheme.num_hashes),
+        Int32GetDatum(scheme.bits),
+        CStringGetTextDatum(name_of(scheme.shingles.of)),
+        Int32GetDatum(scheme.shingles.size),
+        BoolGetDatum(scheme.shingles.fold),
+        BoolGetDatum(scheme.shingles.bag),
+        Int64GetDatum(scheme.seed),
+        Int32GetDatum(scheme.version),
     };
     return make_row(fcinfo, values);
 }
@@ -99,7 +99,7 @@ MINHASH_FUNCTION(minhash_standard_error)
 MINHASH_FUNCTION(minhash_slots)
 {
     const signature value = arg_signature(fcinfo, 0);
-    const std::size_t count = value.empty() ? 0 : value.made.num_hashes;
+    const std::size_t count = value.empty() ? 0 : value.scheme.num_hashes;
     Datum* const slots = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
     for (std::size_t slot = 0; slot < count; slot++)
         slots[slot] = Int64GetDatum(slot_of(value, slot));

@@ -8,11 +8,11 @@ namespace minhash::pg {
 namespace {
 
 // minhash_signature(n) takes signatures of n hashes only; false if a soft error was saved.
-bool fits_typmod(const scheme& made, int typmod, Node* context)
+bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 {
-    if (typmod < 0 || typmod == made.num_hashes)
+    if (typmod < 0 || typmod == scheme.num_hashes)
         return true;
-    refuse_typmod(context, typmod, made.num_hashes);
+    refuse_typmod(context, typmod, scheme.num_hashes);
     return false;
 }
 
@@ -29,7 +29,7 @@ MINHASH_FUNCTION(minhash_signature_in)
         refuse_text(fcinfo->context, input.data(), result);
         PG_RETURN_NULL();
     }
-    if (!fits_typmod(value.made, PG_GETARG_INT32(2), fcinfo->context))
+    if (!fits_typmod(value.scheme, PG_GETARG_INT32(2), fcinfo->context))
         PG_RETURN_NULL();
     return make_signature(value);
 }
@@ -59,7 +59,7 @@ MINHASH_FUNCTION(minhash_signature_recv)
     const status read = decode({reinterpret_cast<std::uint8_t*>(VARDATA(stored)), bytes}, value);
     if (read != status::ok)
         fail_received(read, bytes);
-    fits_typmod(value.made, PG_GETARG_INT32(2), nullptr);
+    fits_typmod(value.scheme, PG_GETARG_INT32(2), nullptr);
     PG_RETURN_POINTER(stored);
 }
 
@@ -67,7 +67,7 @@ MINHASH_FUNCTION(minhash_signature_send)
 {
     const signature value = arg_signature(fcinfo, 0); // no damaged bytes are sent
     std::uint8_t header[header_bytes];
-    encode_header(value.made, header);
+    encode_header(value.scheme, header);
     StringInfoData message;
     pq_begintypsend(&message);
     pq_sendbytes(&message, reinterpret_cast<const char*>(header), sizeof(header));
@@ -92,7 +92,7 @@ MINHASH_FUNCTION(minhash_signature_typmod_in)
 // enforces a type modifier on assignment.
 MINHASH_FUNCTION(minhash_signature)
 {
-    fits_typmod(arg_signature(fcinfo, 0).made, PG_GETARG_INT32(1), nullptr);
+    fits_typmod(arg_signature(fcinfo, 0).scheme, PG_GETARG_INT32(1), nullptr);
     PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 }
 

@@ -1,0 +1,4 @@
+-- The install script, unversioned: the Makefile joins its parts, by name, to minhash_lsh--<version>.sql.
+-- Every object has its COMMENT ON beside it; sql/catalog.sql fails on one that has none.
+
+\echo Use "CREATE EXTENSION minhash_lsh" to load this file. \quit

@@ -1,0 +1,116 @@
+-- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
+-- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
+
+CREATE FUNCTION lsh_pairs(
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    other_query text DEFAULT NULL
+) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold';
+
+CREATE FUNCTION lsh_pairs(
+    query text,
+    id_type anyelement,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    other_query text DEFAULT NULL
+) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the same for ids of any type, for instance id_type => NULL::uuid';
+
+CREATE FUNCTION lsh_clusters(
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    near_representative boolean DEFAULT false,
+    singletons boolean DEFAULT false
+) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold';
+
+CREATE FUNCTION lsh_clusters(
+    query text,
+    id_type anyelement,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    near_representative boolean DEFAULT false,
+    singletons boolean DEFAULT false
+) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'the same for ids of any type, for instance id_type => NULL::uuid';
+
+CREATE FUNCTION lsh_evaluate(
+    query text,
+    sample_size integer DEFAULT 1000,
+    threshold double precision DEFAULT 0.8,
+    sweep_bands integer[] DEFAULT NULL,
+    sweep_rows integer[] DEFAULT NULL,
+    num_hashes integer DEFAULT 128,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    seed bigint DEFAULT 42,
+    method text DEFAULT 'fss',
+    OUT bands integer,
+    OUT rows integer,
+    OUT candidates bigint,
+    OUT true_pairs bigint,
+    OUT found bigint,
+    OUT recall double precision,
+    OUT predicted_recall double precision,
+    OUT candidates_in_vain bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
+COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
+    'what bands and rows find and propose in vain, by exact comparison of all pairs of a sample of texts';

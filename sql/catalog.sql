@@ -30,8 +30,15 @@ FROM functions p
 WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
   AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype AND proname !~ '^minhash_signature(_send)?$'
   AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
-  AND (proargnames IS NULL OR '' = ANY (proargnames) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
+  AND (proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type) WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;
+-- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given by
+-- name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
+SELECT p.oid::regprocedure AS function FROM functions p, unnest(proallargtypes, proargmodes) AS result (type, mode)
+WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
+HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regtype))
+   AND EXISTS (SELECT FROM unnest(proargtypes) WITH ORDINALITY AS argument (type, position)
+               WHERE type IN ('anyelement'::regtype, 'anyarray'::regtype) AND proargnames[position] <> '');
 -- Functions whose name has another prefix than shingle, minhash, lsh or gin_minhash.
 SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|minhash|lsh_|gin_minhash_)' ORDER BY 1;
 
@@ -39,7 +46,7 @@ SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|
 SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants
 FROM (SELECT a.argument, a.type, pg_get_function_arg_default(p.oid, a.position::int) AS value
       FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]), coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs]))) WITH ORDINALITY AS a (argument, type, mode, position)
-      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold', 'recall', 'num_hashes') AND a.mode = 'i'
+      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold', 'recall', 'num_hashes') AND a.mode = 'i' AND a.type <> 'integer[]'::regtype
         AND pg_get_function_arg_default(p.oid, a.position::int) IS NOT NULL) AS arguments
 GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
 

@@ -51,9 +51,9 @@ SELECT form, missing, surplus, clusters > 5 AS several FROM check_clusters('0.7,
 CREATE TEMP TABLE clusters AS SELECT * FROM lsh_clusters('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled), compare(format('SELECT * FROM lsh_clusters(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE clusters') c;
 CREATE TABLE large AS SELECT n AS id, md5(n::text)::uuid AS uuid, md5((n / 3)::text) || CASE WHEN n < 400 THEN repeat(md5((n / 2)::text), 500) ELSE '' END AS body FROM generate_series(1, 12000) n;
-CREATE TEMP TABLE roomy AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large', id_type => NULL::uuid);
+CREATE TEMP TABLE roomy AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large', NULL::uuid);
 SET maintenance_work_mem = '1MB';
-CREATE TEMP TABLE cramped AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large ORDER BY uuid', id_type => NULL::uuid);
+CREATE TEMP TABLE cramped AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large ORDER BY uuid', NULL::uuid);
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
@@ -64,7 +64,7 @@ SELECT * FROM lsh_clusters('SELECT id, body, -id FROM documents WHERE id BETWEEN
 SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END FROM documents WHERE id BETWEEN 311 AND 314') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, NULL::int FROM documents WHERE id BETWEEN 311 AND 313 ORDER BY id DESC') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 FROM documents WHERE id BETWEEN 311 AND 313', id_type => NULL::text) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 FROM documents WHERE id BETWEEN 311 AND 313', NULL::text) ORDER BY id;
 -- Rows of one id are rows nevertheless.
 SELECT * FROM lsh_clusters('SELECT id % 2, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 
@@ -93,12 +93,15 @@ SELECT c.* FROM compare('SELECT * FROM lsh_clusters(''SELECT id, body FROM docum
 SELECT c.* FROM compare('SELECT * FROM lsh_clusters(''SELECT id, body, md5(id::text) FROM documents ORDER BY id DESC'', 0.8, near_representative => true)', 'SELECT * FROM near_best(0.8, ''md5(r.id::text)'') WHERE size > 1') c;
 SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
 
--- With singletons every row with a text is in one cluster, and so is an empty text.
+-- With singletons every row is in one cluster, also one whose text is empty or NULL.
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative) AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360', singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, minhash(body), body FROM documents WHERE id > 360', near_representative => true, singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT NULL::text, ''a'' UNION ALL SELECT ''id'', NULL UNION ALL SELECT ''empty'', ''''', id_type => NULL::text, singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT NULL::text, ''a'' UNION ALL SELECT ''id'', NULL UNION ALL SELECT ''empty'', ''''', NULL::text, singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, minhash(nullif(body, ''dog'')) FROM documents WHERE id > 360', singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('VALUES (1, NULL), (2, NULL)', singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('VALUES (1, NULL), (2, NULL)');
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE false', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1');
 SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 7 OR id BETWEEN 211 AND 270', bands => 1, rows => 7, max_bucket => 30);
@@ -114,10 +117,23 @@ CREATE TABLE kept AS SELECT * FROM documents;
 DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) FROM kept') c WHERE kept.id = c.id AND kept.id <> c.representative;
 SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true)) AS clustered FROM kept;
 
+-- The same by what is to be kept: rows whose text is NULL or empty are kept.
+CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
+DELETE FROM remaining
+WHERE id NOT IN (SELECT id FROM lsh_clusters('SELECT id, body, -length(body) FROM remaining', singletons => true) WHERE id = representative);
+SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER (WHERE body = '') AS empty, (SELECT count(*) FROM kept) AS kept FROM remaining;
+DROP TABLE remaining;
+
+-- Ids of other types, by the value that follows the query; it has no name.
+SELECT q.n, c.id, pg_typeof(c.id), c.size
+FROM (VALUES (1), (2)) q (n), LATERAL lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text, verify => 'estimate') c
+ORDER BY 1, 2;
+SELECT * FROM lsh_clusters('TABLE documents', unit => 'char', id_type => NULL::text);
+
 -- What is refused beyond what lsh_pairs() refuses.
 SELECT * FROM lsh_clusters(NULL);
 SELECT * FROM lsh_clusters('TABLE documents', near_representative => NULL);
-SELECT * FROM lsh_clusters('TABLE documents', id_type => 1, singletons => NULL);
+SELECT * FROM lsh_clusters('TABLE documents', NULL::bigint, threshold => 1, singletons => NULL);
 SELECT * FROM lsh_clusters('SELECT id FROM documents');
 SELECT * FROM lsh_clusters('SELECT id, body, 1, 2 FROM documents');
 SELECT * FROM lsh_clusters('SELECT id, body, point(1, 2) FROM documents');

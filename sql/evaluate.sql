@@ -21,13 +21,13 @@ FROM all_pairs, (VALUES (20, 5), (13, 7), (10, 12), (2, 50), (128, 1)) AS sweep 
 GROUP BY bands, rows;
 SELECT e.bands, e.rows, e.candidates = x.candidates AS candidates, e.true_pairs = x.true_pairs AS true_pairs, e.found = x.found AS found,
        e.recall = x.found::float8 / x.true_pairs AS recall, abs(e.predicted_recall - x.predicted_recall) < 1e-9 AS predicted_recall,
-       e.candidates_in_vain = x.candidates - x.found AS candidates_in_vain
-FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', sweep_bands => '{20,13,10,2,128}', sweep_rows => '{5,7,12,50,1}') AS e
+       e.false_candidates = x.candidates - x.found AS false_candidates
+FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', bands => '{20,13,10,2,128}', rows => '{5,7,12,50,1}') AS e
 JOIN expected AS x USING (bands, rows) ORDER BY bands;
-SELECT bands, rows, found < true_pairs AS some_missed, candidates > found AS some_in_vain FROM expected ORDER BY bands;
+SELECT bands, rows, found < true_pairs AS some_missed, candidates > found AS some_false FROM expected ORDER BY bands;
 DROP TABLE all_pairs, expected;
 
--- Without a sweep, the choices of lsh_params for several recalls.
+-- Without bands and rows, the choices of lsh_params for several recalls.
 SELECT bands, rows, round(lsh_probability(0.8, bands, rows)::numeric, 3) AS at_threshold, recall >= 0.9 * predicted_recall AS as_predicted
 FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL');
 -- A sample is the same every time, whatever the order of rows.
@@ -37,10 +37,10 @@ SELECT count(*) AS different FROM
 -- Words, bags, other thresholds and methods; ids of any type that has an order.
 SELECT true_pairs, found, round(recall::numeric, 2) AS recall
 FROM lsh_evaluate($$SELECT 'text ' || id, body::varchar -- a comment
-                    FROM texts WHERE body > ''$$, threshold => 0.5, sweep_bands => '{25}', sweep_rows => '{5}', unit => 'word', shingle_size => 2, bag => true, method => 'classic', seed => 7);
+                    FROM texts WHERE body > ''$$, threshold => 0.5, bands => '{25}', rows => '{5}', unit => 'word', shingle_size => 2, bag => true, method => 'classic', seed => 7);
 -- Nothing to be found, nothing at all.
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', sweep_bands => '{13}', sweep_rows => '{7}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', sweep_bands => '{13}', sweep_rows => '{7}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
 
 -- Mistakes.
 \set VERBOSITY terse
@@ -53,10 +53,10 @@ SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sample_size => 20001);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => 1.5);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => NULL);
 \set VERBOSITY default
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{13}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{13,20}', sweep_rows => '{7}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{13,NULL}', sweep_rows => '{7,5}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{}', sweep_rows => '{}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{20}', sweep_rows => '{7}');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sweep_bands => '{2147483647}', sweep_rows => '{2147483647}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13,20}', rows => '{7}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13,NULL}', rows => '{7,5}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{}', rows => '{}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{20}', rows => '{7}');
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{2147483647}', rows => '{2147483647}');
 DROP TABLE texts;

@@ -59,11 +59,11 @@ SELECT n AS id, md5(n::text)::uuid AS uuid, repeat('x', n % 7) || string_agg(md5
 INSERT INTO large SELECT 1000 + n, md5(n || 'long')::uuid, string_agg(md5(n / 2 || ' ' || word), ' ') || n % 2 FROM generate_series(2, 5) n, generate_series(1, 40000) word GROUP BY n;
 INSERT INTO large SELECT 2000 + n, md5(n || 'wide')::uuid, md5((n / 2)::text) FROM generate_series(2, 30001) n;
 CREATE TEMP TABLE roomy AS SELECT * FROM lsh_pairs('SELECT id, body FROM large WHERE id < 4000');
-CREATE TEMP TABLE roomy_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', id_type => NULL::uuid);
+CREATE TEMP TABLE roomy_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', NULL::uuid);
 SELECT count(*), count(*) FILTER (WHERE right_id < 1000) AS of_three, count(*) FILTER (WHERE left_id > 1000 AND right_id < 2000) AS long FROM roomy;
 SET maintenance_work_mem = '1MB';
 CREATE TEMP TABLE cramped AS SELECT * FROM lsh_pairs('SELECT id, body FROM large WHERE id < 4000');
-CREATE TEMP TABLE cramped_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', id_type => NULL::uuid);
+CREATE TEMP TABLE cramped_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', NULL::uuid);
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT * FROM compare('TABLE cramped_by_signature', 'TABLE roomy_by_signature');
@@ -102,28 +102,48 @@ SELECT * FROM lsh_pairs('SELECT id::smallint, body FROM two');
 SELECT * FROM lsh_pairs('SELECT -id, body FROM two');
 SELECT * FROM lsh_pairs('SELECT (-id)::document_number, body FROM two');
 SELECT * FROM lsh_pairs('SELECT -id::bigint, body FROM two');
-SELECT * FROM lsh_pairs('SELECT id, body FROM two', id_type => NULL::int);
-SELECT *, pg_typeof(left_id) FROM lsh_pairs('SELECT id::long_number, body FROM two', id_type => NULL::long_number);
-SELECT * FROM lsh_pairs('SELECT md5(id::text)::uuid, body FROM two', id_type => NULL::uuid);
-SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END, body FROM two', id_type => NULL::text);
-SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::varchar, body FROM two', id_type => NULL::text);
-SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::document_name, body FROM two', id_type => NULL::document_name);
-SELECT left(left_id, 9) AS left_id, left(right_id, 9) AS right_id FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END || repeat(md5(id::text), 100000), body FROM two', id_type => NULL::text);
-SELECT * FROM lsh_pairs('SELECT 1e30 / id, body FROM two', id_type => NULL::numeric);
-SELECT * FROM lsh_pairs('SELECT (''x'' || id)::name, body FROM two', id_type => NULL::name);
-SELECT * FROM lsh_pairs('SELECT id = 321, body FROM two', id_type => NULL::bool);
-SELECT * FROM lsh_pairs('SELECT date ''2000-01-01'' - id, body FROM two', id_type => NULL::date);
-SELECT * FROM lsh_pairs('SELECT -id::float4, body FROM two', id_type => NULL::float4);
-SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''a'' ELSE ''b'' END::kind, body FROM two', id_type => NULL::kind);
-SELECT * FROM lsh_pairs('SELECT row(-id, body)::place, body FROM (SELECT id, left(body, 3) AS body FROM two) t', id_type => NULL::place);
-SELECT left_id, right_id FROM lsh_pairs('SELECT t, body FROM two t', id_type => NULL::two) p WHERE left_id = right_id;
-SELECT * FROM lsh_pairs('SELECT row(-id, id), body FROM two', id_type => NULL::record);
+SELECT * FROM lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
+SELECT *, pg_typeof(left_id) FROM lsh_pairs('SELECT id::long_number, body FROM two', NULL::long_number, threshold => 0.8);
+SELECT * FROM lsh_pairs('SELECT md5(id::text)::uuid, body FROM two', NULL::uuid);
+SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END, body FROM two', NULL::text);
+SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::varchar, body FROM two', NULL::text);
+SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::document_name, body FROM two', NULL::document_name);
+SELECT left(left_id, 9) AS left_id, left(right_id, 9) AS right_id FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END || repeat(md5(id::text), 100000), body FROM two', NULL::text);
+SELECT * FROM lsh_pairs('SELECT 1e30 / id, body FROM two', NULL::numeric, threshold => 0.8);
+SELECT * FROM lsh_pairs('SELECT (''x'' || id)::name, body FROM two', NULL::name);
+SELECT * FROM lsh_pairs('SELECT id = 321, body FROM two', NULL::bool);
+SELECT * FROM lsh_pairs('SELECT date ''2000-01-01'' - id, body FROM two', NULL::date);
+SELECT * FROM lsh_pairs('SELECT -id::float4, body FROM two', NULL::float4, threshold => 0.8);
+SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''a'' ELSE ''b'' END::kind, body FROM two', NULL::kind);
+SELECT * FROM lsh_pairs('SELECT row(-id, body)::place, body FROM (SELECT id, left(body, 3) AS body FROM two) t', NULL::place);
+SELECT left_id, right_id FROM lsh_pairs('SELECT t, body FROM two t', NULL::two) p WHERE left_id = right_id;
+SELECT * FROM lsh_pairs('SELECT row(-id, id), body FROM two', NULL::record);
 -- Arrays and rows in the form that PL/pgSQL keeps them in.
 CREATE FUNCTION expanded_array(n int) RETURNS int[] LANGUAGE plpgsql AS $$ DECLARE a int[] := '{}'; BEGIN a[1] := -n; a[2] := n; RETURN a; END $$;
 CREATE FUNCTION expanded_row(n int) RETURNS place LANGUAGE plpgsql AS $$ DECLARE p place; BEGIN p.page := -n; p.line := 'l'; RETURN p; END $$;
-SELECT * FROM lsh_pairs('SELECT expanded_array(id), body FROM two', id_type => NULL::int[]);
-SELECT * FROM lsh_pairs('SELECT expanded_row(id), body FROM two', id_type => NULL::place);
-SELECT lsh_pairs('SELECT id, body FROM two', id_type => NULL::int);
+SELECT * FROM lsh_pairs('SELECT expanded_array(id), body FROM two', NULL::int[]);
+SELECT * FROM lsh_pairs('SELECT expanded_row(id), body FROM two', NULL::place);
+SELECT lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
+-- The argument that has the type of ids has no name, so it cannot stand where PostgreSQL would take another argument's
+-- type for it, which crashed the server; without it, numbers after the query are the threshold.
+SELECT q.n, p.left_id, p.right_id
+FROM (VALUES (1), (2)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, NULL::int, threshold => 0.8, verify => 'estimate') p;
+SELECT q.n, p.left_id
+FROM (VALUES (1)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, verify => 'estimate', id_type => NULL::int, threshold => 0.8) p;
+SELECT f.form, p.*
+FROM (VALUES ('query'), ('threshold'), ('integer threshold'), ('by name'), ('type'), ('numeric type'), ('type and threshold')) f (form),
+LATERAL (
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two') WHERE form = 'query' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', 0.7) WHERE form = 'threshold' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', 1) WHERE form = 'integer threshold' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', verify => 'exact') WHERE form = 'by name' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text) WHERE form = 'type' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', NULL::int, threshold => 1) WHERE form = 'numeric type' UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text, 1) WHERE form = 'type and threshold'
+) p (type);
+-- A NULL of a numeric type is taken for the threshold unless that is given by name.
+SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
+SELECT * FROM lsh_pairs('TABLE two', NULL);
 
 -- Rows of one id make no pair with each other; with others, each row makes its own.
 SELECT * FROM lsh_pairs('SELECT id / 322, body FROM documents WHERE id IN (321, 322, 323)') ORDER BY 1, 2;
@@ -141,6 +161,12 @@ SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE false');
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 260', max_bucket => 1000);
 SELECT count(*) < 60 * 59 / 2 AS fewer FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 261 AND 320', bands => 1, rows => 7, max_bucket => 30);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM two', max_bucket => 1);
+-- Five rows that share the first of 16 slots and no other: a bucket of just max_bucket rows is kept.
+SELECT max_bucket, count(p.left_id)
+FROM (VALUES (4), (5), (6)) m (max_bucket), LATERAL lsh_pairs(
+    'SELECT n, minhash_from_values(7::bigint || array_fill(n::bigint, ARRAY[15]), seed => 1) FROM generate_series(1, 5) n',
+    threshold => 0.05, bands => 16, rows => 1, max_bucket => m.max_bucket) p
+GROUP BY max_bucket ORDER BY max_bucket;
 
 -- Where and how it can be called: inside its own query, below LIMIT, by cursors, in PL/pgSQL, prepared, with a caught error.
 SELECT * FROM lsh_pairs($$SELECT left_id, minhash('same') FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323')$$) ORDER BY 1, 2;
@@ -226,14 +252,14 @@ SELECT call || E'\n  ' || refusal(call) FROM (VALUES
     ($$lsh_pairs('SELECT FROM two')$$),
     ($$lsh_pairs('SELECT id, body, 1 FROM two')$$),
     ($$lsh_pairs('SELECT id::text, body FROM two')$$),
-    ($$lsh_pairs('SELECT id, body FROM two', id_type => NULL::uuid)$$),
-    ($$lsh_pairs('SELECT id, body FROM two', id_type => NULL::point)$$),
-    ($$lsh_pairs('SELECT id::bigint, body FROM two', id_type => NULL::long_number)$$),
-    ($$lsh_pairs('SELECT (id - 322)::long_number, body FROM two', id_type => NULL::long_number)$$),
+    ($$lsh_pairs('SELECT id, body FROM two', NULL::uuid)$$),
+    ($$lsh_pairs('SELECT id, body FROM two', NULL::point)$$),
+    ($$lsh_pairs('SELECT id::bigint, body FROM two', NULL::long_number, threshold => 0.8)$$),
+    ($$lsh_pairs('SELECT (id - 322)::long_number, body FROM two', NULL::long_number, threshold => 0.8)$$),
     ($$lsh_pairs('SELECT id, body::char(9) FROM two')$$),
     ($$lsh_pairs('SELECT id, id FROM two')$$),
     ($$lsh_pairs('SELECT id, minhash(body, 16 * (id - 320)) FROM two')$$),
-    ($$lsh_pairs('SELECT id::text, minhash(body, seed => id) FROM two', id_type => NULL::text)$$),
+    ($$lsh_pairs('SELECT id::text, minhash(body, seed => id) FROM two', NULL::text)$$),
     ($$lsh_pairs('SELECT id, minhash(body) FROM two', other_query => 'SELECT id, minhash(body, 64) FROM two')$$),
     ($$lsh_pairs('')$$),
     ($$lsh_pairs('TABLE two; TABLE two')$$),

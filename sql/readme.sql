@@ -32,7 +32,7 @@ SELECT threshold, bands, rows, hashes_used,
 FROM generate_series(0.5, 0.9, 0.1) AS threshold,
      lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
 
-SELECT bands, rows, candidates, true_pairs, found, candidates_in_vain
+SELECT bands, rows, candidates, true_pairs, found, false_candidates
 FROM lsh_evaluate('SELECT id, body FROM articles', sample_size => 1000, threshold => 0.8);
 
 DROP TABLE article_bands;       -- the one made by hand

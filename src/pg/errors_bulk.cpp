@@ -21,7 +21,7 @@ void fail_query_ids(Oid actual, Oid wanted)
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
-            errhint("Add the argument id_type => NULL::%s, or cast the ids in the query.", type));
+            errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
     pg_unreachable();
 }
 
@@ -112,10 +112,9 @@ void fail_sweep(int most)
 {
     ereport(ERROR,
             errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-            errmsg("sweep_bands and sweep_rows must have the same number of values, none of them "
-                   "NULL"),
-            errdetail("There may be 1 to %d.", most),
-            errhint("For instance: sweep_bands => '{20,16}', sweep_rows => '{5,8}'."));
+            errmsg("arrays bands and rows must have the same number of values, none of them NULL"),
+            errdetail("Between 1 and %d settings are allowed.", most),
+            errhint("For instance: bands => '{20,16}', rows => '{5,8}'."));
     pg_unreachable();
 }
 

@@ -1,5 +1,7 @@
 -- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
 -- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
+-- The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the order in
+-- which a call gives its arguments, so one that is given by name in another place would crash the server.
 
 CREATE FUNCTION lsh_pairs(
     query text,
@@ -24,7 +26,7 @@ COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer,
 
 CREATE FUNCTION lsh_pairs(
     query text,
-    id_type anyelement,
+    anyelement,
     threshold double precision DEFAULT 0.8,
     recall double precision DEFAULT 0.95,
     bands integer DEFAULT NULL,
@@ -40,9 +42,9 @@ CREATE FUNCTION lsh_pairs(
     method text DEFAULT 'fss',
     other_query text DEFAULT NULL
 ) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+    AS 'MODULE_PATHNAME', 'lsh_pairs_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
-    'the same for ids of any type, for instance id_type => NULL::uuid';
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; ids are of the second argument''s type';
 
 CREATE FUNCTION lsh_clusters(
     query text,
@@ -68,7 +70,7 @@ COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integ
 
 CREATE FUNCTION lsh_clusters(
     query text,
-    id_type anyelement,
+    anyelement,
     threshold double precision DEFAULT 0.8,
     recall double precision DEFAULT 0.95,
     bands integer DEFAULT NULL,
@@ -85,16 +87,16 @@ CREATE FUNCTION lsh_clusters(
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
 ) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint)
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+    AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
-    'the same for ids of any type, for instance id_type => NULL::uuid';
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type';
 
 CREATE FUNCTION lsh_evaluate(
     query text,
     sample_size integer DEFAULT 1000,
     threshold double precision DEFAULT 0.8,
-    sweep_bands integer[] DEFAULT NULL,
-    sweep_rows integer[] DEFAULT NULL,
+    bands integer[] DEFAULT NULL,
+    rows integer[] DEFAULT NULL,
     num_hashes integer DEFAULT 128,
     shingle_size integer DEFAULT 5,
     unit text DEFAULT 'char',
@@ -109,8 +111,8 @@ CREATE FUNCTION lsh_evaluate(
     OUT found bigint,
     OUT recall double precision,
     OUT predicted_recall double precision,
-    OUT candidates_in_vain bigint
+    OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
 COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
-    'what bands and rows find and propose in vain, by exact comparison of all pairs of a sample of texts';
+    'how many near-duplicates and false candidates bands and rows find among all pairs of a sample of texts';

@@ -26,8 +26,6 @@ only_in "PostgreSQL's headers are included by src/pg/glue.h (by version: compat.
     '^\s*#\s*include\s*+(?!"pg/|"core/|<[a-z_]+>)' src/pg 'src/pg/glue.h src/pg/compat.h'
 only_in 'PostgreSQL versions differ in src/pg/compat.h alone' \
     'PG_VERSION_NUM|PG_MAJORVERSION' src src/pg/compat.h
-only_in 'only src/pg/errors*.cpp tell users of errors (soft ones before 16: compat.h)' \
-    '\b(ereport|ereturn|errsave)(_domain)?\s*\(' src 'src/pg/errors.cpp src/pg/errors_bulk.cpp src/pg/errors_sets.cpp src/pg/compat.h'
 only_in 'nothing needs to catch an error, as memory contexts clean up' \
     '\bPG_(TRY|CATCH|FINALLY)\b' src ''
 exit $status

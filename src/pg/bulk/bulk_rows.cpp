@@ -186,7 +186,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     bool no_value;
     Datum id = slot_getattr(slot, 1, &no_id);
     const Datum value = slot_getattr(slot, 2, &no_value);
-    if (no_id || no_value) {
+    if (no_id || (no_value && !rows.wanted.lone_ids)) {
         rows.skipped++;
         return true;
     }
@@ -194,9 +194,11 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     const MemoryContext former = MemoryContextSwitchTo(rows.row_memory);
     id = as_wanted(rows, id);
 
-    signature read;
+    signature read = {};
     const text* document = nullptr;
-    if (rows.from_texts) {
+    if (no_value) {
+        // near nothing, as the empty set
+    } else if (rows.from_texts) {
         document = DatumGetTextPP(value);
         read = {rows.signing->scheme, sign(*rows.signing, document)};
         if (!rows.scheme_known)
@@ -204,13 +206,12 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     } else {
         read = decode_next(rows, PG_DETOAST_DATUM(value), id);
     }
-    // The empty set is near nothing.
     const bool counted = !read.empty();
-    if (counted || rows.wanted.empty_ids) {
-        if (rows.count + rows.empty_count == most_rows)
+    if (counted || rows.wanted.lone_ids) {
+        if (rows.count + rows.lone_count == most_rows)
             fail_too_many_rows(most_rows);
-        append_datum(counted ? rows.ids : rows.empty_ids, id, false);
-        (counted ? rows.count : rows.empty_count)++;
+        append_datum(counted ? rows.ids : rows.lone_ids, id, false);
+        (counted ? rows.count : rows.lone_count)++;
     }
     if (counted) {
         append(rows.slots, read.stored_slots().data(), read.stored_slots().size());
@@ -264,8 +265,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     rows.from_texts = texts;
     rows.exact = texts && rows.wanted.verify != verification::estimate;
     open_datums(rows.ids, rows, rows.wanted.id_type);
-    if (rows.wanted.empty_ids)
-        open_datums(rows.empty_ids, rows, rows.wanted.id_type);
+    if (rows.wanted.lone_ids)
+        open_datums(rows.lone_ids, rows, rows.wanted.id_type);
     if (rows.wanted.ranked)
         open_datums(rows.ranks, rows, rank);
     if (texts) {
@@ -313,30 +314,37 @@ Datum fetch_datum(datum_store& store, std::uint32_t row, bool& null)
     return PointerGetDatum(fetch(store.bytes, at.offset, at.size, buffer));
 }
 
-bulk_request arg_bulk(FunctionCallInfo fcinfo, bool typed, int rest)
+bulk_request arg_bulk(const bulk_call& call)
 {
-    const int first = typed ? 2 : 1;
-    for (int argument = 0; argument < PG_NARGS(); argument++) {
-        const bool needed = argument == 0 || argument == first || argument == first + 1 ||
-                            (argument >= rest + 2 && argument < rest + 9);
-        if (needed && PG_ARGISNULL(argument))
-            fail_null_argument(argument, fcinfo->flinfo->fn_oid);
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    const auto at = [&call](int argument) { return position_of(call, argument); };
+    // The typed form with a number for the type of ids, and without a threshold, comes here.
+    if (!call.typed && PG_ARGISNULL(arg_threshold))
+        ereport(ERROR,
+                errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                errmsg("threshold must not be NULL"),
+                errhint("If the argument after the query gives the type of ids, give the threshold "
+                        "by name, for instance threshold => 0.8."));
+    for (int argument = arg_query; argument < arg_own; argument++) {
+        const bool optional = argument >= arg_bands && argument <= arg_max_bucket;
+        if (!optional && PG_ARGISNULL(at(argument)))
+            fail_null_argument(at(argument), fcinfo->flinfo->fn_oid);
     }
     bulk_request wanted = {};
-    wanted.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
+    wanted.id_type = call.typed ? get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1) : Oid{INT8OID};
     if (!OidIsValid(lookup_type_cache(wanted.id_type, TYPECACHE_LT_OPR)->lt_opr))
         fail_id_order(wanted.id_type);
-    wanted.threshold = arg_fraction(fcinfo, first, "threshold");
-    wanted.recall = arg_fraction(fcinfo, first + 1, "recall");
-    if (PG_ARGISNULL(first + 2) != PG_ARGISNULL(first + 3))
+    wanted.threshold = arg_fraction(fcinfo, at(arg_threshold), "threshold");
+    wanted.recall = arg_fraction(fcinfo, at(arg_recall), "recall");
+    if (PG_ARGISNULL(at(arg_bands)) != PG_ARGISNULL(at(arg_rows)))
         fail_half_banding();
-    if (!PG_ARGISNULL(first + 2))
-        wanted.shape = arg_banding(fcinfo, first + 2);
-    if (!PG_ARGISNULL(rest))
-        wanted.verify = arg_verification(fcinfo, rest);
-    if (!PG_ARGISNULL(rest + 1))
-        wanted.max_bucket = arg_between(fcinfo, rest + 1, "max_bucket", 1, INT_MAX);
-    wanted.texts = arg_scheme(fcinfo, rest + 2);
+    if (!PG_ARGISNULL(at(arg_bands)))
+        wanted.shape = arg_banding(fcinfo, at(arg_bands));
+    if (!PG_ARGISNULL(at(arg_verify)))
+        wanted.verify = arg_verification(fcinfo, at(arg_verify));
+    if (!PG_ARGISNULL(at(arg_max_bucket)))
+        wanted.max_bucket = arg_between(fcinfo, at(arg_max_bucket), "max_bucket", 1, INT_MAX);
+    wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
     return wanted;
 }
 

@@ -21,7 +21,7 @@ struct bulk_request {
     scheme texts;   // how texts are signed
     Oid id_type;    // InvalidOid: that of the query
     bool ranked;    // the query has a third column
-    bool empty_ids; // ids of empty texts are wanted, too
+    bool lone_ids;  // ids of empty and NULL texts are wanted, too
 };
 
 // Values of one type.
@@ -54,8 +54,8 @@ struct bulk_rows {
 
     datum_store ids;
     datum_store ranks;
-    datum_store empty_ids; // of rows that are not counted, as they are near nothing
-    std::uint32_t empty_count;
+    datum_store lone_ids; // of rows that are not counted, as they are near nothing
+    std::uint32_t lone_count;
     byte_store slots;
     byte_store* keys; // of each band; behind them, of the whole signature
     byte_store documents;
@@ -68,9 +68,35 @@ struct bulk_rows {
     progress reading;
 };
 
-// Arguments of all bulk functions: the query, [the type of ids,] threshold, recall, bands, rows,
-// and from `rest` on verify, max_bucket, num_hashes, shingle_size, unit, fold, bag, seed, method.
-bulk_request arg_bulk(FunctionCallInfo fcinfo, bool typed, int rest);
+// The arguments that lsh_pairs() and lsh_clusters() share, in their order.
+enum bulk_argument {
+    arg_query,
+    arg_threshold,
+    arg_recall,
+    arg_bands,
+    arg_rows,
+    arg_verify,
+    arg_max_bucket,
+    arg_num_hashes,               // the first of a scheme's seven
+    arg_own = arg_num_hashes + 7, // the first that the other function does not have
+};
+
+// A call of one of the two forms of a function. The typed form has one argument more, after the
+// query: a value of the type of the ids. It has no name, as PostgreSQL finds the types of result
+// columns by the order of arguments in the call.
+struct bulk_call {
+    FunctionCallInfo fcinfo;
+    bool typed;
+};
+
+// The position of a shared argument, or of arg_own + n.
+inline int position_of(const bulk_call& call, int argument)
+{
+    return argument + (call.typed && argument > arg_query ? 1 : 0);
+}
+
+// Reads the shared arguments; an ERROR if one of them is wrong.
+bulk_request arg_bulk(const bulk_call& call);
 
 bulk_rows* start_bulk(FunctionCallInfo fcinfo, const bulk_request& wanted);
 

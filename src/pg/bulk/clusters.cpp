@@ -238,15 +238,15 @@ void emit_components(cluster_finder& find)
     MemoryContextSwitchTo(former);
 }
 
-// Empty texts are near nothing, so each is a cluster of its own.
-void emit_empty(bulk_rows& rows, ReturnSetInfo& result)
+// Empty and NULL texts are near nothing, so each is a cluster of its own.
+void emit_lone(bulk_rows& rows, ReturnSetInfo& result)
 {
     const MemoryContext former = MemoryContextSwitchTo(rows.row_memory);
-    for (std::uint32_t row = 0; row < rows.empty_count; row++) {
+    for (std::uint32_t row = 0; row < rows.lone_count; row++) {
         CHECK_FOR_INTERRUPTS();
         MemoryContextReset(rows.row_memory);
         bool null;
-        const Datum id = fetch_datum(rows.empty_ids, row, null);
+        const Datum id = fetch_datum(rows.lone_ids, row, null);
         Datum values[] = {id, id, id, Int64GetDatum(1)};
         bool nulls[] = {false, false, false, false};
         tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
@@ -291,36 +291,51 @@ void find_clusters(cluster_finder& find)
     emit_components(find);
 }
 
-} // namespace
-
-// lsh_clusters(query, [id_type,] threshold, recall, bands, rows, verify, max_bucket, num_hashes,
-//              shingle_size, unit, fold, bag, seed, method, near_representative, singletons)
 // -> (id, cluster_id, representative, size)
-MINHASH_FUNCTION(lsh_clusters)
+Datum return_clusters(const bulk_call& call)
 {
-    const bool typed = PG_NARGS() == 17;
-    bulk_request wanted = arg_bulk(fcinfo, typed, typed ? 6 : 5);
+    enum { arg_near_representative = arg_own, arg_singletons };
+
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    const int near_representative = position_of(call, arg_near_representative);
+    const int singletons = position_of(call, arg_singletons);
+    bulk_request wanted = arg_bulk(call);
     wanted.ranked = true;
-    cluster_finder find = {};
-    for (const int option : {PG_NARGS() - 2, PG_NARGS() - 1})
+    for (const int option : {near_representative, singletons})
         if (PG_ARGISNULL(option))
             fail_null_argument(option, fcinfo->flinfo->fn_oid);
-    find.near_representative = PG_GETARG_BOOL(PG_NARGS() - 2);
-    find.singletons = PG_GETARG_BOOL(PG_NARGS() - 1);
-    wanted.empty_ids = find.singletons;
+    cluster_finder find = {};
+    find.near_representative = PG_GETARG_BOOL(near_representative);
+    find.singletons = PG_GETARG_BOOL(singletons);
+    wanted.lone_ids = find.singletons;
     find.result = &start_rows(fcinfo);
 
     SPI_connect();
     bulk_rows& rows = *start_bulk(fcinfo, wanted);
-    read_query(rows, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    read_query(rows, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
     end_reading(rows);
     find.rows = &rows;
     if (rows.count > 0)
         find_clusters(find);
-    emit_empty(rows, *find.result);
+    emit_lone(rows, *find.result);
     close_stores(rows.budget);
     SPI_finish();
     return static_cast<Datum>(0);
+}
+
+} // namespace
+
+// lsh_clusters(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
+//              unit, fold, bag, seed, method, near_representative, singletons)
+MINHASH_FUNCTION(lsh_clusters)
+{
+    return return_clusters({fcinfo, false});
+}
+
+// lsh_clusters(query, anyelement, threshold, ...)
+MINHASH_FUNCTION(lsh_clusters_typed)
+{
+    return return_clusters({fcinfo, true});
 }
 
 } // namespace minhash::pg

@@ -13,6 +13,16 @@ namespace minhash::pg {
 
 namespace {
 
+// The arguments of lsh_evaluate().
+enum evaluate_argument {
+    arg_sampled_query,
+    arg_sample_size,
+    arg_sample_threshold,
+    arg_evaluated_bands,
+    arg_evaluated_rows,
+    arg_sample_scheme, // the first of seven
+};
+
 constexpr int most_settings = 100;
 constexpr int most_sampled = 20000;
 
@@ -61,14 +71,15 @@ const char* sample_query(const char* query, int sample_size)
                     sample_size);
 }
 
-// Which of two numbers arrays, both or none of them given, the sweep goes through.
+// The settings to be tried: those of the arguments bands and rows, or, if neither is given, the
+// choices for several recalls.
 std::span<setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
     setting* const settings = static_cast<setting*>(palloc0(most_settings * sizeof(setting)));
     std::size_t count = 0;
-    if (PG_ARGISNULL(3) != PG_ARGISNULL(4))
+    if (PG_ARGISNULL(arg_evaluated_bands) != PG_ARGISNULL(arg_evaluated_rows))
         fail_half_banding();
-    if (PG_ARGISNULL(3)) {
+    if (PG_ARGISNULL(arg_evaluated_bands)) {
         for (const double recall : {0.5, 0.8, 0.9, 0.95, 0.99, 0.999}) {
             const band_choice choice = choose_by_recall(threshold, num_hashes, recall);
             const bool fresh =
@@ -84,7 +95,7 @@ std::span<setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int n
     int counts[2];
     for (const int side : {0, 1}) {
         bool* nulls;
-        ArrayType* const given = PG_GETARG_ARRAYTYPE_P(3 + side);
+        ArrayType* const given = PG_GETARG_ARRAYTYPE_P(arg_evaluated_bands + side);
         deconstruct_array(given,
                           INT4OID,
                           sizeof(std::int32_t),
@@ -248,20 +259,23 @@ void return_settings(const evaluation& job, const ReturnSetInfo& result)
 
 } // namespace
 
-// lsh_evaluate(query, sample_size, threshold, sweep_bands, sweep_rows, num_hashes, shingle_size,
-//              unit, fold, bag, seed, method)
-// -> (bands, rows, candidates, true_pairs, found, recall, predicted_recall, candidates_in_vain)
+// lsh_evaluate(query, sample_size, threshold, bands, rows, num_hashes, shingle_size, unit, fold,
+// bag,
+//              seed, method)
+// -> (bands, rows, candidates, true_pairs, found, recall, predicted_recall, false_candidates)
 MINHASH_FUNCTION(lsh_evaluate)
 {
-    for (int argument = 0; argument < PG_NARGS(); argument++)
-        if (argument != 3 && argument != 4 && PG_ARGISNULL(argument))
+    for (int argument = 0; argument < PG_NARGS(); argument++) {
+        const bool optional = argument == arg_evaluated_bands || argument == arg_evaluated_rows;
+        if (!optional && PG_ARGISNULL(argument))
             fail_null_argument(argument, fcinfo->flinfo->fn_oid);
-    const int sample_size = arg_between(fcinfo, 1, "sample_size", 2, most_sampled);
+    }
+    const int sample_size = arg_between(fcinfo, arg_sample_size, "sample_size", 2, most_sampled);
     bulk_request wanted = {};
-    wanted.threshold = arg_fraction(fcinfo, 2, "threshold");
+    wanted.threshold = arg_fraction(fcinfo, arg_sample_threshold, "threshold");
     wanted.shape = {1, 1}; // no band is looked at by its key
     wanted.verify = verification::exact;
-    wanted.texts = arg_scheme(fcinfo, 5);
+    wanted.texts = arg_scheme(fcinfo, arg_sample_scheme);
     wanted.id_type = InvalidOid; // any
     evaluation job = {};
     job.settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
@@ -270,7 +284,8 @@ MINHASH_FUNCTION(lsh_evaluate)
     SPI_connect();
     bulk_rows& rows = *start_bulk(fcinfo, wanted);
     job.rows = &rows;
-    read_query(rows, sample_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), sample_size));
+    read_query(rows,
+               sample_query(text_to_cstring(PG_GETARG_TEXT_PP(arg_sampled_query)), sample_size));
     end_reading(rows);
     job.least_rows = max_num_hashes;
     for (const setting& each : job.settings)

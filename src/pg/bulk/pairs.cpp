@@ -362,21 +362,19 @@ void find_pairs(bulk_rows& rows, bool crossing, ReturnSetInfo& result)
     MemoryContextSwitchTo(former);
 }
 
-} // namespace
-
-// lsh_pairs(query, [id_type,] threshold, recall, bands, rows, verify, max_bucket, num_hashes,
-//           shingle_size, unit, fold, bag, seed, method, other_query)
 // -> (left_id, right_id, similarity)
-MINHASH_FUNCTION(lsh_pairs)
+Datum return_pairs(const bulk_call& call)
 {
-    const bool typed = PG_NARGS() == 16;
-    const int other = PG_NARGS() - 1;
-    const bulk_request wanted = arg_bulk(fcinfo, typed, typed ? 6 : 5);
+    enum { arg_other_query = arg_own };
+
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    const int other = position_of(call, arg_other_query);
+    const bulk_request wanted = arg_bulk(call);
     ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
     bulk_rows& rows = *start_bulk(fcinfo, wanted);
-    read_query(rows, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    read_query(rows, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
     rows.first_count = rows.count;
     const bool crossing = !PG_ARGISNULL(other);
     if (crossing)
@@ -387,6 +385,21 @@ MINHASH_FUNCTION(lsh_pairs)
     close_stores(rows.budget);
     SPI_finish();
     return static_cast<Datum>(0);
+}
+
+} // namespace
+
+// lsh_pairs(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
+//           unit, fold, bag, seed, method, other_query)
+MINHASH_FUNCTION(lsh_pairs)
+{
+    return return_pairs({fcinfo, false});
+}
+
+// lsh_pairs(query, anyelement, threshold, ...)
+MINHASH_FUNCTION(lsh_pairs_typed)
+{
+    return return_pairs({fcinfo, true});
 }
 
 } // namespace minhash::pg

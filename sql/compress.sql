@@ -66,6 +66,18 @@ RESET enable_seqscan;
 SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 4) FROM docs');
 SELECT * FROM lsh_pairs('SELECT id, CASE WHEN id = 3 THEN minhash_compress(sig, 4) ELSE sig END FROM docs', bands => 13, rows => 7);
 SELECT lsh_drop_band_table('docs');
+-- Signatures too narrow for bands, written while no trigger fired, have no keys to delete.
+CREATE TABLE narrow (id int PRIMARY KEY, sig minhash_signature);
+SELECT lsh_create_band_table('narrow', bands => 64, rows => 2);
+ALTER TABLE narrow DISABLE TRIGGER USER;
+INSERT INTO narrow SELECT id, minhash_compress(minhash('a text'), 1) FROM generate_series(1, 3) AS id;
+ALTER TABLE narrow ENABLE TRIGGER USER;
+DELETE FROM narrow WHERE id = 1;
+UPDATE narrow SET sig = minhash('a text') WHERE id = 2;
+UPDATE narrow SET sig = minhash_compress(sig, 1) WHERE id = 2;
+UPDATE narrow SET sig = sig WHERE id = 3;
+SELECT id, count(*) AS keys FROM narrow_bands GROUP BY id;
+DROP TABLE narrow;
 
 -- What is not to be had of it.
 SELECT minhash_union(c, c) FROM minhash_compress(minhash('a text'), 8) AS c;

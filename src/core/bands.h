@@ -1,5 +1,6 @@
 // Signature -> band keys. A band is `rows` consecutive slots, and equal keys stand for equal
-// slots in the same band. Slots behind the last band are not used.
+// slots in the same band. Slots after the last band are not used. (Banding is described in
+// Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, 3.4.)
 #pragma once
 
 #include "core/codec.h"
@@ -8,8 +9,15 @@
 
 namespace minhash {
 
-// The key of a band (from 0); bands * rows must not exceed the number of slots. Unsigned keys are
-// kept in SQL's bigint bit by bit.
+// Narrower slots agree by chance too often to tell texts apart, and a band of them may not start at
+// a byte.
+constexpr int min_band_bits = 8;
+
+// Whether signatures of this scheme have `bands` bands of `rows` slots each. Ask before band_key().
+bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept;
+
+// The key of a band (from 0) of a signature that is not empty and can be banded so. Unsigned keys
+// are kept in SQL's bigint bit by bit.
 std::int64_t band_key(const signature& value, int band, int rows) noexcept;
 
 } // namespace minhash

@@ -3,6 +3,8 @@
 
 #include "pg/errors.h"
 
+#include "core/bands.h"
+
 #include <cmath>
 
 namespace minhash::pg {
@@ -153,13 +155,30 @@ banding arg_banding(FunctionCallInfo fcinfo, int first)
             arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
 }
 
+void check_hashes(banding shape, int num_hashes)
+{
+    const std::int64_t needed = std::int64_t{shape.bands} * shape.rows;
+    if (needed <= num_hashes)
+        return;
+    const int fitting = num_hashes / shape.rows;
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("bands => %d and rows => %d need %lld hashes, but the signature has %d",
+                   shape.bands,
+                   shape.rows,
+                   static_cast<long long>(needed),
+                   num_hashes),
+            fitting > 0 ? errhint("With rows => %d, bands can be at most %d.", shape.rows, fitting)
+                        : errhint("With one band, rows can be at most %d.", num_hashes));
+}
+
 void check_bands(banding shape, const scheme& scheme)
 {
-    constexpr int least_bits = 8;
-    if (scheme.bits < least_bits)
-        fail_compressed(scheme, "band keys", least_bits);
-    if (static_cast<long>(shape.bands) * shape.rows > scheme.num_hashes)
-        fail_bands(shape.bands, shape.rows, scheme.num_hashes);
+    if (can_be_banded(scheme, shape.bands, shape.rows))
+        return;
+    if (scheme.bits < min_band_bits)
+        fail_compressed(scheme, "band keys", min_band_bits);
+    check_hashes(shape, scheme.num_hashes);
 }
 
 } // namespace minhash::pg

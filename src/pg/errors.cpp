@@ -124,26 +124,11 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
     pg_unreachable();
 }
 
-void fail_bands(int bands, int rows, int num_hashes)
-{
-    const int fitting = num_hashes / rows;
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("bands => %d and rows => %d need %lld hashes, but the signature has %d",
-                   bands,
-                   rows,
-                   static_cast<long long>(bands) * rows,
-                   num_hashes),
-            fitting > 0 ? errhint("With rows => %d, bands may be up to %d.", rows, fitting)
-                        : errhint("With one band, rows may be up to %d.", num_hashes));
-    pg_unreachable();
-}
-
 void fail_half_banding()
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("bands and rows must be given both, or neither"),
+            errmsg("bands and rows must be specified together"),
             errhint("Use lsh_params() to choose them for a threshold, or leave both out."));
     pg_unreachable();
 }

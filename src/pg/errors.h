@@ -13,10 +13,7 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 [[noreturn]] void fail_weights();
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);
 
-// bands * rows is more than the signature has.
-[[noreturn]] void fail_bands(int bands, int rows, int num_hashes);
-
-// An index with one of the options bands and rows.
+// One of bands and rows without the other.
 [[noreturn]] void fail_half_banding();
 
 // An index that finds a small share of the rows at the threshold; `better` would find `recall`

@@ -176,7 +176,10 @@ banding arg_banding(FunctionCallInfo fcinfo, int first);
 // The key of each band, none for the empty set; an ERROR if the signature has too few hashes.
 std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
-// An ERROR if a signature has fewer hashes than bands * rows, or slots too narrow for keys.
+// An ERROR if bands * rows is more than num_hashes.
+void check_hashes(banding shape, int num_hashes);
+
+// An ERROR if signatures of this scheme cannot be banded so (core/bands.h).
 void check_bands(banding shape, const scheme& scheme);
 
 } // namespace minhash::pg

@@ -42,6 +42,38 @@ TEST(bands, equal_the_reference)
     }
 }
 
+// Whatever can be banded has its keys within its slots: copies have no byte more, for ASan to see.
+TEST(bands, end_within_the_slots)
+{
+    std::size_t banded = 0;
+    for (const int bits : {1, 2, 4, 8, 16, 32}) {
+        for (const std::uint16_t num_hashes :
+             {std::uint16_t{16}, std::uint16_t{17}, std::uint16_t{128}}) {
+            minhash::scheme scheme = support::default_scheme;
+            scheme.bits = static_cast<std::uint8_t>(bits);
+            scheme.num_hashes = num_hashes;
+            const std::vector<std::uint8_t> zeros(minhash::slot_bytes(bits, num_hashes));
+            const auto slots = support::exact_copy<std::uint8_t>(zeros.data(), zeros.size());
+            const minhash::signature value =
+                minhash::with_slots(scheme, {slots.get(), zeros.size()});
+            for (int bands = 0; bands <= num_hashes + 1; bands++) {
+                for (int rows = 0; rows <= num_hashes + 1; rows++) {
+                    if (!minhash::can_be_banded(scheme, bands, rows))
+                        continue;
+                    minhash::band_key(value, 0, rows);
+                    minhash::band_key(value, bands - 1, rows);
+                    banded++;
+                }
+            }
+        }
+    }
+    std::size_t expected = 0; // for each of 8, 16 and 32 bits
+    for (const int num_hashes : {16, 17, 128})
+        for (int rows = 1; rows <= num_hashes; rows++)
+            expected += static_cast<std::size_t>(num_hashes / rows);
+    EXPECT_EQ(banded, 3 * expected);
+}
+
 TEST(bands, the_number_of_a_band_is_part_of_its_key)
 {
     const slot_list slots = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 9, 9, 9, 9};

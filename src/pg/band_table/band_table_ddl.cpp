@@ -111,8 +111,7 @@ banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
         fail_half_banding();
     if (!PG_ARGISNULL(5)) {
         const banding given = arg_banding(fcinfo, 5);
-        if (given.bands * given.rows > hashes)
-            fail_bands(given.bands, given.rows, hashes);
+        check_hashes(given, hashes);
         return given;
     }
     const auto [threshold, recall] = arg_aim(fcinfo, 3, 4);

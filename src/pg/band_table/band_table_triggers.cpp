@@ -156,15 +156,16 @@ void add_differing(key_batch& batch,
                    bool same_id)
 {
     const banding shape = known.settings.shape;
-    if (!row.present)
-        return;
-    if (batch.insert)
+    const auto has_keys = [shape](const signed_row& of) {
+        return of.present && !of.value.empty() &&
+               can_be_banded(of.value.scheme, shape.bands, shape.rows);
+    };
+    if (batch.insert && row.present)
         check_bands(shape, row.value.scheme);
-    // A row with too few hashes, written while no trigger fired, may go.
-    if (row.value.empty() || shape.bands * shape.rows > row.value.scheme.num_hashes)
+    // A row that cannot be banded, written while no trigger fired, has no keys to delete.
+    if (!has_keys(row))
         return;
-    const bool comparable = same_id && other.present && !other.value.empty() &&
-                            shape.bands * shape.rows <= other.value.scheme.num_hashes;
+    const bool comparable = same_id && has_keys(other);
     for (int band = 0; band < shape.bands; band++) {
         const std::int64_t key = band_key(row.value, band, shape.rows);
         if (!comparable || band_key(other.value, band, shape.rows) != key)

@@ -115,8 +115,7 @@ std::span<setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int n
             fail_range("bands", shape.bands, 1, max_num_hashes);
         if (shape.rows < 1 || shape.rows > max_num_hashes)
             fail_range("rows", shape.rows, 1, max_num_hashes);
-        if (shape.bands * shape.rows > num_hashes)
-            fail_bands(shape.bands, shape.rows, num_hashes);
+        check_hashes(shape, num_hashes);
         settings[count].shape = shape;
     }
     return {settings, count};

@@ -101,18 +101,6 @@ counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int
     return entry;
 }
 
-double jaccard(const overlap& sizes) noexcept
-{
-    const std::uint64_t either = sizes.first + sizes.second - sizes.shared;
-    return either == 0 ? 0 : static_cast<double>(sizes.shared) / static_cast<double>(either);
-}
-
-double containment(const overlap& sizes) noexcept
-{
-    return sizes.first == 0 ? 0
-                            : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first);
-}
-
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept
 {
     const std::uint32_t most = bag ? 0xFFFFFFFF : 1;

@@ -2,6 +2,7 @@
 // shingle_containment() stand on. The same shingles as shingle.h cuts, from a text folded whole.
 #pragma once
 
+#include "core/overlap.h"
 #include "core/scheme.h"
 
 #include <cstddef>
@@ -57,19 +58,6 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
-
-// Sizes of the two sets or bags and of their intersection. A bag's intersection takes the smaller
-// of two counts; the size of the union is first + second - shared.
-struct overlap {
-    std::uint64_t first;
-    std::uint64_t second;
-    std::uint64_t shared;
-};
-
-// The size of the intersection over that of the union, or over that of the first: 0 where there is
-// nothing to share.
-double jaccard(const overlap& sizes) noexcept;
-double containment(const overlap& sizes) noexcept;
 
 // Adds what a part of the table has to say.
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;

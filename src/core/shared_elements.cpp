@@ -105,10 +105,9 @@ void add_second(shared_elements& state,
     state.shared = shared;
 }
 
-double exact_jaccard(const shared_elements& state) noexcept
+overlap sizes_of(const shared_elements& state) noexcept
 {
-    const std::size_t united = state.first + state.second - state.shared;
-    return united == 0 ? 0 : static_cast<double>(state.shared) / static_cast<double>(united);
+    return {state.first, state.second, state.shared};
 }
 
 } // namespace minhash

@@ -3,6 +3,8 @@
 // a probability of one in ten million. One set can be compared with many, one after the other.
 #pragma once
 
+#include "core/overlap.h"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +49,6 @@ void add_second(shared_elements& state,
                 const std::uint32_t* hi,
                 std::size_t count) noexcept;
 
-// Shared over all; 0 if both sets are empty.
-double exact_jaccard(const shared_elements& state) noexcept;
+overlap sizes_of(const shared_elements& state) noexcept;
 
 } // namespace minhash

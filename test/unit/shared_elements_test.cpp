@@ -33,7 +33,7 @@ public:
         while (!minhash::forget_second(state, 100)) {
         }
         add(second, minhash::add_second);
-        return minhash::exact_jaccard(state);
+        return minhash::jaccard(minhash::sizes_of(state));
     }
 
     minhash::shared_elements state;

@@ -5,6 +5,7 @@
 
 #include "core/buckets.h"
 #include "core/sketch.h"
+#include "core/overlap.h"
 #include "core/tuning.h"
 
 #include <algorithm>
@@ -217,9 +218,8 @@ void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
     const std::uint32_t* const slots = slots_of(a, buffers[0]);
     for (std::uint32_t b = a + 1; b < rows.count; b++) {
         const std::uint32_t shared = job.shared[b];
-        const double jaccard = static_cast<double>(shared) /
-                               (static_cast<double>(job.sizes[a]) + job.sizes[b] - shared);
-        const bool is_true = jaccard >= rows.wanted.threshold;
+        const double similarity = jaccard({job.sizes[a], job.sizes[b], shared});
+        const bool is_true = similarity >= rows.wanted.threshold;
         job.true_pairs += is_true;
         const std::uint32_t* const others = slots_of(b, buffers[1]);
         const bool candidate =
@@ -231,7 +231,7 @@ void compare_row(evaluation& job, std::uint32_t a, void* (&buffers)[2])
             each.candidates += met;
             each.found += met && is_true;
             if (is_true)
-                each.predicted += band_probability(jaccard, each.shape.bands, each.shape.rows);
+                each.predicted += band_probability(similarity, each.shape.bands, each.shape.rows);
         }
     }
 }

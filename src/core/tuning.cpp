@@ -2,50 +2,41 @@
 #include "core/tuning.h"
 
 #include <cmath>
-#include <cstddef>
+#include <iterator>
 
 namespace minhash {
 
 namespace {
 
-// Nodes and weights of the Gauss-Legendre quadrature on [-1, 1] (Newton's method on the Legendre
-// polynomial). Two segments of 32 nodes on either side of the threshold integrate polynomials of
-// the degrees at hand far more exactly than the differences between choices.
-constexpr int nodes = 32;
-constexpr int segments = 2;
-constexpr int points = nodes * segments; // on each side of the threshold
-
-struct quadrature {
-    double node[nodes];
-    double weight[nodes];
+// Gauss-Legendre quadrature with 32 nodes on [-1, 1], which lie on either side of 0. Two segments
+// of it on either side of the threshold integrate polynomials of the degrees at hand far more
+// exactly than the differences between choices.
+struct quadrature_node {
+    double place;
+    double weight;
 };
 
-quadrature make_quadrature() noexcept
-{
-    quadrature scheme = {};
-    for (int index = 0; index < nodes; index++) {
-        double x = std::cos(M_PI * (index + 0.75) / (nodes + 0.5));
-        double slope = 0;
-        for (int iteration = 0; iteration < 100; iteration++) {
-            double previous = 1;
-            double value = x;
-            for (int degree = 2; degree <= nodes; degree++) {
-                const double next =
-                    ((2 * degree - 1) * x * value - (degree - 1) * previous) / degree;
-                previous = value;
-                value = next;
-            }
-            slope = nodes * (x * value - previous) / (x * x - 1);
-            const double step = value / slope;
-            x -= step;
-            if (std::abs(step) < 1e-15)
-                break;
-        }
-        scheme.node[index] = x;
-        scheme.weight[index] = 2 / ((1 - x * x) * slope * slope);
-    }
-    return scheme;
-}
+constexpr quadrature_node half_of_nodes[] = {
+    {0.04830766568773831, 0.096540088514727854},
+    {0.14447196158279649, 0.095638720079274847},
+    {0.23928736225213706, 0.093844399080804414},
+    {0.33186860228212767, 0.091173878695763905},
+    {0.42135127613063533, 0.087652093004403742},
+    {0.50689990893222936, 0.083311924226946721},
+    {0.5877157572407623, 0.078193895787070436},
+    {0.66304426693021523, 0.072345794108848616},
+    {0.73218211874028971, 0.065822222776361947},
+    {0.79448379596794239, 0.058684093478535579},
+    {0.84936761373256997, 0.050998059262376154},
+    {0.89632115576605209, 0.042835898022226704},
+    {0.93490607593773967, 0.034273862913021411},
+    {0.96476225558750639, 0.025392065309262139},
+    {0.98561151154526838, 0.016274394730905709},
+    {0.99726386184948157, 0.0070186100094701363},
+};
+constexpr int nodes = 2 * static_cast<int>(std::size(half_of_nodes));
+constexpr int segments = 2;
+constexpr int points = nodes * segments; // on each side of the threshold
 
 } // namespace
 
@@ -109,7 +100,6 @@ band_choice choose_by_area(double threshold,
                            double false_positive_weight,
                            double false_negative_weight) noexcept
 {
-    const quadrature rule = make_quadrature();
     double similarity[2 * points];
     double weight[2 * points];
     for (int side = 0; side < 2; side++) {
@@ -118,8 +108,10 @@ band_choice choose_by_area(double threshold,
         for (int segment = 0; segment < segments; segment++) {
             for (int index = 0; index < nodes; index++) {
                 const int point = (side * segments + segment) * nodes + index;
-                similarity[point] = from + width * (segment + (1 + rule.node[index]) / 2);
-                weight[point] = rule.weight[index] * width / 2;
+                const quadrature_node& node = half_of_nodes[index / 2];
+                const double place = index % 2 == 0 ? node.place : -node.place;
+                similarity[point] = from + width * (segment + (1 + place) / 2);
+                weight[point] = node.weight * width / 2;
             }
         }
     }

@@ -1,5 +1,6 @@
 #include "core/exact.h"
 #include "core/hash.h"
+#include "core/probe.h"
 #include "core/unicode.h"
 
 #include <algorithm>
@@ -30,18 +31,15 @@ std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
 counted_shingle&
 find(shingle_counts& counts, std::uint64_t hash, const shingle_range& shingle) noexcept
 {
-    const std::size_t mask = counts.table.size() - 1;
-    std::size_t at = hash & mask;
-    for (;; at = (at + 1) & mask) {
-        counted_shingle& entry = counts.table[at];
-        if (entry.first.bytes == 0)
-            return entry;
-        if (entry.hash == hash && entry.first.bytes == shingle.bytes &&
-            std::memcmp(counts.buffer + entry.first.offset,
-                        counts.buffer + shingle.offset,
-                        shingle.bytes) == 0)
-            return entry;
-    }
+    const auto ends = [&](std::size_t at) {
+        const counted_shingle& entry = counts.table[at];
+        return entry.first.bytes == 0 ||
+               (entry.hash == hash && entry.first.bytes == shingle.bytes &&
+                std::memcmp(counts.buffer + entry.first.offset,
+                            counts.buffer + shingle.offset,
+                            shingle.bytes) == 0);
+    };
+    return counts.table[probe(counts.table.size() - 1, place_of(hash), ends)];
 }
 
 } // namespace

@@ -227,12 +227,14 @@ chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
 }
 
 // The i-th occurrence (from 0) of a shingle, for bags. The first one is the shingle itself.
+inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
+
 [[gnu::always_inline]] inline constexpr std::uint64_t
 hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
 {
     if (occurrence == 0)
         return shingle;
-    const std::uint64_t x = shingle ^ occurrence * 0x9E3779B97F4A7C15;
+    const std::uint64_t x = shingle ^ occurrence * occurrence_factor;
     std::uint32_t a = low(x);
     std::uint32_t b = high(x);
     mix(a, b);

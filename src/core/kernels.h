@@ -73,6 +73,12 @@ struct kernel_table {
                           std::uint32_t* lo,
                           std::uint32_t* hi) noexcept;
 
+    // Makes shingles the occurrences of a bag (hash.h: hash_occurrence), in place.
+    void (*hash_occurrences)(std::uint32_t* lo,
+                             std::uint32_t* hi,
+                             const std::uint32_t* occurrences,
+                             std::size_t count) noexcept;
+
     // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says
     // that all of them are empty. Returns whether all slots hold a value of round 0.
     bool (*absorb_fss)(std::uint32_t* slots,

@@ -1,3 +1,4 @@
+#include "core/probe.h"
 #include "core/shared_elements.h"
 
 namespace minhash {
@@ -15,10 +16,9 @@ std::uint64_t element(std::uint32_t lo, std::uint32_t hi) noexcept
 // The entry of an element, or the free one where it belongs.
 std::size_t find(const std::uint64_t* table, std::size_t mask, std::uint64_t value) noexcept
 {
-    std::size_t entry = value & mask;
-    while (table[entry] != value && table[entry] != 0)
-        entry = (entry + 1) & mask;
-    return entry;
+    return probe(mask, place_of(value), [=](std::size_t entry) {
+        return table[entry] == value || table[entry] == 0;
+    });
 }
 
 // Whether so many more elements fit in, even if all of them are new.

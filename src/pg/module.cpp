@@ -5,6 +5,7 @@
 #include "pg/settings.h"
 
 #include "core/kernels.h"
+#include "core/probe.h"
 
 extern "C" {
 // PostgreSQL 15 leaves exports to the compiler's default, which -fvisibility=hidden changes.
@@ -47,6 +48,10 @@ void assign_instruction_set(const char* value, void* extra)
 void _PG_init(void)
 {
     using namespace minhash::pg;
+    std::uint64_t secret[2];
+    if (!pg_strong_random(secret, sizeof(secret)))
+        elog(ERROR, "could not generate random values");
+    minhash::set_probe_secret(secret[0], secret[1]);
     DefineCustomRealVariable("minhash_lsh.similarity_threshold",
                              "Similarity from which on the operator % is true.",
                              nullptr,

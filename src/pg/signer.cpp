@@ -1,3 +1,4 @@
+#include "pg/memory.h"
 #include "pg/signer.h"
 
 namespace minhash::pg {
@@ -54,7 +55,7 @@ void start_bag(signer& state, std::size_t text_bytes)
             pfree(state.bag_room.data());
         state.bag_room = {};
         const std::size_t bytes = wanted * sizeof(bag_entry);
-        state.bag_room = {static_cast<bag_entry*>(MemoryContextAlloc(state.memory, bytes)), wanted};
+        state.bag_room = {static_cast<bag_entry*>(allocate_large(state.memory, bytes)), wanted};
     }
     // A small text must not pay for the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));

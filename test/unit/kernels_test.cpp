@@ -99,6 +99,30 @@ TEST(kernels, integers_are_hashed_as_the_reference_says)
     }
 }
 
+TEST(kernels, occurrences_are_hashed_as_the_scheme_says)
+{
+    const kernels_guard guard;
+    support::random_source random = {13};
+    for (std::size_t count = 0; count < 200; count++) {
+        const std::size_t room = count + minhash::padding;
+        support::slot_list lo(room), hi(room), occurrences(room);
+        for (std::size_t index = 0; index < count; index++) {
+            minhash::split(random.next(), lo[index], hi[index]);
+            occurrences[index] = static_cast<std::uint32_t>(random.next() >> random.below(64));
+        }
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            const auto new_lo = support::exact_copy<std::uint32_t>(lo.data(), room);
+            const auto new_hi = support::exact_copy<std::uint32_t>(hi.data(), room);
+            table->hash_occurrences(new_lo.get(), new_hi.get(), occurrences.data(), count);
+            for (std::size_t index = 0; index < count; index++)
+                ASSERT_EQ(minhash::join(new_lo[index], new_hi[index]),
+                          minhash::hash_occurrence(minhash::join(lo[index], hi[index]),
+                                                   occurrences[index]))
+                    << table->name << ", " << index << " of " << count;
+        }
+    }
+}
+
 TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
 {
     const kernels_guard guard;

@@ -1,4 +1,4 @@
-// Hashes of integers, which are members of sets that are given.
+// Hashes of integers, which are members of sets that are given, and of numbered occurrences.
 #pragma once
 
 #include "core/hash.h"
@@ -23,6 +23,28 @@ void hash_integers(
         mix(a, b);
         store(lo + at, a);
         store(hi + at, b);
+    }
+}
+
+void hash_occurrences(u32* lo, u32* hi, const u32* occurrences, std::size_t count) noexcept
+{
+    constexpr u64 factor = occurrence_factor;
+    for (std::size_t at = 0; at < count; at += chains * lanes) {
+        const vecs first_lo = load_vecs(lo + at);
+        const vecs first_hi = load_vecs(hi + at);
+        const vecs number = load_vecs(occurrences + at);
+        vecs a = first_lo ^ number * low(factor);
+        vecs b = each([&](std::size_t index) {
+            const vec of = number.of[index];
+            return first_hi.of[index] ^ (of * high(factor) + high_product(of, splat(low(factor))));
+        });
+        mix(a, b);
+        store(lo + at, each([&](std::size_t index) {
+                  return number.of[index] == 0 ? first_lo.of[index] : a.of[index];
+              }));
+        store(hi + at, each([&](std::size_t index) {
+                  return number.of[index] == 0 ? first_hi.of[index] : b.of[index];
+              }));
     }
 }
 

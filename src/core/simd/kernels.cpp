@@ -28,6 +28,7 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .hash_ranges = simd::hash_ranges,
     .chain_words = simd::chain_words,
     .hash_integers = simd::hash_integers,
+    .hash_occurrences = simd::hash_occurrences,
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,

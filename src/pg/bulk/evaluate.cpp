@@ -4,8 +4,8 @@
 #include "pg/errors.h"
 
 #include "core/buckets.h"
-#include "core/sketch.h"
 #include "core/overlap.h"
+#include "core/sketch.h"
 #include "core/tuning.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // PostgreSQL's temporary files (temp_file_limit holds, and they go with the transaction).
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/memory.h"
 
 namespace minhash::pg {
 
@@ -16,10 +16,6 @@ struct memory_budget {
     struct spare_chunk* spare; // written to a file, and of use again: not counted as used
     std::size_t spare_bytes;
 };
-
-// Memory for much data, in huge pages where the system gives them: a page fault for every 4 kB
-// costs as much as what is done with the bytes.
-void* allocate_large(MemoryContext context, std::size_t bytes);
 
 struct byte_store {
     memory_budget* budget;

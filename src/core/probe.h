@@ -1,0 +1,43 @@
+// Where entries lie in tables with open addressing. Hashes of shingles are public, so a text can be
+// made of shingles whose hashes share any bits. The place of an entry is therefore taken from its
+// hash and a secret, which no result depends on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace minhash {
+
+struct probe_secret {
+    std::uint64_t flip;
+    std::uint64_t factor; // odd
+};
+
+// The secret of this process. The glue sets a random one at load, before there is any table; tests
+// choose one.
+inline probe_secret probing = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
+
+inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
+{
+    probing = {first, second | 1};
+}
+
+// All bits of a secret product, folded (Yi: wyhash).
+inline std::uint64_t place_of(std::uint64_t hash) noexcept
+{
+    const auto product = static_cast<unsigned __int128>(hash ^ probing.flip) * probing.factor;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// The first entry from a place on that ends the search: the one looked for, or a free one. The
+// table has mask + 1 entries, a power of two, of which one at least is free.
+template <typename Ends>
+inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
+{
+    std::size_t at = place & mask;
+    while (!ends(at))
+        at = (at + 1) & mask;
+    return at;
+}
+
+} // namespace minhash

@@ -1,0 +1,19 @@
+#include "pg/memory.h"
+
+namespace minhash::pg {
+
+void* allocate_large(MemoryContext context, std::size_t bytes)
+{
+    void* const memory = MemoryContextAllocHuge(context, bytes);
+#ifdef MADV_HUGEPAGE
+    constexpr std::uintptr_t huge_page = 2 * 1024 * 1024;
+    const std::uintptr_t first = TYPEALIGN(huge_page, memory);
+    const std::uintptr_t end =
+        TYPEALIGN_DOWN(huge_page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
+    if (first < end) // advice only: a refusal does no harm
+        (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+} // namespace minhash::pg

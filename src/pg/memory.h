@@ -1,0 +1,11 @@
+// Memory for large arrays that are read and written at random.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// Like MemoryContextAllocHuge(), but asks for huge pages, which cost fewer faults and misses.
+void* allocate_large(MemoryContext context, std::size_t bytes);
+
+} // namespace minhash::pg

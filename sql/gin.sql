@@ -208,6 +208,22 @@ SET minhash_lsh.recall_notice = 1;
 SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
+-- One process that scans tells, also where that is a parallel worker; the planner never does.
+SET minhash_lsh.similarity_threshold = 0.5;
+SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT count(*) FROM documents WHERE sig % minhash('cat');
+EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
+SELECT set_config(name, 'off', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+-- An index of one band tells, also if no row has the key.
+DROP INDEX documents_sig;
+CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 1, rows = 7));
+SELECT count(*) FROM documents WHERE sig % minhash('nothing like any of them');
+SELECT count(*) FROM documents WHERE sig % minhash('cat');
+EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
+DROP INDEX documents_sig;
+CREATE INDEX documents_sig ON documents USING gin (sig);
 -- No bands and rows do for every threshold. Where the planner may choose, it does not take the index for all rows.
 SET minhash_lsh.similarity_threshold = 0.01;
 :cat;

@@ -5,7 +5,7 @@
 
 #include "core/bands.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace minhash::pg {
 
@@ -65,7 +65,7 @@ Datum make_signature(const signature& value)
     SET_VARSIZE(stored, bytes);
     std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
     encode_header(value.scheme, out);
-    memcpy(out + header_bytes, slots.data(), slots.size());
+    std::copy(slots.begin(), slots.end(), out + header_bytes); // none of the empty set
     return PointerGetDatum(stored);
 }
 

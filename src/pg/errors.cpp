@@ -133,28 +133,6 @@ void fail_half_banding()
     pg_unreachable();
 }
 
-void notice_recall(
-    double share, double threshold, const banding& shape, const banding& better, double recall)
-{
-    ereport(
-        NOTICE,
-        errmsg("index with bands = %d, rows = %d finds %.4g %% of the rows at similarity %g",
-               shape.bands,
-               shape.rows,
-               100 * share,
-               threshold),
-        errdetail(
-            "The setting minhash_lsh.similarity_threshold is %g; without the index, all are found.",
-            threshold),
-        better.bands > 0
-            ? errhint("Create the index with gin_minhash_ops (bands = %d, rows = %d) to find "
-                      "%g %%.",
-                      better.bands,
-                      better.rows,
-                      100 * recall)
-            : errhint("Raise the threshold: no bands and rows find %g %%.", 100 * recall));
-}
-
 void fail_incomparable(const scheme& a, const scheme& b)
 {
     ereport(ERROR,

@@ -16,11 +16,6 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 // One of bands and rows without the other.
 [[noreturn]] void fail_half_banding();
 
-// An index that finds a small share of the rows at the threshold; `better` would find `recall`
-// (no bands: nothing would). A NOTICE.
-void notice_recall(
-    double share, double threshold, const banding& shape, const banding& better, double recall);
-
 // Bits per slot.
 [[noreturn]] void fail_bits(int bits);
 [[noreturn]] void fail_compression(int bits, int from);

@@ -26,58 +26,70 @@ struct gin_options {
     banding shape;
 };
 
-// Kept from call to call, as choosing takes longer than making the keys.
+// Kept from call to call of one scan, as choosing takes longer than making the keys.
 struct gin_choice {
-    int num_hashes;
-    banding shape;
+    banding given;  // by the options, or 0
+    int num_hashes; // that `chosen` is for
+    banding chosen;
 };
 
 banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
 {
-    if (PG_HAS_OPCLASS_OPTIONS()) {
-        const auto* const options = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS());
-        if (options->shape.bands != 0)
-            return options->shape;
-    }
     gin_choice* kept = static_cast<gin_choice*>(fcinfo->flinfo->fn_extra);
     if (kept == nullptr) {
         kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
-        kept->num_hashes = 0;
+        *kept = {{0, 0}, 0, {0, 0}};
+        if (PG_HAS_OPCLASS_OPTIONS())
+            kept->given = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS())->shape;
         fcinfo->flinfo->fn_extra = kept;
     }
+    if (kept->given.bands != 0)
+        return kept->given;
     if (kept->num_hashes != num_hashes) {
         const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
-        *kept = {num_hashes, {chosen.bands, chosen.rows}};
+        kept->num_hashes = num_hashes;
+        kept->chosen = {chosen.bands, chosen.rows};
     }
-    return kept->shape;
+    return kept->chosen;
 }
 
 // Says if the index misses more rows at the threshold than users expect: once in a statement, and
-// in each parallel worker, as the leader may not scan the index itself.
-void check_recall(FunctionCallInfo fcinfo, const banding& shape, int num_hashes)
+// again in each parallel worker that scans the index itself, as nothing tells them of each other
+// and the leader may not scan at all.
+void tell_recall(const banding& shape, int num_hashes)
 {
-    // The planner asks, too, but may then not use the index. It has looked the function up just
-    // now, a scan before its memory for keys was made.
-    if (CurrentMemoryContext == fcinfo->flinfo->fn_mcxt)
-        return;
     const double share = band_probability(similarity_threshold, shape.bands, shape.rows);
-    if (share >= recall_notice)
-        return;
     static TimestampTz last_told;
-    if (last_told == GetCurrentStatementStartTimestamp())
+    if (share >= recall_notice || last_told == GetCurrentStatementStartTimestamp())
         return;
     last_told = GetCurrentStatementStartTimestamp();
     const double recall = std::max(default_recall, recall_notice);
     const band_choice better = choose_by_recall(similarity_threshold, num_hashes, recall);
-    notice_recall(share, similarity_threshold, shape, {better.bands, better.rows}, recall);
+    ereport(
+        NOTICE,
+        errmsg("index with bands = %d, rows = %d finds only %.4g%% of rows at similarity %g",
+               shape.bands,
+               shape.rows,
+               100 * share,
+               similarity_threshold),
+        errdetail("minhash_lsh.similarity_threshold is %g. A sequential scan finds all rows.",
+                  similarity_threshold),
+        better.bands > 0
+            ? errhint("Create the index with gin_minhash_ops (bands = %d, rows = %d) to find %g%%.",
+                      better.bands,
+                      better.rows,
+                      100 * recall)
+            : errhint("Raise the threshold: no bands and rows find %g%%.", 100 * recall));
 }
 
-// Whether a row shares a key with the query.
+// Whether a row shares a key with the query, or could: values are bool or GinTernaryValue, which
+// is 2 for a key that is not known.
+template <typename Value>
 bool is_candidate(FunctionCallInfo fcinfo)
 {
-    const bool* const shared = arg_internal<bool>(fcinfo, 0);
+    const Value* const shared = arg_internal<Value>(fcinfo, 0);
     const int keys = PG_GETARG_INT32(3);
-    return std::any_of(shared, shared + keys, [](bool one) { return one; });
+    return std::any_of(shared, shared + keys, [](Value one) { return one != 0; });
 }
 
 void check_options(void* parsed, relopt_value* given, int count)
@@ -105,8 +117,12 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
 {
     const signature query = arg_signature(fcinfo, 0);
     const banding shape = shape_of_index(fcinfo, query.scheme.num_hashes);
-    const std::span<Datum> keys = make_band_keys(query, shape);
-    check_recall(fcinfo, shape, query.scheme.num_hashes);
+    std::span<Datum> keys = make_band_keys(query, shape);
+    if (keys.size() == 1) {
+        // A scan for one key would not ask gin_minhash_triconsistent() before it has found a row.
+        keys = {keys.data(), 2};
+        keys[1] = keys[0];
+    }
     *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }
@@ -116,14 +132,20 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
 MINHASH_FUNCTION(gin_minhash_consistent)
 {
     *arg_internal<bool>(fcinfo, 5) = true;
-    PG_RETURN_BOOL(is_candidate(fcinfo));
+    PG_RETURN_BOOL(is_candidate<bool>(fcinfo));
 }
 
 // gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
 // -> "char"
+// Each scan asks at its start which keys a row needs, and the planner, which calls
+// gin_minhash_extract_query() too, never does. So this is the place to tell of low recall.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
-    PG_RETURN_GIN_TERNARY_VALUE(is_candidate(fcinfo) ? GIN_MAYBE : GIN_FALSE);
+    if (fcinfo->flinfo->fn_extra == nullptr) { // of this scan, and set by shape_of_index()
+        const int num_hashes = arg_signature(fcinfo, 2).scheme.num_hashes;
+        tell_recall(shape_of_index(fcinfo, num_hashes), num_hashes);
+    }
+    PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }
 
 // gin_minhash_options(what PostgreSQL is to know of them) -> void

@@ -115,7 +115,8 @@ bytea* write_set(const growing_set& set)
     memcpy(at, set.members, members);
     at += members;
     encode_header(set.scheme, reinterpret_cast<std::uint8_t*>(at));
-    memcpy(at + header_bytes, set.slots, slots * sizeof(std::uint32_t));
+    if (slots > 0)
+        memcpy(at + header_bytes, set.slots, slots * sizeof(std::uint32_t));
     return written;
 }
 

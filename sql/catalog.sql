@@ -28,7 +28,7 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 SELECT p.oid::regprocedure AS function, proargnames
 FROM functions p
 WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
-  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype AND proname !~ '^minhash_signature(_send)?$'
+  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype AND proname !~ '^minhash_(signature(_send)?|query_send)$'
   AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
   AND (proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type) WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;

@@ -84,15 +84,15 @@ DELETE FROM articles WHERE id > 5;
 CREATE INDEX articles_sig ON articles USING gin (sig);
 PREPARE look_up(text) AS
     SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
-    FROM articles WHERE sig % minhash($1) ORDER BY distance, id;
+    FROM articles WHERE minhash_similar(sig, minhash($1), 0.8) ORDER BY distance, id;
 EXECUTE look_up('A quick brown fox jumps over the lazy dog near the bank of a river.');
 
 SELECT bands, rows FROM lsh_params(threshold => 0.6);
-DROP INDEX articles_sig;
-CREATE INDEX articles_sig ON articles USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
-SET minhash_lsh.similarity_threshold = 0.6;
-EXECUTE look_up('A quick brown fox jumps over the lazy dog near the river.');
-RESET minhash_lsh.similarity_threshold;
+CREATE INDEX articles_sig_low ON articles USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
+PREPARE look_up_low(text) AS
+    SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
+    FROM articles WHERE minhash_similar(sig, minhash($1), 0.6) ORDER BY distance, id;
+EXECUTE look_up_low('A quick brown fox jumps over the lazy dog near the river.');
 
 SELECT left_id, right_id, round(similarity::numeric, 3) AS exact
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6) ORDER BY 1, 2;

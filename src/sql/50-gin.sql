@@ -23,7 +23,8 @@ COMMENT ON FUNCTION gin_minhash_options(internal) IS 'the options bands and rows
 CREATE OPERATOR FAMILY gin_minhash_ops USING gin;
 COMMENT ON OPERATOR FAMILY gin_minhash_ops USING gin IS 'similar signatures by their band keys';
 CREATE OPERATOR CLASS gin_minhash_ops DEFAULT FOR TYPE minhash_signature USING gin FAMILY gin_minhash_ops AS
-    OPERATOR 1 %,
+    OPERATOR 1 % (minhash_signature, minhash_signature),
+    OPERATOR 2 % (minhash_signature, minhash_query),
     FUNCTION 1 btint8cmp(bigint, bigint),
     FUNCTION 2 gin_minhash_extract_value(minhash_signature, internal, internal),
     FUNCTION 3 gin_minhash_extract_query(minhash_signature, internal, smallint, internal, internal, internal, internal),

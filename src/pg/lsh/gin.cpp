@@ -2,9 +2,9 @@
 // shares a key with the query, and is then compared by its signature; so % through the index gives
 // no row that it would not give without, but misses those that share no key. Where that is more
 // than a few, users are told.
-#include "pg/glue.h"
-
 #include "pg/errors.h"
+#include "pg/lsh/gin.h"
+#include "pg/lsh/query.h"
 #include "pg/settings.h"
 
 #include "core/tuning.h"
@@ -46,9 +46,8 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
     if (kept->given.bands != 0)
         return kept->given;
     if (kept->num_hashes != num_hashes) {
-        const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
         kept->num_hashes = num_hashes;
-        kept->chosen = {chosen.bands, chosen.rows};
+        kept->chosen = gin_shape(nullptr, num_hashes);
     }
     return kept->chosen;
 }
@@ -56,24 +55,26 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
 // Says if the index misses more rows at the threshold than users expect: once in a statement, and
 // again in each parallel worker that scans the index itself, as nothing tells them of each other
 // and the leader may not scan at all.
-void tell_recall(const banding& shape, int num_hashes)
+void tell_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
-    const double share = band_probability(similarity_threshold, shape.bands, shape.rows);
+    const double share = band_probability(threshold, shape.bands, shape.rows);
     static TimestampTz last_told;
     if (share >= recall_notice || last_told == GetCurrentStatementStartTimestamp())
         return;
     last_told = GetCurrentStatementStartTimestamp();
     const double recall = std::max(default_recall, recall_notice);
-    const band_choice better = choose_by_recall(similarity_threshold, num_hashes, recall);
+    const band_choice better = choose_by_recall(threshold, num_hashes, recall);
     ereport(
         NOTICE,
         errmsg("index with bands = %d, rows = %d finds only %.4g%% of rows at similarity %g",
                shape.bands,
                shape.rows,
                100 * share,
-               similarity_threshold),
-        errdetail("minhash_lsh.similarity_threshold is %g. A sequential scan finds all rows.",
-                  similarity_threshold),
+               threshold),
+        by_setting
+            ? errdetail("minhash_lsh.similarity_threshold is %g. A sequential scan finds all rows.",
+                        threshold)
+            : errdetail("A sequential scan finds all rows."),
         better.bands > 0
             ? errhint("Create the index with gin_minhash_ops (bands = %d, rows = %d) to find %g%%.",
                       better.bands,
@@ -101,6 +102,17 @@ void check_options(void* parsed, relopt_value* given, int count)
 
 } // namespace
 
+banding gin_shape(const bytea* options, int num_hashes)
+{
+    if (options != nullptr) {
+        const banding& given = reinterpret_cast<const gin_options*>(options)->shape;
+        if (given.bands != 0)
+            return given;
+    }
+    const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
+    return {chosen.bands, chosen.rows};
+}
+
 // gin_minhash_extract_value(signature, number of keys, null flags) -> keys
 MINHASH_FUNCTION(gin_minhash_extract_value)
 {
@@ -111,13 +123,13 @@ MINHASH_FUNCTION(gin_minhash_extract_value)
     PG_RETURN_POINTER(keys.data());
 }
 
-// gin_minhash_extract_query(signature, number of keys, strategy, partial matches, extra data, null
-// flags, search mode) -> keys; without any, nothing is found.
+// gin_minhash_extract_query(signature or query, number of keys, strategy, partial matches, extra
+// data, null flags, search mode) -> keys; without any, nothing is found.
 MINHASH_FUNCTION(gin_minhash_extract_query)
 {
-    const signature query = arg_signature(fcinfo, 0);
-    const banding shape = shape_of_index(fcinfo, query.scheme.num_hashes);
-    std::span<Datum> keys = make_band_keys(query, shape);
+    const signature sought = query_of(PG_GETARG_DATUM(0), PG_GETARG_UINT16(2)).sought;
+    const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
+    std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
         // A scan for one key would not ask gin_minhash_triconsistent() before it has found a row.
         keys = {keys.data(), 2};
@@ -142,8 +154,13 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // of this scan, and set by shape_of_index()
-        const int num_hashes = arg_signature(fcinfo, 2).scheme.num_hashes;
-        tell_recall(shape_of_index(fcinfo, num_hashes), num_hashes);
+        const StrategyNumber strategy = PG_GETARG_UINT16(1);
+        const query asked = query_of(PG_GETARG_DATUM(2), strategy);
+        const int num_hashes = asked.sought.scheme.num_hashes;
+        tell_recall(shape_of_index(fcinfo, num_hashes),
+                    num_hashes,
+                    asked.threshold,
+                    strategy == similar_by_setting);
     }
     PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }

@@ -1,9 +1,8 @@
-// How many rows the planner may expect of the operator %. Only the number of distinct signatures
-// and of NULLs is asked of the statistics: no operator is run on the values kept there, which may
-// be somebody else's secrets or, by CREATE OPERATOR, of another type.
-#include "pg/glue.h"
-
-#include "pg/band_table/band_table.h"
+// How many rows the planner may expect of the operator % and of minhash_similar(). Only the number
+// of distinct signatures and of NULLs is asked of the statistics: no operator is run on the values
+// kept there, which may be somebody else's secrets or, by CREATE OPERATOR, of another type.
+#include "pg/lsh/query.h"
+#include "pg/lsh/selectivity.h"
 #include "pg/settings.h"
 
 #include <algorithm>
@@ -15,6 +14,9 @@ namespace {
 
 // For operators on other types, and where both sides come from one table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
+
+// For thresholds that are not known when the plan is made.
+constexpr double likely_threshold = 0.8;
 
 struct column {
     double present;  // the share of rows that are not NULL
@@ -39,49 +41,100 @@ column examine(VariableStatData& variable)
 // The share of so many distinct signatures that is similar to one of them. Few pairs of texts are
 // similar by chance: from 0.5 on little more than the signature itself, then more and more the
 // lower the threshold is, and all at 0.
-double similar_share(double distinct)
+double similar_share(double distinct, double threshold)
 {
-    return std::pow(distinct, std::pow(1 - similarity_threshold, 4) - 1);
+    return std::pow(distinct, std::pow(1 - threshold, 4) - 1);
+}
+
+bool is_null(const Node* expression)
+{
+    return IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull;
+}
+
+double threshold_in_query(PlannerInfo* root, Node* expression)
+{
+    Node* const value = estimate_expression_value(root, expression);
+    if (IsA(value, Const) && !is_null(value))
+        return query_of(reinterpret_cast<const Const*>(value)->constvalue).threshold;
+    if (IsA(value, FuncExpr)) {
+        List* const arguments = reinterpret_cast<FuncExpr*>(value)->args;
+        if (list_length(arguments) == 2 &&
+            exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
+            return expected_threshold(root, static_cast<Node*>(lsecond(arguments)));
+    }
+    return likely_threshold;
+}
+
+// The threshold of an operator: that of the side which is a query, or else the setting.
+double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
+{
+    ListCell* side;
+    foreach (side, sides) {
+        Node* const expression = static_cast<Node*>(lfirst(side));
+        if (exprType(expression) == types.query)
+            return threshold_in_query(root, expression);
+    }
+    return similarity_threshold;
+}
+
+bool is_one_of(Oid type, const similar_types& types)
+{
+    return type == types.signature || type == types.query;
 }
 
 } // namespace
 
-// minhash_similar_sel(planner, operator, arguments, relation) -> float8
-MINHASH_FUNCTION(minhash_similar_sel)
+similar_types similar_types_in(Oid schema)
 {
-    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
-    List* const arguments = arg_internal<List>(fcinfo, 2);
+    const auto type = [schema](const char* name) {
+        return GetSysCacheOid2(TYPENAMENSP,
+                               Anum_pg_type_oid,
+                               CStringGetDatum(name),
+                               ObjectIdGetDatum(schema));
+    };
+    return {type("minhash_signature"), type("minhash_query")};
+}
+
+double expected_threshold(PlannerInfo* root, Node* expression)
+{
+    const Node* const value = estimate_expression_value(root, expression);
+    if (!IsA(value, Const) || is_null(value))
+        return likely_threshold;
+    const double threshold = DatumGetFloat8(reinterpret_cast<const Const*>(value)->constvalue);
+    return threshold >= 0 && threshold <= 1 ? threshold : likely_threshold;
+}
+
+double similar_rows(
+    PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)
+{
     VariableStatData variable;
     Node* other;
     bool on_left;
-    if (!get_restriction_variable(root, arguments, PG_GETARG_INT32(3), &variable, &other, &on_left))
-        PG_RETURN_FLOAT8(unknown_share);
+    if (!get_restriction_variable(root, sides, relation, &variable, &other, &on_left))
+        return unknown_share;
 
     double share = unknown_share;
-    const Oid type = signature_type(fcinfo);
-    if (variable.vartype == type && exprType(other) == type) {
-        const bool null = IsA(other, Const) && reinterpret_cast<const Const*>(other)->constisnull;
+    if (variable.vartype == types.signature && is_one_of(exprType(other), types)) {
         const column seen = examine(variable);
-        share = null ? 0 : seen.present * similar_share(seen.distinct);
+        share = is_null(other) ? 0 : seen.present * similar_share(seen.distinct, threshold);
     }
     ReleaseVariableStats(variable);
-    PG_RETURN_FLOAT8(share);
+    return share;
 }
 
-// minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
-MINHASH_FUNCTION(minhash_similar_joinsel)
+double similar_pairs(PlannerInfo* root,
+                     List* sides,
+                     SpecialJoinInfo* join,
+                     const similar_types& types,
+                     double threshold)
 {
-    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
-    List* const arguments = arg_internal<List>(fcinfo, 2);
-    SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, 4);
     VariableStatData left;
     VariableStatData right;
     bool reversed;
-    get_join_variables(root, arguments, join, &left, &right, &reversed);
+    get_join_variables(root, sides, join, &left, &right, &reversed);
 
     double share = unknown_share;
-    const Oid type = signature_type(fcinfo);
-    if (left.vartype == type && right.vartype == type) {
+    if (is_one_of(left.vartype, types) && is_one_of(right.vartype, types)) {
         VariableStatData& outer = reversed ? right : left;
         VariableStatData& inner = reversed ? left : right;
         const column a = examine(outer);
@@ -91,14 +144,35 @@ MINHASH_FUNCTION(minhash_similar_joinsel)
             // of the larger, and the inner side as other conditions leave it.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
-            share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct));
+            share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));
         } else {
-            share = a.present * b.present * similar_share(std::max(a.distinct, b.distinct));
+            share =
+                a.present * b.present * similar_share(std::max(a.distinct, b.distinct), threshold);
         }
     }
     ReleaseVariableStats(left);
     ReleaseVariableStats(right);
-    PG_RETURN_FLOAT8(share);
+    return share;
+}
+
+// minhash_similar_sel(planner, operator, arguments, relation) -> float8
+MINHASH_FUNCTION(minhash_similar_sel)
+{
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
+    List* const sides = arg_internal<List>(fcinfo, 2);
+    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
+    PG_RETURN_FLOAT8(
+        similar_rows(root, sides, PG_GETARG_INT32(3), types, threshold_of(root, sides, types)));
+}
+
+// minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
+MINHASH_FUNCTION(minhash_similar_joinsel)
+{
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
+    List* const sides = arg_internal<List>(fcinfo, 2);
+    SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, 4);
+    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
+    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, types, threshold_of(root, sides, types)));
 }
 
 } // namespace minhash::pg

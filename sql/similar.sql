@@ -1,0 +1,216 @@
+-- minhash_similar(a, b, threshold), the type minhash_query, and what indexes make of them.
+
+-- What is true: as minhash_similarity() has it; NULL for any NULL.
+SELECT minhash_similar(minhash('a small cat'), minhash('a small cat'), 1) AS same,
+       minhash_similar(minhash('a small cat'), minhash('something else'), 0.8) AS other,
+       minhash_similar(minhash('a small cat'), minhash('something else'), 0) AS anything,
+       minhash_similar(minhash(''), minhash(''), 0.1) AS empty_texts,
+       minhash_similar(minhash(''), minhash(''), 0) AS from_0;
+SELECT minhash_similar(NULL, minhash('cat'), 0.8) AS a, minhash_similar(minhash('cat'), NULL, 0.8) AS b,
+       minhash_similar(minhash('cat'), minhash('cat'), NULL) AS threshold, minhash_query(NULL, 0.8) AS signature,
+       minhash_query(minhash('cat'), NULL) AS of_query, minhash('cat') % NULL::minhash_query AS query;
+SELECT minhash_similar(minhash_compress(minhash('cat'), 1), minhash_compress(minhash('cat'), 1), 0.8) AS compressed;
+SELECT minhash('cat') % minhash_query(minhash('cat'), 0.9) AS operator,
+       minhash_query(minhash('cat'), 0.9) % minhash('dog') AS commutator;
+SELECT minhash_similar(minhash('cat'), minhash('cat'), 1.5);
+SELECT minhash_similar(minhash('cat'), minhash('cat'), -0.1);
+SELECT minhash_similar(minhash('cat'), minhash('cat'), 'NaN');
+SELECT minhash_query(minhash('cat'), 2);
+-- Different schemes, named both.
+SELECT minhash_similar(minhash('cat'), minhash('cat', 64), 0.8);
+SELECT minhash('cat') % minhash_query(minhash('cat', seed => 1), 0.8);
+
+-- The type: text and binary form give back what was put in.
+SELECT minhash_query(minhash('cat', 16), 0.7);
+CREATE TABLE queries (id int, query minhash_query);
+INSERT INTO queries SELECT row_number() OVER (), minhash_query(signature, threshold)
+FROM unnest(ARRAY[minhash('cat'), minhash(''), minhash_compress(minhash('cat'), 1), minhash('cat', 4096)]) signature,
+     unnest(ARRAY[0, 0.1, 0.30000000000000004, 1e-300, 1]) threshold;
+SET extra_float_digits = 0;
+SELECT count(*), count(*) FILTER (WHERE query::text::minhash_query::text = query::text) AS same FROM queries;
+RESET extra_float_digits;
+SELECT query::text::minhash_query::text ~ '^0.30000000000000004:' AS exactly FROM queries WHERE id = 3;
+SELECT count(*) AS binary_bytes
+FROM queries WHERE length(minhash_query_send(query)) = 24 + length(substring(query::text FROM '[0-9a-f]*$')) / 2;
+SELECT ''::minhash_query;
+SELECT '0.5'::minhash_query;
+SELECT ':'::minhash_query;
+SELECT '1.1:fss1:16x32:char5:fold:set:42:'::minhash_query;
+SELECT 'nan:fss1:16x32:char5:fold:set:42:'::minhash_query;
+SELECT '0.5:fss1:16x32:char5:fold:set:42:00'::minhash_query;
+SELECT '0.5:fss1:16x32:char5:fold:set:42:'::minhash_query;
+DROP TABLE queries;
+
+-- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed.
+CREATE TABLE documents (
+    id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+INSERT INTO documents
+SELECT id, string_agg(CASE WHEN id > 100 AND ('x' || left(md5(id || 'change' || word), 2))::bit(8)::int < id / 10
+                           THEN md5(id || 'new' || word)::text
+                           ELSE left(md5(id % 100 || ' ' || word), 4 + word % 5) END, ' ' ORDER BY word)
+FROM generate_series(1, 300) id, generate_series(1, 40) word GROUP BY id;
+INSERT INTO documents SELECT 301, body FROM documents WHERE id = 7;
+INSERT INTO documents VALUES (302, ''), (303, NULL), (304, 'cat');
+CREATE INDEX documents_sig ON documents USING gin (sig);
+ANALYZE documents;
+
+-- The index by which a query is answered, and by which condition. (Plans look different in each version.)
+CREATE FUNCTION condition(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    name text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS off) ' || query LOOP
+        name := coalesce(substring(line FROM 'Index Scan (?:on|using) (\w+)'), name);
+        IF line ~ 'Index Cond: .* % ' THEN
+            line := regexp_replace(substring(line FROM 'Index Cond: (.*)'), 'minhash\(\$1[^)]*\)', 'minhash($1)');
+            RETURN concat_ws(' ', name, regexp_replace(line, '\$0|\(InitPlan 1\).col1', 'seven'));
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+SET enable_seqscan = off;
+SET jit = off;
+SELECT body AS seven FROM documents WHERE id = 7 \gset
+
+-- On either side, with and without a threshold, by the operators; in a join; not on both sides of one row.
+SELECT condition(format('SELECT FROM documents WHERE %s', clause)) FROM unnest(ARRAY[
+    'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), 0.8)',
+    'minhash_similar((SELECT sig FROM documents WHERE id = 7), sig, 0.8)',
+    'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7))',
+    'minhash_similar((SELECT sig FROM documents WHERE id = 7), sig)',
+    'sig % minhash_query((SELECT sig FROM documents WHERE id = 7), 0.6)',
+    'minhash_query((SELECT sig FROM documents WHERE id = 7), 0.6) % sig',
+    'minhash_similar(threshold => 0.9, b => sig, a => (SELECT sig FROM documents WHERE id = 7)) AND id < 200',
+    'minhash_similar(sig, sig, 0.8)',
+    'NOT minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), 0.8)',
+    'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), random())',
+    'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), id * 0.001)']) clause;
+SELECT condition('SELECT FROM documents a JOIN documents b ON minhash_similar(a.sig, b.sig, 0.85) WHERE a.id = 3');
+SELECT condition('SELECT FROM documents a, LATERAL (SELECT FROM documents b
+                                                    WHERE minhash_similar(b.sig, a.sig, 0.8 + a.id * 0.0001)) c');
+
+-- What is found, at any threshold and whatever the setting: of the pairs that are similar enough those that share a
+-- key, and no other.
+SET minhash_lsh.recall_notice = 0;
+SET minhash_lsh.similarity_threshold = 0.01;
+CREATE TABLE pairs AS
+SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS similarity,
+       lsh_band_keys(a.sig, 13, 7) && lsh_band_keys(b.sig, 13, 7) AS shared
+FROM documents a, documents b;
+CREATE FUNCTION compare(threshold float8, form text, OUT by_index boolean, OUT similar_pairs bigint, OUT missing bigint,
+                        OUT wrong bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    form := format('SELECT a.id AS a, b.id AS b FROM documents a JOIN documents b ON ' || form, threshold);
+    by_index := condition(form) IS NOT NULL;
+    EXECUTE format('SELECT count(similarity), count(*) FILTER (WHERE shared AND f.a IS NULL),
+                           count(*) FILTER (WHERE f.a IS NOT NULL AND shared IS NOT true)
+                    FROM (SELECT * FROM pairs WHERE similarity >= $1) s FULL JOIN (%s) f USING (a, b)', form)
+    INTO similar_pairs, missing, wrong USING threshold;
+END $$;
+SELECT threshold, c.* FROM unnest(ARRAY[1, 0.9, 0.8, 0.6, 0.3]) threshold,
+    compare(threshold, 'minhash_similar(a.sig, b.sig, %s)') c;
+SELECT threshold, c.* FROM unnest(ARRAY[0.9, 0.6]) threshold, compare(threshold, 'b.sig %% minhash_query(a.sig, %s)') c;
+RESET minhash_lsh.similarity_threshold;
+SELECT c.* FROM compare(0.8, 'minhash_similar(b.sig, a.sig)') c;
+RESET minhash_lsh.recall_notice;
+
+-- Prepared: the plan for all parameters uses the index, and each call has its threshold. Nothing is found by NULL.
+PREPARE look_up(text, float8) AS
+    SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash($1), $2);
+SET plan_cache_mode = force_generic_plan;
+SELECT condition('EXECUTE look_up(NULL, NULL)');
+EXECUTE look_up('CAT', 0.8);
+EXECUTE look_up(:'seven', 0.8);
+EXECUTE look_up(:'seven', 0.95);
+EXECUTE look_up('', 0.8);
+EXECUTE look_up(NULL, 0.8);
+EXECUTE look_up('CAT', NULL);
+EXECUTE look_up('CAT', 80);
+-- A threshold below what the index is made for is told of, once in a statement.
+EXECUTE look_up('CAT', 0.6);
+SELECT sum(found) FROM unnest(ARRAY[0.5, 0.6, 0.9]) threshold,
+    LATERAL (SELECT count(*) AS found FROM documents WHERE minhash_similar(sig, minhash('cat'), threshold)) AS each;
+RESET plan_cache_mode;
+DEALLOCATE look_up;
+
+-- A constant for which the index finds too little: all rows are compared. The bound is minhash_lsh.recall_notice.
+SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
+    IS NOT NULL AS by_index FROM unnest(ARRAY[0, 0.5, 0.76, 0.78, 0.8, 1]) threshold;
+SET minhash_lsh.recall_notice = 0.5;
+SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.7)') IS NOT NULL AS by_index;
+SET minhash_lsh.recall_notice = 0;
+SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.1)') IS NOT NULL AS by_index;
+RESET minhash_lsh.recall_notice;
+-- Of several indexes those that find enough; their options count.
+CREATE INDEX documents_low ON documents USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
+SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
+    IS NOT NULL AS by_index FROM unnest(ARRAY[0.5, 0.6, 0.8]) threshold;
+SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), 0.6)');
+SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash(:'seven'), 0.6);
+DROP INDEX documents_low, documents_sig;
+
+-- An index on an expression, with the rows that a sequential scan finds; no index of another kind.
+CREATE INDEX documents_expression ON documents USING gin ((minhash(body, 16)));
+SELECT condition('SELECT FROM documents WHERE minhash_similar(minhash(body, 16), minhash($$cat$$, 16), 0.8)')
+    IS NOT NULL AS by_index;
+SELECT count(*), count(*) FILTER (WHERE minhash_similarity(minhash(body, 16), minhash('cat', 16)) >= 0.8) AS rightly
+FROM documents WHERE minhash_similar(minhash('cat', 16), minhash(body, 16), 0.8);
+DROP INDEX documents_expression;
+CREATE INDEX documents_order ON documents USING btree (sig);
+CREATE INDEX documents_hash ON documents USING hash (sig);
+SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.8)');
+SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$))');
+DROP INDEX documents_order, documents_hash;
+-- What an index without options finds depends on the number of hashes: that of the column's type, or of the constant.
+CREATE TABLE short (known minhash_signature(16), any_number minhash_signature);
+CREATE INDEX short_known ON short USING gin (known);
+CREATE INDEX short_any_number ON short USING gin (any_number);
+SELECT round(lsh_probability(0.72, bands, rows)::numeric, 3) AS of_16 FROM lsh_params(0.8, 16);
+PREPARE known(text) AS SELECT FROM short WHERE minhash_similar(known, minhash($1, 16), 0.72);
+PREPARE any_number(text) AS SELECT FROM short WHERE minhash_similar(any_number, minhash($1, 16), 0.72);
+SET plan_cache_mode = force_generic_plan;
+SELECT condition('EXECUTE known(NULL)') IS NOT NULL AS by_type, condition('EXECUTE any_number(NULL)') AS unknown;
+SET plan_cache_mode = force_custom_plan;
+SELECT condition('EXECUTE any_number(1)') IS NOT NULL AS by_constant;
+RESET plan_cache_mode;
+DROP TABLE short;
+-- Another scheme is an error where rows are compared.
+SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash('cat', 64), 0.8);
+
+-- How many rows the planner expects: as many as of the operator with that setting, for thresholds that it knows.
+CREATE FUNCTION expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows';
+END $$;
+SELECT threshold, set_config('minhash_lsh.similarity_threshold', threshold::text, false) AS setting,
+       expected('SELECT FROM documents WHERE sig % minhash($$cat$$)') AS by_setting,
+       expected('SELECT FROM documents WHERE minhash_similar(minhash($$cat$$), sig)') AS function,
+       expected(format('SELECT FROM documents WHERE minhash_similar(minhash($$cat$$), sig, %s)', threshold))
+           AS explicit,
+       expected(format('SELECT FROM documents WHERE sig %% minhash_query(minhash($$cat$$), %s)', threshold)) AS query,
+       expected(format('SELECT FROM documents a, documents b WHERE minhash_similar(a.sig, b.sig, %s)', threshold))
+           AS pairs,
+       expected(format('SELECT FROM documents a, documents b WHERE b.sig %% minhash_query(a.sig, %s)', threshold))
+           AS pairs_by_query
+FROM unnest(ARRAY[0, 0.1, 0.3, 0.8, 1]) threshold;
+RESET minhash_lsh.similarity_threshold;
+SELECT expected('SELECT FROM documents a WHERE EXISTS (SELECT FROM documents b WHERE a.id <> b.id
+                                                       AND minhash_similar(a.sig, b.sig, 0.8))') > 0 AS semi_join;
+-- A threshold that is not known; out of range; NULL.
+SELECT expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), id * 0.1)') AS unknown,
+       expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 7)') AS out_of_range,
+       expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), NULL)') AS by_null;
+-- Operators and functions of users that have the same estimate.
+CREATE FUNCTION nothing() RETURNS minhash_query LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE FUNCTION is_similar(minhash_signature) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
+CREATE OPERATOR !% (FUNCTION = is_similar, RIGHTARG = minhash_signature, RESTRICT = minhash_similar_sel);
+SELECT expected('SELECT FROM documents WHERE sig % nothing()') >= 0 AS without_arguments,
+       expected('SELECT FROM documents WHERE !% sig') >= 0 AS of_one_side;
+DROP OPERATOR !% (NONE, minhash_signature);
+
+DROP FUNCTION condition, compare, expected, nothing, is_similar;
+DROP TABLE documents, pairs;

@@ -1,0 +1,11 @@
+// What the planner asks of the operator class gin_minhash_ops.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// Bands and rows of an index with these options (or null), for signatures of so many hashes.
+banding gin_shape(const bytea* options, int num_hashes);
+
+} // namespace minhash::pg

@@ -1,0 +1,27 @@
+// The type minhash_query: a signature that is looked for, and the similarity from which on a row is
+// found. As the right side of the operator % it brings its threshold along, so that the operator is
+// IMMUTABLE and an index knows what it searches.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// Strategies of the operator %, of every access method that serves it.
+enum similar_strategy : StrategyNumber {
+    similar_by_setting = 1, // the right side is a signature
+    similar_to_query = 2,   // a query
+};
+
+struct query {
+    signature sought;
+    double threshold; // 0 to 1
+};
+
+// Reads a query, detoasted; an ERROR if its bytes are damaged.
+query query_of(Datum stored);
+
+// The signature that a strategy's right side looks for, and its threshold.
+query query_of(Datum stored, StrategyNumber strategy);
+
+} // namespace minhash::pg

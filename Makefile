@@ -20,14 +20,14 @@ ISOLATION_OPTS = --load-extension=$(EXTENSION) --outputdir=build/isolation --inp
 REGRESS_PREP = build/regress build/isolation
 
 # Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
-# PostgreSQL 15 uses `register` in headers, which C++17 removed.
+# PostgreSQL 15 uses `register` in headers, which C++17 removed. SANITIZE: test/tools/sanitized.sh.
 PG_CPPFLAGS = -Isrc -DMINHASH_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-register \
-              -Wall -Wextra -Wno-unused-parameter
+              -Wall -Wextra -Wno-unused-parameter $(SANITIZE)
 
 # Hardened distributions (-D_GLIBCXX_ASSERTIONS) need the C++ runtime; --as-needed drops it elsewhere.
 # The standard library's templates are visible whatever -fvisibility says; the map hides them.
-SHLIB_LINK  = -lstdc++ -Wl,--version-script=src/exports.map
+SHLIB_LINK  = -lstdc++ -Wl,--version-script=src/exports.map $(SANITIZE)
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 
@@ -36,7 +36,7 @@ override with_llvm = no
 
 # On a fresh Debian machine there is no pg_config yet: these install what they need, as root or
 # with sudo. check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR.
-.PHONY: check demo unit arm fuzz bench lint tap
+.PHONY: check demo unit arm fuzz bench lint tap sanitized
 ifneq ($(filter check demo,$(MAKECMDGOALS)),)
 check: ; test/check.sh
 demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
@@ -71,6 +71,7 @@ endif
 unit arm fuzz: ; $(MAKE) -C test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
+sanitized: ; test/tools/sanitized.sh
 
 # On a quiet machine: the core, then SQL on throw-away servers.
 bench:

@@ -10,6 +10,7 @@
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 #              INITDB_OPTS  further options of initdb, e.g. "--locale=C"
 #              SERVER_OPTS  further settings, e.g. "-c shared_buffers=1GB"
+#              SERVER_ENV   environment of the server, e.g. "TZ=UTC LC_MESSAGES=C"
 set -euo pipefail
 
 if (($# == 0)); then
@@ -71,9 +72,10 @@ clean_up() {
         as_server "$bindir/pg_ctl" -D "$dir/data" -m immediate -t 20 stop \
             >/dev/null 2>&1 || true
     fi
-    if grep -qsE 'was terminated by signal|PANIC:|TRAP:' "$dir/server.log"; then
-        echo "$0: the server crashed; the end of its log:" >&2
-        tail -n 30 "$dir/server.log" >&2
+    local crash='was terminated by signal|PANIC:|TRAP:|runtime error:|AddressSanitizer:'
+    if grep -qsE "$crash" "$dir/server.log"; then
+        echo "$0: the server crashed; its log from there on:" >&2
+        grep -m 1 -A 30 -E "$crash" "$dir/server.log" >&2
     fi
     # A process of a killed server may still be writing: try twice.
     rm -rf "$dir" 2>/dev/null || { sleep 2 && rm -rf "$dir"; } || true
@@ -125,7 +127,8 @@ full_page_writes = off
 max_wal_size = 8GB
 CONF
 
-as_server "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
+read -r -d '' -a server_env <<<"${SERVER_ENV:-}" || true
+as_server env "${server_env[@]}" "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
     -o "${SERVER_OPTS:-}" start >"$dir/setup.log" 2>&1 </dev/null ||
     failed "starting the server"
 

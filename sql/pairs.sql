@@ -55,8 +55,8 @@ SELECT c.* FROM lsh_params(0.6, recall => 0.8) p, compare('SELECT * FROM lsh_pai
 CREATE TEMP TABLE pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled), compare(format('SELECT * FROM lsh_pairs(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE pairs') c;
 CREATE TABLE large AS
-SELECT n AS id, md5(n::text)::uuid AS uuid, repeat('x', n % 7) || string_agg(md5(n / 3 || ' ' || word), ' ') || n % 3 AS body FROM generate_series(1, 600) n, generate_series(1, 100) word GROUP BY n;
-INSERT INTO large SELECT 1000 + n, md5(n || 'long')::uuid, string_agg(md5(n / 2 || ' ' || word), ' ') || n % 2 FROM generate_series(2, 5) n, generate_series(1, 40000) word GROUP BY n;
+SELECT n AS id, md5(n::text)::uuid AS uuid, repeat('x', n % 7) || string_agg(md5(n / 3 || ' ' || word), ' ' ORDER BY word) || n % 3 AS body FROM generate_series(1, 600) n, generate_series(1, 100) word GROUP BY n;
+INSERT INTO large SELECT 1000 + n, md5(n || 'long')::uuid, string_agg(md5(n / 2 || ' ' || word), ' ' ORDER BY word) || n % 2 FROM generate_series(2, 5) n, generate_series(1, 40000) word GROUP BY n;
 INSERT INTO large SELECT 2000 + n, md5(n || 'wide')::uuid, md5((n / 2)::text) FROM generate_series(2, 30001) n;
 CREATE TEMP TABLE roomy AS SELECT * FROM lsh_pairs('SELECT id, body FROM large WHERE id < 4000');
 CREATE TEMP TABLE roomy_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', NULL::uuid);

@@ -101,6 +101,11 @@ compared() {
 compared regress ISOLATION=
 compared isolation REGRESS=
 
+# The same two with sanitizers in the extension; a report ends the server, and so fails a test.
+ring sanitized "$here/tools/sanitized.sh"
+counted sanitized "$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')" \
+    "$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')"
+
 # A script that dies has run fewer tests than it wanted, but none need have failed.
 ring tap "$here/tools/tap.sh"
 failed=$(sum 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p')

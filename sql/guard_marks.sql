@@ -87,17 +87,57 @@ UPDATE docs SET body = body || ' again' WHERE id > 300;
 RESET work_mem;
 SELECT count(*), count(copy_of), bool_and(copy_of % 300 = id % 300), bool_or(copy_of IN (SELECT id FROM docs WHERE copy_of IS NOT NULL)) FROM docs WHERE id > 300;
 DELETE FROM docs WHERE id > 100;
--- Whoever writes needs no right to change the column.
+-- Marks are written with the rights of whoever writes the row.
 CREATE ROLE regress_lsh_marker;
+CREATE FUNCTION pg_temp.marker(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    message text;
+    hint text;
+BEGIN
+    SET LOCAL ROLE regress_lsh_marker;
+    BEGIN
+        EXECUTE statement;
+        message := 'done';
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+    END;
+    message := concat_ws(' | ', message, hint, current_user);
+    RESET ROLE;
+    RETURN message;
+END $$;
 GRANT INSERT (id, body) ON docs TO regress_lsh_marker;
-SET ROLE regress_lsh_marker;
-INSERT INTO docs (id, body) VALUES (101, pg_temp.doc(1));
-SELECT current_user;
-RESET ROLE;
-SELECT id, copy_of FROM docs WHERE id > 100;
+SELECT pg_temp.marker('INSERT INTO docs (id, body) VALUES (101, ''nothing like it'')');
+GRANT SELECT (id, copy_of) ON docs TO regress_lsh_marker;
+SELECT pg_temp.marker('INSERT INTO docs (id, body) VALUES (101, ''nothing like it'')');
+GRANT UPDATE (copy_of) ON docs TO regress_lsh_marker;
+SELECT pg_temp.marker(format('INSERT INTO docs (id, body) VALUES (101, ''nothing like it''), (102, %L)', pg_temp.doc(1)));
+SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
+-- The table's own triggers run as the writer, not as the owner.
+CREATE FUNCTION pg_temp.who() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE WARNING 'row % is marked by %', NEW.id, current_user;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER who AFTER UPDATE ON docs FOR EACH ROW EXECUTE FUNCTION pg_temp.who();
+\set SHOW_CONTEXT never
+SELECT pg_temp.marker(format('INSERT INTO docs (id, body) VALUES (103, %L)', pg_temp.doc(2)));
+DROP TRIGGER who ON docs;
+-- A mark never has the id of a row that policies hide from the writer: that of the nearest that he sees, or none. A row
+-- that he may not change is not marked.
+DELETE FROM docs WHERE id > 100;
+INSERT INTO docs VALUES (100, pg_temp.doc(1, 2));
+UPDATE docs SET copy_of = NULL;
+ALTER TABLE docs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY all_new ON docs FOR INSERT TO regress_lsh_marker WITH CHECK (true);
+CREATE POLICY large ON docs FOR SELECT TO regress_lsh_marker USING (id >= 100);
+CREATE POLICY larger ON docs FOR UPDATE TO regress_lsh_marker USING (id <> 103);
+SELECT pg_temp.marker(format('INSERT INTO docs (id, body) VALUES (101, %L), (102, %L), (103, %1$L)',
+    pg_temp.doc(1), pg_temp.doc(2)));
+SELECT id, copy_of FROM docs WHERE id >= 100 ORDER BY id;
+-- Whoever policies do not bind gets the nearest.
+INSERT INTO docs (id, body) VALUES (104, pg_temp.doc(1)), (105, pg_temp.doc(2));
+SELECT id, copy_of FROM docs WHERE id >= 104 ORDER BY id;
 DROP TABLE docs;
-
-
 
 -- Ids of other types, and names that want quotes.
 CREATE DOMAIN name_of_document AS text;

@@ -53,7 +53,7 @@ SELECT * FROM lsh_candidates('docs', minhash(''));
 SELECT * FROM lsh_near_duplicates(NULL::regclass, minhash('The same'));
 SELECT * FROM lsh_near_duplicates('docs', NULL::minhash_signature);
 SELECT * FROM lsh_near_duplicates('docs', minhash(''), 0);
-SELECT * FROM lsh_near_duplicates('docs', NULL, NULL::int, 0.5);
+SELECT * FROM lsh_near_duplicates('docs', NULL::int, NULL, 0.5);
 SELECT * FROM lsh_largest_buckets(NULL);
 SELECT * FROM lsh_largest_buckets('docs', NULL);
 SELECT count(*) FROM lsh_candidates('docs', minhash('The same'), NULL, NULL);
@@ -88,23 +88,23 @@ CREATE DOMAIN name_of_document AS text;
 CREATE TABLE names (id text PRIMARY KEY, sig minhash_signature);
 INSERT INTO names VALUES ('b', minhash('A name')), ('ä', minhash('A name')), ('a', minhash('A name')), ('c', minhash('Another'));
 SELECT lsh_create_band_table('names');
-SELECT * FROM lsh_candidates('names', minhash('A name'), id_type => NULL::text) AS id ORDER BY id COLLATE "C";
-SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', minhash('A name'), NULL::text) ORDER BY id COLLATE "C";
-SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', minhash('Another'), NULL::varchar, 0.5, 10, 10, 'names_bands');
-SELECT pg_typeof(id), id FROM lsh_near_duplicates('names', minhash('Another'), NULL::name_of_document);
+SELECT * FROM lsh_candidates('names', NULL::text, minhash('A name')) AS id ORDER BY id COLLATE "C";
+SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', NULL::text, minhash('A name')) ORDER BY id COLLATE "C";
+SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', NULL::varchar, minhash('Another'), 0.5, 10, 10, 'names_bands');
+SELECT pg_typeof(id), id FROM lsh_near_duplicates('names', NULL::name_of_document, minhash('Another'));
 CREATE TABLE small (id smallint PRIMARY KEY, sig minhash_signature);
 INSERT INTO small VALUES (-1, minhash('Small')), (2, minhash('Small'));
 SELECT lsh_create_band_table('small');
 SELECT pg_typeof(id), * FROM lsh_near_duplicates('small', minhash('Small'));
-SELECT pg_typeof(id), * FROM lsh_near_duplicates('small', minhash('Small'), 0::smallint, max_results => 1);
-SELECT pg_typeof(id), * FROM lsh_near_duplicates('small', minhash('Small'), id_type => NULL::numeric);
-SELECT pg_typeof(c), c FROM lsh_candidates('small', minhash('Small'), id_type => 0) c ORDER BY c;
+SELECT pg_typeof(id), * FROM lsh_near_duplicates('small', 0::smallint, minhash('Small'), max_results => 1);
+SELECT pg_typeof(id), * FROM lsh_near_duplicates('small', NULL::numeric, signature => minhash('Small'));
+SELECT pg_typeof(c), c FROM lsh_candidates('small', 0, minhash('Small')) c ORDER BY c;
 CREATE TYPE place AS (shelf int, "number of it" text);
 CREATE TABLE places (id place PRIMARY KEY, sig minhash_signature);
 INSERT INTO places VALUES ((1, 'a'), minhash('A place'));
 SELECT lsh_create_band_table('places');
-SELECT * FROM lsh_candidates('places', minhash('A place'), id_type => NULL::place);
-SELECT (id)."number of it", similarity FROM lsh_near_duplicates('places', minhash('A place'), NULL::place);
+SELECT * FROM lsh_candidates('places', NULL::place, minhash('A place'));
+SELECT (id)."number of it", similarity FROM lsh_near_duplicates('places', NULL::place, minhash('A place'));
 
 -- What is refused.
 SELECT lsh_create_band_table('docs', bands => 2, rows => 2, band_table => 'second');
@@ -112,9 +112,9 @@ CREATE TABLE bare (id int PRIMARY KEY, sig minhash_signature);
 SELECT call, pg_temp.error_of('SELECT * FROM ' || call) FROM unnest(ARRAY['lsh_candidates(''bare'', minhash(''a''))', 'lsh_near_duplicates(''bare'', minhash(''a''))', 'lsh_largest_buckets(''bare'')',
     'lsh_candidates(''docs'', minhash(''a''))', 'lsh_near_duplicates(''docs'', minhash(''a''))', 'lsh_largest_buckets(''docs'')',
     'lsh_candidates(''docs'', minhash(''a''), band_table => ''bare'')', 'lsh_candidates(''docs'', minhash(''a''), band_table => ''names_bands'')', 'lsh_candidates(''docs_bands'', minhash(''a''))', 'lsh_candidates(123, minhash(''a''))', 'lsh_largest_buckets(''docs_pkey'')',
-    'lsh_candidates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', minhash(''a''), NULL::int)', 'lsh_candidates(''docs'', minhash(''a''), band_table => ''second'', id_type => NULL::int)', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::text)',
-    'lsh_candidates(''small'', minhash(''a''), 0)', 'lsh_candidates(''small'', minhash(''a''), -1)', 'lsh_near_duplicates(''small'', minhash(''a''), 1.1)', 'lsh_near_duplicates(''small'', minhash(''a''), -0.1)', 'lsh_near_duplicates(''small'', minhash(''a''), ''NaN'')', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::float8)', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::smallint, NULL)',
-    'lsh_near_duplicates(''small'', minhash(''a''), max_results => 0)', 'lsh_near_duplicates(''small'', minhash(''a''), max_bucket => 0)', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::smallint, max_bucket => 0)', 'lsh_largest_buckets(''small'', 0)',
+    'lsh_candidates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', NULL::int, minhash(''a''))', 'lsh_candidates(''docs'', NULL::int, minhash(''a''), band_table => ''second'')', 'lsh_near_duplicates(''small'', NULL::text, minhash(''a''))',
+    'lsh_candidates(''small'', minhash(''a''), 0)', 'lsh_candidates(''small'', minhash(''a''), -1)', 'lsh_near_duplicates(''small'', minhash(''a''), 1.1)', 'lsh_near_duplicates(''small'', minhash(''a''), -0.1)', 'lsh_near_duplicates(''small'', minhash(''a''), ''NaN'')', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::float8)', 'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), NULL)',
+    'lsh_near_duplicates(''small'', minhash(''a''), max_results => 0)', 'lsh_near_duplicates(''small'', minhash(''a''), max_bucket => 0)', 'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), max_bucket => 0)', 'lsh_largest_buckets(''small'', 0)',
     'lsh_candidates(''small'', minhash(''a'', 64))', 'lsh_near_duplicates(''small'', minhash(''Small'', seed => 7))', 'lsh_near_duplicates(''small'', minhash(''Small'', shingle_size => 2))', 'lsh_near_duplicates(''small'', minhash(''Small'', 256))']) call;
 SELECT count(*) FROM lsh_candidates('docs', minhash('The same'), band_table => 'second');
 SELECT count(*) FROM lsh_near_duplicates('docs', minhash('The same'), 0.8, NULL, 3, 'second');
@@ -232,7 +232,7 @@ SELECT pg_temp.error_of('SELECT 1::pg_catalog.int8 = 2::pg_catalog.int8'), pg_te
 SELECT public.lsh_candidates('public.docs', minhash('The same')) ORDER BY 1;
 SELECT public.lsh_candidates('public.docs', minhash('The same'), 5) ORDER BY 1;
 SELECT public.lsh_near_duplicates('public.docs', minhash('The same'));
-SELECT public.lsh_near_duplicates('public.docs', minhash('The same'), NULL::numeric, 0.5, 2, 5);
+SELECT public.lsh_near_duplicates('public.docs', NULL::numeric, minhash('The same'), 0.5, 2, 5);
 SELECT documents FROM public.lsh_largest_buckets('public.docs', 1);
 INSERT INTO public.docs VALUES (3001, 'Into the trap'), (3002, 'Into the trap, too');
 UPDATE public.docs SET body = body || '!' WHERE id OPERATOR(pg_catalog.>) 3000;

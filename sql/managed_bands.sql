@@ -143,7 +143,11 @@ INSERT INTO "Other schema"."Docs of 'mine'" VALUES (7, 'Nobody watches');
 CREATE TABLE docs (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('docs');
 -- The type of the columns stays.
-SELECT pg_temp.error_of('ALTER TABLE docs ALTER id TYPE bigint');
+SELECT pg_temp.error_of('ALTER TABLE docs ALTER id TYPE bigint'),
+    pg_temp.error_of('ALTER TABLE docs ALTER sig TYPE minhash_signature(64)');
+SELECT lsh_refresh_band_table('docs');
+SELECT pg_temp.error_of('ALTER TABLE docs ALTER id TYPE bigint'),
+    pg_temp.error_of('ALTER TABLE docs ALTER sig TYPE minhash_signature(64)');
 DROP TRIGGER docs_bands_settings ON docs;
 INSERT INTO docs VALUES (1, minhash('Nobody watches'));
 DROP TABLE docs_bands;

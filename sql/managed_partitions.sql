@@ -54,7 +54,7 @@ DELETE FROM docs WHERE id % 7 = 0;
 DELETE FROM docs_c_high WHERE id = 135;
 SELECT pg_temp.state('docs');
 -- Who is found, by the signature of whom: the columns are the right ones everywhere.
-SELECT id, (SELECT string_agg(found::text, ' ' ORDER BY found) FROM lsh_candidates('docs', sig, id_type => NULL::int) found) FROM docs WHERE id > 30 ORDER BY id;
+SELECT id, (SELECT string_agg(found::text, ' ' ORDER BY found) FROM lsh_candidates('docs', NULL::int, sig) found) FROM docs WHERE id > 30 ORDER BY id;
 
 -- Rows that move from partition to partition, with and without another text, with and without another id.
 UPDATE docs SET part = 'b' WHERE id = 41;

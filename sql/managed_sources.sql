@@ -26,7 +26,7 @@ BEGIN
     EXECUTE format('UPDATE ids SET id = (SELECT %s FROM (SELECT 9) AS of (i)) WHERE id = (SELECT %1$s FROM (SELECT 1) AS of (i))', value);
     EXECUTE format('DELETE FROM ids WHERE id = (SELECT %s FROM (SELECT 2) AS of (i))', value);
     changed := pg_temp.state('ids');
-    EXECUTE format('SELECT (SELECT string_agg(c::text, '', '' ORDER BY c) FROM lsh_candidates(''ids'', minhash(md5(''3'')), id_type => NULL::%1$s) c) || '' / '' || (SELECT string_agg(id::text, '', '') FROM lsh_near_duplicates(''ids'', minhash(md5(''3'')), id_type => NULL::%1$s))', split_part(type, ' COLLATE', 1)) INTO found;
+    EXECUTE format('SELECT (SELECT string_agg(c::text, '', '' ORDER BY c) FROM lsh_candidates(''ids'', NULL::%1$s, minhash(md5(''3''))) c) || '' / '' || (SELECT string_agg(id::text, '', '') FROM lsh_near_duplicates(''ids'', NULL::%1$s, minhash(md5(''3''))))', split_part(type, ' COLLATE', 1)) INTO found;
     DROP TABLE ids;
     RETURN concat_ws('; ', made, changed, found);
 END $$;
@@ -39,7 +39,7 @@ SELECT lsh_create_band_table('docs');
 INSERT INTO docs SELECT i || repeat('long', 5000), minhash('Text ' || i) FROM generate_series(1, 200) i;
 UPDATE docs SET id = '-' || id;
 SELECT pg_temp.state('docs');
-SELECT length(id) FROM lsh_candidates('docs', minhash('Text 12'), id_type => NULL::text) WHERE id LIKE '-12l%';
+SELECT length(id) FROM lsh_candidates('docs', NULL::text, minhash('Text 12')) WHERE id LIKE '-12l%';
 DROP TABLE docs;
 
 -- A signature column that a trigger fills, of a fixed number of hashes; NULL ids; a table that triggers write while it is written.

@@ -32,36 +32,11 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 
-// Band tables and their sources.
-[[noreturn]] void fail_no_relation(Oid relation);
-[[noreturn]] void fail_source_kind(Oid source, char kind);
-[[noreturn]] void fail_inheritance(Oid source);
-[[noreturn]] void fail_no_column(Oid source, const char* column);
-[[noreturn]] void fail_column_type(Oid source, AttrNumber column, const char* type);
-[[noreturn]] void fail_id_type(Oid source, AttrNumber column);
-[[noreturn]] void fail_not_unique(Oid source, AttrNumber column);
+// A NULL where there must be none.
 [[noreturn]] void fail_null_argument(int argument, Oid function);
-[[noreturn]] void fail_band_table_choice(Oid source, Oid chosen, int found, bool by_trigger);
-[[noreturn]] void fail_result_type(Oid source, AttrNumber id, Oid wanted);
 
 // Trigger functions.
 [[noreturn]] void fail_not_trigger(const char* function);
-[[noreturn]] void fail_maintaining_use(const char* trigger);
-[[noreturn]] void fail_guard_use(const char* trigger, bool marks);
-[[noreturn]] void fail_guard_level(const char* trigger);
-[[noreturn]] void fail_guard_order(const char* trigger, const char* other);
-
-[[noreturn]] void fail_no_mark(Oid source, const char* column);
-[[noreturn]] void fail_mark_is_id(Oid source, AttrNumber id);
-[[noreturn]] void fail_mark_type(Oid source, AttrNumber mark, AttrNumber id);
-
-// A row that is refused by a trigger. The ids are null if the user may not see them.
-[[noreturn]] void fail_near_duplicate(Oid source,
-                                      const TriggerData& event,
-                                      const char* id,
-                                      const char* existing,
-                                      double similarity,
-                                      double threshold);
 
 // Bulk functions: their queries and rows.
 [[noreturn]] void fail_query_columns(int columns, bool ranked);

@@ -1,15 +1,26 @@
--- Look-ups through a managed band table. Results are of the type of id_type, whose value is not used.
+-- Lookups through a managed band table. Ids are bigint, or of the type of an argument whose value is not used. That
+-- has no name: PostgreSQL would mistake the types of the result if it were not written in its place.
 
 CREATE FUNCTION lsh_candidates(
     source regclass,
     signature minhash_signature,
     max_bucket integer DEFAULT NULL,
-    band_table regclass DEFAULT NULL,
-    id_type anyelement DEFAULT NULL::bigint
-) RETURNS TABLE (id anyelement)
+    band_table regclass DEFAULT NULL
+) RETURNS TABLE (id bigint)
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_candidates(regclass, minhash_signature, integer, regclass, anyelement) IS
+COMMENT ON FUNCTION lsh_candidates(regclass, minhash_signature, integer, regclass) IS
     'ids of the rows that share a band key with a signature';
+
+CREATE FUNCTION lsh_candidates(
+    source regclass,
+    anyelement,
+    signature minhash_signature,
+    max_bucket integer DEFAULT NULL,
+    band_table regclass DEFAULT NULL
+) RETURNS TABLE (id anyelement)
+    AS 'MODULE_PATHNAME', 'lsh_candidates_typed' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_candidates(regclass, anyelement, minhash_signature, integer, regclass) IS
+    'ids, of the type of the second argument, of the rows that share a band key with a signature';
 
 CREATE FUNCTION lsh_near_duplicates(
     source regclass,
@@ -25,16 +36,16 @@ COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, double prec
 
 CREATE FUNCTION lsh_near_duplicates(
     source regclass,
+    anyelement,
     signature minhash_signature,
-    id_type anyelement,
     threshold double precision DEFAULT 0.8,
     max_results integer DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
     band_table regclass DEFAULT NULL
 ) RETURNS TABLE (id anyelement, similarity double precision)
-    AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, anyelement, double precision, integer, integer, regclass) IS
-    'the same for ids of any type, for instance id_type => NULL::uuid';
+    AS 'MODULE_PATHNAME', 'lsh_near_duplicates_typed' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_near_duplicates(regclass, anyelement, minhash_signature, double precision, integer, integer, regclass) IS
+    'candidates, with ids of the type of the second argument, whose estimated similarity reaches the threshold';
 
 CREATE FUNCTION lsh_largest_buckets(
     source regclass,
@@ -45,4 +56,4 @@ CREATE FUNCTION lsh_largest_buckets(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 10000 ROWS 10;
 COMMENT ON FUNCTION lsh_largest_buckets(regclass, integer, regclass) IS
-    'the band keys that most rows share, which make look-ups and joins slow';
+    'the band keys that most rows share, which make lookups and joins slow';

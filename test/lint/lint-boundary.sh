@@ -22,8 +22,6 @@ only_in 'src/core includes its own files and the standard library only' \
     'src/core/hash.h src/core/simd/vector.h'
 only_in 'only src/core/hash.h includes xxhash.h' 'include.*xxhash' src src/core/hash.h
 only_in 'only src/pg/glue.h includes postgres.h' 'include.*\bpostgres\.h' src src/pg/glue.h
-only_in "PostgreSQL's headers are included by src/pg/glue.h (by version: compat.h)" \
-    '^\s*#\s*include\s*+(?!"pg/|"core/|<[a-z_]+>)' src/pg 'src/pg/glue.h src/pg/compat.h'
 only_in 'PostgreSQL versions differ in src/pg/compat.h alone' \
     'PG_VERSION_NUM|PG_MAJORVERSION' src src/pg/compat.h
 only_in 'nothing needs to catch an error, as memory contexts clean up' \

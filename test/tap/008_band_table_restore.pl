@@ -50,11 +50,11 @@ UNION ALL
 SELECT 'parts', count(*), md5(string_agg(b::text, ' ' ORDER BY b::text COLLATE "C")) FROM app.parts_bands b
 UNION ALL
 SELECT 'near', count(*), md5(string_agg(concat_ws('|', t."Der Name", n.*), ' ' ORDER BY t."Der Name", n::text))
-FROM app."Two words" t, lsh_near_duplicates('app."Two words"', "Unter""schrift", NULL::text, 0.5,
+FROM app."Two words" t, lsh_near_duplicates('app."Two words"', NULL::text, "Unter""schrift", 0.5,
     band_table => 'app."Two words_bands"') n
 UNION ALL
 SELECT 'candidates', count(*), md5(string_agg(concat_ws('|', t.id, c), ' ' ORDER BY t.id, c))
-FROM app.parts t, lsh_candidates('app.parts', sig, id_type => NULL::int) c
+FROM app.parts t, lsh_candidates('app.parts', NULL::int, sig) c
 ORDER BY 1
 SQL
 my $original = $node->safe_psql('original', $sums);
@@ -103,7 +103,7 @@ INSERT INTO app.renamed VALUES ('renamed', 'With other names, but the same');
 SQL
     is(differences($database, 'app.renamed', 'app.fewer'), '0|0', "$what: renamed");
     is($node->safe_psql($database, q{SELECT n.id FROM app.renamed t, lsh_near_duplicates('app.renamed',
-        "Unter""schrift", NULL::text, band_table => 'app.fewer') n WHERE called = 'renamed'}),
+        NULL::text, "Unter""schrift", band_table => 'app.fewer') n WHERE called = 'renamed'}),
         'renamed', "$what: found by the new names");
     is($node->safe_psql($database, <<'SQL'), "0|0\n0|0\n0|0", "$what: a refresh has nothing to do");
 SET ROLE keeper;

@@ -1,16 +1,25 @@
+// How a band table is found: by the triggers of its source that hold settings.
 #include "pg/band_table/band_table.h"
-#include "pg/errors.h"
+#include "pg/extension.h"
 
-#include "core/bands.h"
+extern "C" {
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+}
 
 namespace minhash::pg {
 
 namespace {
-
-Oid own_schema(FunctionCallInfo fcinfo)
-{
-    return get_func_namespace(fcinfo->flinfo->fn_oid);
-}
 
 // A number that lsh_create_band_table wrote into a trigger; 0 if somebody else wrote nonsense.
 int read_number(const char* given)
@@ -22,7 +31,104 @@ int read_number(const char* given)
                : static_cast<int>(value);
 }
 
-// Reads a trigger that may hold settings; false if it does not.
+// The one that was found; an ERROR if there is none, or more.
+const band_table& only_one(const band_tables_found& found,
+                           Oid source,
+                           const band_table_search& wanted,
+                           bool by_trigger)
+{
+    if (found.count == 1)
+        return found.one;
+    const char* const name = get_rel_name(source);
+    if (found.count > 1)
+        ereport(ERROR,
+                errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+                errmsg("table \"%s\" has %d band tables", name, found.count),
+                by_trigger
+                    ? errhint("Choose one by the trigger's condition, WHEN ('...'::regclass IS NOT "
+                              "NULL); lsh_band_tables lists them.")
+                    : errhint("Choose one with band_table => '...'; lsh_band_tables lists them."));
+    if (found.any_doubtful)
+        is_band_table(found.doubtful, wanted, true);
+    if (OidIsValid(wanted.chosen))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_OBJECT),
+                errmsg("relation \"%s\" is not a band table of table \"%s\"",
+                       get_rel_name(wanted.chosen),
+                       name),
+                errhint("lsh_band_tables lists the band tables."));
+    ereport(ERROR,
+            errcode(ERRCODE_UNDEFINED_OBJECT),
+            errmsg("table \"%s\" has no band table", name),
+            errhint("Create one with lsh_create_band_table()."));
+    pg_unreachable();
+}
+
+// Adds the band tables of one source to those found.
+void search_source(Relation source, const band_table_search& wanted, band_tables_found& found)
+{
+    for (int i = 0; i < count_triggers(source); i++) {
+        band_table candidate;
+        if (!read_settings(source, source->trigdesc->triggers[i], wanted.function, candidate) ||
+            (OidIsValid(wanted.chosen) && candidate.table != wanted.chosen))
+            continue;
+        if (is_band_table(candidate, wanted, false)) {
+            found.one = candidate;
+            found.count++;
+        } else {
+            found.doubtful = candidate;
+            found.any_doubtful = true;
+        }
+    }
+}
+
+std::uint64_t definitions = 1; // 0: nothing has been read yet
+
+void note_change(Datum, Oid)
+{
+    definitions++;
+}
+
+} // namespace
+
+Relation open_source(Oid source, LOCKMODE mode)
+{
+    const Relation relation = try_relation_open(source, mode);
+    if (relation == nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_TABLE),
+                errmsg("relation with OID %u does not exist", source),
+                errhint("It might have been dropped concurrently."));
+    return relation;
+}
+
+int count_triggers(Relation relation)
+{
+    return relation->trigdesc == nullptr ? 0 : relation->trigdesc->numtriggers;
+}
+
+Oid tested_relation(const char* condition, NullTestType test)
+{
+    const Node* const node = static_cast<const Node*>(stringToNode(condition));
+    if (!IsA(node, NullTest))
+        return InvalidOid;
+    const NullTest* const null_test = reinterpret_cast<const NullTest*>(node);
+    if (null_test->nulltesttype != test || !IsA(null_test->arg, Const))
+        return InvalidOid;
+    const Const* const relation = reinterpret_cast<const Const*>(null_test->arg);
+    return relation->consttype == REGCLASSOID && !relation->constisnull
+               ? DatumGetObjectId(relation->constvalue)
+               : InvalidOid;
+}
+
+Oid watched_table(const Trigger& trigger)
+{
+    if (trigger.tgqual == nullptr)
+        return InvalidOid;
+    const Oid watched = tested_relation(trigger.tgqual, IS_NOT_NULL);
+    return OidIsValid(watched) ? watched : tested_relation(trigger.tgqual, IS_NULL);
+}
+
 bool read_settings(Relation source, const Trigger& trigger, Oid function, band_table& out)
 {
     if (trigger.tgfoid != function || trigger.tgnattr != 2 || trigger.tgnargs != 2)
@@ -39,109 +145,40 @@ bool read_settings(Relation source, const Trigger& trigger, Oid function, band_t
     return OidIsValid(out.table) && out.shape.bands > 0 && out.shape.rows > 0;
 }
 
-int count_band_tables(Relation source, Oid chosen, Oid function, band_table& found)
+band_tables_found search_above(Relation relation, const band_table_search& wanted)
 {
-    int count = 0;
-    const TriggerDesc* const triggers = source->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-        band_table candidate;
-        if (!read_settings(source, triggers->triggers[i], function, candidate) ||
-            (OidIsValid(chosen) && candidate.table != chosen))
-            continue;
-        found = candidate;
-        count++;
-    }
-    return count;
-}
-
-// The band tables of the relation, or of the nearest of its ancestors that has one.
-int count_above(Relation relation, Oid chosen, Oid function, band_table& found)
-{
-    int count = count_band_tables(relation, chosen, function, found);
-    const List* const ancestors = relation->rd_rel->relispartition && count == 0
+    band_tables_found found = {};
+    search_source(relation, wanted, found);
+    const List* const ancestors = relation->rd_rel->relispartition
                                       ? get_partition_ancestors(RelationGetRelid(relation))
                                       : NIL;
-    for (int i = 0; count == 0 && i < list_length(ancestors); i++) {
+    for (int i = 0; found.count == 0 && !found.any_doubtful && i < list_length(ancestors); i++) {
         const Relation ancestor = table_open(list_nth_oid(ancestors, i), AccessShareLock);
-        count = count_band_tables(ancestor, chosen, function, found);
+        search_source(ancestor, wanted, found);
         table_close(ancestor, AccessShareLock);
     }
-    return count;
-}
-
-} // namespace
-
-Oid maintaining_function(FunctionCallInfo fcinfo)
-{
-    const oidvector* const no_arguments = buildoidvector(nullptr, 0);
-    const Oid found = GetSysCacheOid3(PROCNAMEARGSNSP,
-                                      Anum_pg_proc_oid,
-                                      CStringGetDatum("lsh_maintain_band_table"),
-                                      PointerGetDatum(no_arguments),
-                                      ObjectIdGetDatum(own_schema(fcinfo)));
-    if (!OidIsValid(found))
-        elog(ERROR, "function lsh_maintain_band_table() is missing");
     return found;
 }
 
-const char* extension_schema(FunctionCallInfo fcinfo)
+band_table find_band_table(Relation source, const band_table_search& wanted)
 {
-    return quote_identifier(get_namespace_name(own_schema(fcinfo)));
+    band_tables_found found = {};
+    search_source(source, wanted, found);
+    return only_one(found, RelationGetRelid(source), wanted, false);
 }
 
-Oid signature_type(FunctionCallInfo fcinfo)
+band_table find_band_table_above(Relation relation, const band_table_search& wanted)
 {
-    return GetSysCacheOid2(TYPENAMENSP,
-                           Anum_pg_type_oid,
-                           CStringGetDatum("minhash_signature"),
-                           ObjectIdGetDatum(own_schema(fcinfo)));
+    return only_one(search_above(relation, wanted), RelationGetRelid(relation), wanted, true);
 }
 
-Relation open_source(Oid source, LOCKMODE mode)
+std::uint64_t definitions_seen()
 {
-    const Relation relation = try_relation_open(source, mode);
-    if (relation == nullptr)
-        fail_no_relation(source);
-    return relation;
-}
-
-Oid watched_table(const Trigger& trigger)
-{
-    if (trigger.tgqual == nullptr)
-        return InvalidOid;
-    const Node* const when = static_cast<const Node*>(stringToNode(trigger.tgqual));
-    if (!IsA(when, NullTest))
-        return InvalidOid;
-    const Expr* const tested = reinterpret_cast<const NullTest*>(when)->arg;
-    if (!IsA(tested, Const))
-        return InvalidOid;
-    const Const* const table = reinterpret_cast<const Const*>(tested);
-    return table->consttype == REGCLASSOID && !table->constisnull
-               ? DatumGetObjectId(table->constvalue)
-               : InvalidOid;
-}
-
-band_table find_band_table(Relation source, Oid chosen, Oid function)
-{
-    band_table found;
-    const int count = count_band_tables(source, chosen, function, found);
-    if (count != 1)
-        fail_band_table_choice(RelationGetRelid(source), chosen, count, false);
-    return found;
-}
-
-band_table find_band_table_above(Relation relation, Oid chosen, Oid function)
-{
-    band_table found;
-    const int count = count_above(relation, chosen, function, found);
-    if (count != 1)
-        fail_band_table_choice(RelationGetRelid(relation), chosen, count, true);
-    return found;
-}
-
-bool has_band_table_above(Relation relation, Oid chosen, Oid function, band_table& found)
-{
-    return count_above(relation, chosen, function, found) == 1;
+    static bool watching;
+    if (!watching)
+        CacheRegisterRelcacheCallback(note_change, 0);
+    watching = true;
+    return definitions;
 }
 
 AttrNumber partition_column(Relation relation, const band_table& settings, AttrNumber column)
@@ -150,43 +187,6 @@ AttrNumber partition_column(Relation relation, const band_table& settings, AttrN
                ? column
                : get_attnum(RelationGetRelid(relation),
                             get_attname(settings.source, column, false));
-}
-
-Datum band_key_array(const signature& value, banding shape)
-{
-    check_bands(shape, value.scheme);
-    Datum keys[max_num_hashes];
-    const int bands = value.empty() ? 0 : shape.bands;
-    for (int band = 0; band < bands; band++)
-        keys[band] = Int64GetDatum(band_key(value, band, shape.rows));
-    return make_bigint_array({keys, static_cast<std::size_t>(bands)});
-}
-
-const char* quoted_relation(Oid relation)
-{
-    const char* const name = get_rel_name(relation);
-    if (name == nullptr)
-        elog(ERROR, "cache lookup failed for relation %u", relation);
-    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
-}
-
-const char* quoted_column(Oid relation, AttrNumber column)
-{
-    return quote_identifier(get_attname(relation, column, false));
-}
-
-const char* equality_of(Oid type)
-{
-    const Oid equality = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
-    const HeapTuple found = SearchSysCache1(OPEROID, ObjectIdGetDatum(equality));
-    if (!HeapTupleIsValid(found))
-        elog(ERROR, "cache lookup failed for operator %u", equality);
-    const Form_pg_operator form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(found));
-    const char* const sql = psprintf(" OPERATOR(%s.%s) ",
-                                     quote_identifier(get_namespace_name(form->oprnamespace)),
-                                     NameStr(form->oprname));
-    ReleaseSysCache(found);
-    return sql;
 }
 
 } // namespace minhash::pg

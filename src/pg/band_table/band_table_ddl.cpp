@@ -3,10 +3,36 @@
 #include "pg/band_table/band_table.h"
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "core/tuning.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 
@@ -48,22 +74,37 @@ void check_kind(Relation source)
 {
     const char kind = source->rd_rel->relkind;
     if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE)
-        fail_source_kind(RelationGetRelid(source), kind);
+        ereport(ERROR,
+                errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                errmsg("relation \"%s\" cannot have a band table", RelationGetRelationName(source)),
+                errdetail_relkind_not_supported(kind),
+                errhint("Use an ordinary or a partitioned table, or join lsh_bands() by hand."));
     if (kind == RELKIND_RELATION && has_subclass(RelationGetRelid(source)) &&
         list_length(find_all_inheritors(RelationGetRelid(source), NoLock, nullptr)) > 1)
-        fail_inheritance(RelationGetRelid(source));
+        ereport(ERROR,
+                errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("table \"%s\" cannot have a band table because other tables inherit from it",
+                       RelationGetRelationName(source)),
+                errhint("Use a partitioned table, or give each of the tables a band table."));
 }
 
 AttrNumber find_column(Relation source, Name column)
 {
     const AttrNumber found = get_attnum(RelationGetRelid(source), NameStr(*column));
     if (found <= 0)
-        fail_no_column(RelationGetRelid(source), NameStr(*column));
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_COLUMN),
+                errmsg("column \"%s\" of table \"%s\" does not exist",
+                       NameStr(*column),
+                       RelationGetRelationName(source)),
+                errhint("Name the columns with id_column => '...' and signature_column => '...', "
+                        "or add one: ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED "
+                        "ALWAYS AS (minhash(...)) STORED."));
     return found;
 }
 
 // An id must name one row: keys of two rows with one id could not be told apart. The unique index
-// of a partitioned table has the partition key besides, so there it is the user's word.
+// of a partitioned table has the partition key besides, so there we trust the user.
 void check_unique(Relation source, AttrNumber column)
 {
     if (is_partitioned(source))
@@ -79,7 +120,35 @@ void check_unique(Relation source, AttrNumber column)
         index_close(index, AccessShareLock);
     }
     if (!unique)
-        fail_not_unique(RelationGetRelid(source), column);
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+                errmsg("column \"%s\" of table \"%s\" has no unique index",
+                       get_attname(RelationGetRelid(source), column, false),
+                       RelationGetRelationName(source)),
+                errhint("Make it the primary key, or give it a unique constraint."));
+}
+
+void check_column_types(const band_table& scheme, Oid id_type, Oid signature)
+{
+    if (get_atttype(scheme.source, scheme.signature) != signature)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("column \"%s\" of table \"%s\" is of type %s, not minhash_signature",
+                       get_attname(scheme.source, scheme.signature, false),
+                       get_rel_name(scheme.source),
+                       format_type_be(get_atttype(scheme.source, scheme.signature))),
+                errhint("Add a column: ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED "
+                        "ALWAYS AS (minhash(...)) STORED."));
+    if (!OidIsValid(lookup_type_cache(id_type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) ||
+        !OidIsValid(get_array_type(id_type)))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("column \"%s\" of type %s cannot be used as an id",
+                       get_attname(scheme.source, scheme.id, false),
+                       format_type_be(id_type)),
+                errdetail("Type %s has no default btree operator class, or no array type.",
+                          format_type_be(id_type)),
+                errhint("Choose another id_column."));
 }
 
 // The number of hashes of the signatures: the column's type modifier, or a row's, or the default.
@@ -156,7 +225,12 @@ void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char
                       name,
                       sql));
     AtEOXact_GUC(false, level);
-    run_once(psprintf("ALTER TABLE %s ADD PRIMARY KEY (key, id)", name));
+    // The mark by which the rule of band_table_rule.cpp knows the table.
+    run_once(psprintf(
+        "ALTER TABLE %s ADD PRIMARY KEY (key, id), ADD CONSTRAINT %s %s",
+        name,
+        quote_identifier(makeObjectName(RelationGetRelationName(source), "bands", "source")),
+        mark_of(RelationGetRelid(source))));
 }
 
 void tie(const ObjectAddress& object, const ObjectAddress& to, DependencyType how)
@@ -169,10 +243,11 @@ void tie(const ObjectAddress& object, const ObjectAddress& to, DependencyType ho
     recordDependencyOn(&object, &to, how);
 }
 
-// What is dropped with what: the band table with its source, or with one of the two columns; the
-// triggers with the one that holds the settings, also those of partitions that are none any more;
-// and the extension not without CASCADE. pg_dump does not know of it, so what was restored is tied
-// when it is refreshed.
+// What is dropped with what: the band table with its source; the triggers with the one that holds
+// the settings, also those of partitions that are none any more; and the extension not without
+// CASCADE. pg_dump does not know of it, so what was restored is tied when it is refreshed. (A table
+// that depends on a column makes ALTER COLUMN TYPE fail with an internal error. So the triggers
+// alone depend on the two columns.)
 void tie_all(const band_table& scheme, Oid function)
 {
     const ObjectAddress table = {RelationRelationId, scheme.table, 0};
@@ -182,10 +257,6 @@ void tie_all(const band_table& scheme, Oid function)
                                      0};
     const ObjectAddress source = {RelationRelationId, scheme.source, 0};
     tie(table, source, DEPENDENCY_AUTO);
-    for (const AttrNumber column : {scheme.id, scheme.signature}) {
-        const ObjectAddress part = {RelationRelationId, scheme.source, column};
-        recordDependencyOn(&table, &part, DEPENDENCY_AUTO);
-    }
     if (OidIsValid(extension.objectId))
         tie(table, extension, DEPENDENCY_NORMAL);
 
@@ -248,10 +319,9 @@ constexpr worker truncate_worker = {
 
 const char* trigger_name(Relation relation, Oid trigger)
 {
-    const TriggerDesc* const triggers = relation->trigdesc;
-    for (int i = 0; i < triggers->numtriggers; i++)
-        if (triggers->triggers[i].tgoid == trigger)
-            return pstrdup(triggers->triggers[i].tgname);
+    for (int i = 0; i < count_triggers(relation); i++)
+        if (relation->trigdesc->triggers[i].tgoid == trigger)
+            return pstrdup(relation->trigdesc->triggers[i].tgname);
     elog(ERROR, "trigger %u is missing", trigger);
 }
 
@@ -303,17 +373,17 @@ void add_trigger(const trigger_writer& writer,
                       arguments));
 }
 
-// The trigger of a kind that a relation has for the band table, not those of a table above it.
-const Trigger* find_worker(const trigger_writer& writer, Relation relation, const worker& kind)
+// The name of the trigger of a kind that a relation has for the band table, not of one that a table
+// above it has handed down; null without one.
+const char* find_worker(const trigger_writer& writer, Relation relation, const worker& kind)
 {
     constexpr int kinds = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_INSERT |
                           TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE | TRIGGER_TYPE_TRUNCATE;
-    const TriggerDesc* const triggers = relation->trigdesc;
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-        const Trigger& trigger = triggers->triggers[i];
+    for (int i = 0; i < count_triggers(relation); i++) {
+        const Trigger& trigger = relation->trigdesc->triggers[i];
         if (trigger.tgfoid == writer.function_oid && !trigger.tgisclone &&
             (trigger.tgtype & kinds) == kind.type && watched_table(trigger) == writer.table)
-            return &trigger;
+            return pstrdup(trigger.tgname);
     }
     return nullptr;
 }
@@ -332,9 +402,9 @@ void add_worker(const trigger_writer& writer, Relation relation, const worker& k
 
 void drop_worker(const trigger_writer& writer, Relation relation, const worker& kind)
 {
-    if (const Trigger* const found = find_worker(writer, relation, kind))
+    if (const char* const found = find_worker(writer, relation, kind))
         run_once(psprintf("DROP TRIGGER %s ON %s",
-                          quote_identifier(found->tgname),
+                          quote_identifier(found),
                           quoted_relation(RelationGetRelid(relation))));
 }
 
@@ -353,7 +423,7 @@ void add_workers(const trigger_writer& writer, Relation source)
     }
     add_worker(writer, source, truncate_worker);
     const List* const relations = find_all_inheritors(RelationGetRelid(source), NoLock, nullptr);
-    for (int i = 1; i < list_length(relations); i++) { // behind the source itself
+    for (int i = 1; i < list_length(relations); i++) { // after the source itself
         const Relation partition = table_open(list_nth_oid(relations, i), NoLock);
         if (partition->rd_rel->relkind == RELKIND_RELATION)
             add_worker(writer, partition, truncate_worker);
@@ -378,12 +448,7 @@ MINHASH_FUNCTION(lsh_create_band_table)
     scheme.source = RelationGetRelid(source);
     scheme.id = find_column(source, PG_GETARG_NAME(1));
     scheme.signature = find_column(source, PG_GETARG_NAME(2));
-    const Oid id_type = get_atttype(scheme.source, scheme.id);
-    if (get_atttype(scheme.source, scheme.signature) != signature_type(fcinfo))
-        fail_column_type(scheme.source, scheme.signature, "minhash_signature");
-    if (!OidIsValid(lookup_type_cache(id_type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) ||
-        !OidIsValid(get_array_type(id_type)))
-        fail_id_type(scheme.source, scheme.id);
+    check_column_types(scheme, get_atttype(scheme.source, scheme.id), signature_type(fcinfo));
     check_unique(source, scheme.id);
 
     const identity former = act_for_owner(source);
@@ -412,7 +477,7 @@ MINHASH_FUNCTION(lsh_create_band_table)
                 "IS NULL",
                 psprintf("%d, %d", scheme.shape.bands, scheme.shape.rows));
     add_workers(writer, source);
-    tie_all(find_band_table(source, scheme.table, function), function);
+    tie_all(find_band_table(source, {scheme.table, function, RowExclusiveLock}), function);
     run_once(psprintf("ANALYZE %s", qualified));
     SPI_finish();
     act_again_as(former);
@@ -428,7 +493,7 @@ MINHASH_FUNCTION(lsh_drop_band_table)
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
     const Relation source = lock_source(PG_GETARG_OID(0), AccessExclusiveLock);
     const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-    const band_table dropped = find_band_table(source, chosen, function);
+    const band_table dropped = find_band_table(source, {chosen, function, AccessExclusiveLock});
 
     const identity former = act_for_owner(source);
     SPI_connect();
@@ -452,7 +517,7 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
     const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
     const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-    const band_table kept = find_band_table(source, chosen, function);
+    const band_table kept = find_band_table(source, {chosen, function, RowExclusiveLock});
     check_kind(source);
 
     const identity former = act_for_owner(source);

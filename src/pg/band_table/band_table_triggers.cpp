@@ -1,44 +1,73 @@
 // What keeps a band table in step with its source, in the transaction of every change: triggers
 // for statements, with transition tables, or for rows where the source is a partitioned table or
-// a partition (PostgreSQL gives row triggers to every partition, also to those of tomorrow).
+// a partition (PostgreSQL gives row triggers to every partition, including future ones).
 #include "pg/band_table/band_table.h"
 #include "pg/band_table/signature_rows.h"
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "core/bands.h"
+
+extern "C" {
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 
 namespace {
 
-// As much as is collected before it is written: so many keys, or so many bytes of long ids.
+// Keys are written when there are this many, or when they and their ids fill this much memory.
 constexpr int batch_keys = 65536;
 constexpr std::size_t batch_bytes = 16 << 20;
 
-// What a trigger needs to know, found once per statement.
+// What a trigger needs to know, found once per statement, and again if a definition has changed.
 struct maintained {
+    std::uint64_t definitions;
     band_table settings;
     Oid id_type;
     AttrNumber id; // columns of the relation that the trigger fired for, maybe a partition
     AttrNumber signature;
 };
 
-const maintained& settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
+// What a trigger looks for. Nobody can define a trigger on the band table as long as it is locked.
+band_table_search wanted_by(FunctionCallInfo fcinfo, const TriggerData& event)
 {
-    if (fcinfo->flinfo->fn_extra == nullptr) {
+    return {watched_table(*event.tg_trigger), fcinfo->flinfo->fn_oid, RowExclusiveLock};
+}
+
+maintained settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
+{
+    if (fcinfo->flinfo->fn_extra == nullptr)
+        fcinfo->flinfo->fn_extra =
+            MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(maintained));
+    maintained& known = *static_cast<maintained*>(fcinfo->flinfo->fn_extra);
+    if (const std::uint64_t seen = definitions_seen(); known.definitions != seen) {
         const Relation relation = event.tg_relation;
-        maintained known;
-        known.settings = find_band_table_above(relation,
-                                               watched_table(*event.tg_trigger),
-                                               fcinfo->flinfo->fn_oid);
+        known.settings = find_band_table_above(relation, wanted_by(fcinfo, event));
         known.id_type = get_atttype(known.settings.source, known.settings.id);
         known.id = partition_column(relation, known.settings, known.settings.id);
         known.signature = partition_column(relation, known.settings, known.settings.signature);
-        fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(known));
-        memcpy(fcinfo->flinfo->fn_extra, &known, sizeof(known));
+        known.definitions = seen;
     }
-    return *static_cast<const maintained*>(fcinfo->flinfo->fn_extra);
+    return known;
 }
 
 // Keys and ids on their way into the band table or out of it.
@@ -109,7 +138,18 @@ std::uint64_t write(const key_batch& batch, const char* sql, std::span<Datum> va
     const Oid types[] = {INT8ARRAYOID, get_array_type(batch.known->id_type)};
     // The latest: a refresh by another session may have put keys of rows that this one has long
     // seen.
-    return run(prepare_once(sql, types), values, nullptr, false, snapshot::latest);
+    return run(prepare_once(batch.known->settings.table, sql, types),
+               values,
+               nullptr,
+               false,
+               snapshot::latest);
+}
+
+void empty_batch(key_batch& batch)
+{
+    batch.keys = nullptr;
+    batch.ids = nullptr;
+    MemoryContextReset(batch.memory);
 }
 
 void flush(key_batch& batch)
@@ -130,9 +170,7 @@ void flush(key_batch& batch)
         write(batch, insert_sql(batch, psprintf("WHERE %s", condition)), values);
     }
     MemoryContextSwitchTo(former);
-    batch.keys = nullptr;
-    batch.ids = nullptr;
-    MemoryContextReset(batch.memory);
+    empty_batch(batch);
 }
 
 bool is_full(const key_batch& batch)
@@ -196,11 +234,8 @@ void write_side(row_reader& reader, const maintained& known, const char* schema,
 // Whether a table was a partition of the source once, and kept its trigger for TRUNCATE.
 bool is_detached(FunctionCallInfo fcinfo, const TriggerData& event)
 {
-    band_table ignored;
-    return !has_band_table_above(event.tg_relation,
-                                 watched_table(*event.tg_trigger),
-                                 fcinfo->flinfo->fn_oid,
-                                 ignored);
+    const band_tables_found found = search_above(event.tg_relation, wanted_by(fcinfo, event));
+    return found.count == 0 && !found.any_doubtful;
 }
 
 bool is_empty(Oid table)
@@ -211,32 +246,55 @@ bool is_empty(Oid table)
     return empty;
 }
 
+void delete_batch(key_batch& batch)
+{
+    if (batch.keys == nullptr)
+        return;
+    Datum values[] = {makeArrayResult(batch.keys, batch.memory),
+                      makeArrayResult(batch.ids, batch.memory)};
+    write(batch, delete_sql(batch, ""), values);
+    empty_batch(batch);
+}
+
+// Deletes the keys of all rows of a partition that is about to be truncated. The rows are read
+// without SQL: neither the rights nor the policies of the partition, which may have another owner
+// than the source, are asked.
+void delete_keys_of(Relation partition, const maintained& known, const char* schema)
+{
+    key_batch batch;
+    open_batch(batch, known, schema, false);
+    const Snapshot latest = RegisterSnapshot(GetLatestSnapshot());
+    const TableScanDesc scan = table_beginscan(partition, latest, 0, nullptr);
+    TupleTableSlot* const slot = table_slot_create(partition, nullptr);
+    const MemoryContext row_memory =
+        AllocSetContextCreate(batch.memory, "minhash_lsh row", ALLOCSET_DEFAULT_SIZES);
+    while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+        CHECK_FOR_INTERRUPTS();
+        const MemoryContext former = MemoryContextSwitchTo(row_memory);
+        const signed_row row = read_row(slot, known.id, known.signature);
+        MemoryContextSwitchTo(former);
+        add_differing(batch, row, {}, known, false);
+        MemoryContextReset(row_memory);
+        if (is_full(batch))
+            delete_batch(batch);
+    }
+    delete_batch(batch);
+    ExecDropSingleTupleTableSlot(slot);
+    table_endscan(scan);
+    UnregisterSnapshot(latest);
+    MemoryContextDelete(batch.memory);
+}
+
 // Before, so that the rows of a partition, which are some of those in the band table, can still
 // be read.
 void truncate(const TriggerData& event, const maintained& known, FunctionCallInfo fcinfo)
 {
-    const char* const table = quoted_relation(known.settings.table);
-    const Oid relation = RelationGetRelid(event.tg_relation);
-    if (relation == known.settings.source) {
-        run_once(psprintf("TRUNCATE %s", table));
-        return;
-    }
-    // As when the whole table is truncated, each partition after it.
-    if (is_empty(known.settings.table))
-        return;
-    const char* const id = quoted_column(relation, known.id);
-    run_once(psprintf("DELETE FROM %s AS banded USING"
-                      " (SELECT pg_catalog.unnest(%s.lsh_band_keys(%s, %d, %d)) AS key, %s AS id"
-                      " FROM ONLY %s) AS gone"
-                      " WHERE banded.key OPERATOR(pg_catalog.=) gone.key AND banded.id%sgone.id",
-                      table,
-                      extension_schema(fcinfo),
-                      quoted_column(relation, known.signature),
-                      known.settings.shape.bands,
-                      known.settings.shape.rows,
-                      id,
-                      quoted_relation(relation),
-                      equality_of(known.id_type)));
+    const Relation relation = event.tg_relation;
+    if (RelationGetRelid(relation) == known.settings.source)
+        run_once(psprintf("TRUNCATE %s", quoted_relation(known.settings.table)));
+    // When the whole table is truncated, so is each partition after it.
+    else if (relation->rd_rel->relkind == RELKIND_RELATION && !is_empty(known.settings.table))
+        delete_keys_of(relation, known, extension_schema(fcinfo));
 }
 
 // Triggers are defined by lsh_create_band_table(), but anybody may define others.
@@ -249,7 +307,11 @@ void check_use(const TriggerData& event)
          (TRIGGER_FIRED_BY_DELETE(event.tg_event) || event.tg_newtable != nullptr));
     if (truncates ? !TRIGGER_FIRED_BEFORE(event.tg_event)
                   : !TRIGGER_FIRED_AFTER(event.tg_event) || !has_rows)
-        fail_maintaining_use(event.tg_trigger->tgname);
+        ereport(ERROR,
+                errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                errmsg("trigger \"%s\" is not defined correctly", event.tg_trigger->tgname),
+                errdetail("Only lsh_create_band_table() creates triggers of this function."),
+                errhint("Drop the trigger."));
 }
 
 } // namespace
@@ -265,12 +327,11 @@ MINHASH_FUNCTION(lsh_maintain_band_table)
     const bool truncates = TRIGGER_FIRED_BY_TRUNCATE(event.tg_event);
     if (truncates && is_detached(fcinfo, event))
         return PointerGetDatum(nullptr);
-    const maintained& known = settings_of(fcinfo, event);
+    // A copy: what runs in between may change definitions.
+    const maintained known = settings_of(fcinfo, event);
 
-    // Whoever owns the source owns the band table. But reading a partition, to truncate it, is
-    // left to the partition's owner, whose row security policies it may run.
-    const identity former =
-        act_as(truncates ? event.tg_relation->rd_rel->relowner : known.settings.owner);
+    // Whoever owns the source owns the band table, and no code of others runs when it is written.
+    const identity former = act_as(known.settings.owner);
     SPI_connect();
     if (truncates) {
         truncate(event, known, fcinfo);

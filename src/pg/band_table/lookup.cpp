@@ -1,8 +1,21 @@
-// Look-ups through a managed band table, each one SQL statement that a user could write, run with
+// Lookups through a managed band table, each one SQL statement that a user could write, run with
 // the user's own rights.
 #include "pg/band_table/lookup.h"
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
+
+extern "C" {
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "parser/parse_coerce.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/tuplestore.h"
+}
 
 namespace minhash::pg {
 
@@ -13,8 +26,9 @@ band_table arg_band_table(FunctionCallInfo fcinfo, int source, int chosen)
     const Relation relation = open_source(PG_GETARG_OID(source), AccessShareLock);
     const band_table found =
         find_band_table(relation,
-                        PG_ARGISNULL(chosen) ? InvalidOid : PG_GETARG_OID(chosen),
-                        maintaining_function(fcinfo));
+                        {PG_ARGISNULL(chosen) ? InvalidOid : PG_GETARG_OID(chosen),
+                         maintaining_function(fcinfo),
+                         AccessShareLock});
     relation_close(relation, NoLock);
     return found;
 }
@@ -24,7 +38,13 @@ const char* id_cast(const band_table& from, Oid wanted)
 {
     const Oid actual = get_atttype(from.source, from.id);
     if (!can_coerce_type(1, &actual, &wanted, COERCION_IMPLICIT))
-        fail_result_type(from.source, from.id, wanted);
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("ids of table \"%s\" are of type %s, which is not %s",
+                       get_rel_name(from.source),
+                       format_type_be(actual),
+                       format_type_be(wanted)),
+                errhint("Give NULL::%s as the second argument.", format_type_be(actual)));
     return psprintf("::%s", format_type_be_qualified(wanted));
 }
 
@@ -68,13 +88,14 @@ void return_found(FunctionCallInfo fcinfo, std::uint64_t rows)
 }
 
 void return_rows(FunctionCallInfo fcinfo,
+                 const band_table& from,
                  const char* sql,
                  std::span<const Oid> types,
                  std::span<Datum> values)
 {
     SPI_connect();
-    return_found(fcinfo,
-                 run(prepare_once(sql, types), values, nullptr, true, snapshot::of_statement));
+    const SPIPlanPtr plan = prepare_once(from.source, sql, types);
+    return_found(fcinfo, run(plan, values, nullptr, true, snapshot::of_statement));
 }
 
 } // namespace
@@ -102,61 +123,126 @@ const char* near_rows(FunctionCallInfo fcinfo,
                     rest);
 }
 
-// lsh_candidates(source, signature, max_bucket, band_table, id_type) -> ids
-MINHASH_FUNCTION(lsh_candidates)
+namespace {
+
+// Where the arguments of a function stand. Of a function for any type of id, that type is the
+// second argument, which nothing is read of but its type.
+struct lookup_arguments {
+    int source;
+    int signature;
+    int threshold;
+    int max_results;
+    int max_bucket;
+    int band_table;
+};
+
+Oid arg_id_type(FunctionCallInfo fcinfo)
 {
-    if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) {
+    constexpr int id_type = 1;
+    return get_fn_expr_argtype(fcinfo->flinfo, id_type);
+}
+
+Datum arg_band_keys(FunctionCallInfo fcinfo, int argument, const banding& shape)
+{
+    return make_bigint_array(make_band_keys(arg_signature(fcinfo, argument), shape));
+}
+
+Datum find_candidates(FunctionCallInfo fcinfo, const lookup_arguments& at, Oid id_type)
+{
+    if (PG_ARGISNULL(at.source) || PG_ARGISNULL(at.signature)) {
         start_rows(fcinfo);
         return static_cast<Datum>(0);
     }
-    const band_table from = arg_band_table(fcinfo, 0, 3);
-    const Oid id_type = get_fn_expr_argtype(fcinfo->flinfo, 4);
+    const band_table from = arg_band_table(fcinfo, at.source, at.band_table);
     // A function that returns rows of a composite type returns their columns.
     const char* const sql = psprintf(
         "SELECT %s FROM (SELECT DISTINCT candidate.id%s AS id FROM (%s) AS candidate) AS found",
         type_is_rowtype(id_type) ? "(id).*" : "id",
         id_cast(from, id_type),
-        bucket_ids(from, arg_max_bucket(fcinfo, 2)));
+        bucket_ids(from, arg_max_bucket(fcinfo, at.max_bucket)));
     const Oid types[] = {INT8ARRAYOID};
-    Datum values[] = {band_key_array(arg_signature(fcinfo, 1), from.shape)};
-    return_rows(fcinfo, sql, types, values);
+    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape)};
+    return_rows(fcinfo, from, sql, types, values);
     return static_cast<Datum>(0);
 }
 
-// lsh_near_duplicates(source, signature, [id_type,] threshold, max_results, max_bucket, band_table)
-// -> (id, similarity), the most similar first
-MINHASH_FUNCTION(lsh_near_duplicates)
+Datum find_near_duplicates(FunctionCallInfo fcinfo, const lookup_arguments& at, Oid id_type)
 {
-    // Result columns of a polymorphic type want it from an argument that is given, not a default:
-    // so there is one function for ids of type bigint, and one for others.
-    const bool typed = PG_NARGS() == 7;
-    const int first = typed ? 3 : 2;
-    // A NULL in its place, such as NULL::int, was meant for id_type.
-    if (PG_ARGISNULL(first))
-        fail_null_argument(first, fcinfo->flinfo->fn_oid);
-    if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) {
+    if (PG_ARGISNULL(at.threshold))
+        fail_null_argument(at.threshold, fcinfo->flinfo->fn_oid);
+    if (PG_ARGISNULL(at.source) || PG_ARGISNULL(at.signature)) {
         start_rows(fcinfo);
         return static_cast<Datum>(0);
     }
-    const band_table from = arg_band_table(fcinfo, 0, first + 3);
-    const double threshold = arg_fraction(fcinfo, first, "threshold");
-    const int max_results = PG_ARGISNULL(first + 1)
+    const band_table from = arg_band_table(fcinfo, at.source, at.band_table);
+    const double threshold = arg_fraction(fcinfo, at.threshold, "threshold");
+    const int max_results = PG_ARGISNULL(at.max_results)
                                 ? INT_MAX
-                                : arg_between(fcinfo, first + 1, "max_results", 1, INT_MAX);
-    const Oid id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 2) : INT8OID;
+                                : arg_between(fcinfo, at.max_results, "max_results", 1, INT_MAX);
     const char* const sql = near_rows(
         fcinfo,
         from,
-        arg_max_bucket(fcinfo, first + 2),
+        arg_max_bucket(fcinfo, at.max_bucket),
         id_cast(from, id_type),
         psprintf("ORDER BY 2 DESC, source.%s LIMIT $4", quoted_column(from.source, from.id)));
     const Oid types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, INT4OID};
-    Datum values[] = {band_key_array(arg_signature(fcinfo, 1), from.shape),
-                      PG_GETARG_DATUM(1),
+    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape),
+                      PG_GETARG_DATUM(at.signature),
                       Float8GetDatum(threshold),
                       Int32GetDatum(max_results)};
-    return_rows(fcinfo, sql, types, values);
+    return_rows(fcinfo, from, sql, types, values);
     return static_cast<Datum>(0);
+}
+
+} // namespace
+
+// lsh_candidates(source, signature, max_bucket, band_table) -> ids
+MINHASH_FUNCTION(lsh_candidates)
+{
+    constexpr lookup_arguments at = {.source = 0,
+                                     .signature = 1,
+                                     .threshold = -1,
+                                     .max_results = -1,
+                                     .max_bucket = 2,
+                                     .band_table = 3};
+    return find_candidates(fcinfo, at, INT8OID);
+}
+
+// lsh_candidates(source, id type, signature, max_bucket, band_table) -> ids
+MINHASH_FUNCTION(lsh_candidates_typed)
+{
+    constexpr lookup_arguments at = {.source = 0,
+                                     .signature = 2,
+                                     .threshold = -1,
+                                     .max_results = -1,
+                                     .max_bucket = 3,
+                                     .band_table = 4};
+    return find_candidates(fcinfo, at, arg_id_type(fcinfo));
+}
+
+// lsh_near_duplicates(source, signature, threshold, max_results, max_bucket, band_table)
+// -> (id, similarity), the most similar first
+MINHASH_FUNCTION(lsh_near_duplicates)
+{
+    constexpr lookup_arguments at = {.source = 0,
+                                     .signature = 1,
+                                     .threshold = 2,
+                                     .max_results = 3,
+                                     .max_bucket = 4,
+                                     .band_table = 5};
+    return find_near_duplicates(fcinfo, at, INT8OID);
+}
+
+// The same with the id type as the second argument.
+MINHASH_FUNCTION(lsh_near_duplicates_typed)
+{
+    constexpr lookup_arguments at = {.source = 0,
+                                     .signature = 2,
+                                     .threshold = 3,
+                                     .max_results = 4,
+                                     .max_bucket = 5,
+                                     .band_table = 6};
+    return find_near_duplicates(fcinfo, at, arg_id_type(fcinfo));
 }
 
 // lsh_largest_buckets(source, max_results, band_table) -> (key, documents), the largest first

@@ -1,4 +1,4 @@
-// SQL for look-ups through a band table.
+// SQL for lookups through a band table.
 #pragma once
 
 #include "pg/band_table/band_table.h"

@@ -1,5 +1,15 @@
 #include "pg/band_table/signature_rows.h"
 
+extern "C" {
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+}
+
 namespace minhash::pg {
 
 namespace {
@@ -25,13 +35,15 @@ bool advance(row_reader& reader, side which)
     return !reader.done;
 }
 
-signed_row read_row(const row_reader& reader, TupleTableSlot* slot)
+} // namespace
+
+signed_row read_row(TupleTableSlot* slot, AttrNumber id, AttrNumber signature)
 {
     signed_row row = {};
     bool no_id;
     bool no_signature;
-    row.id = slot_getattr(slot, reader.id, &no_id);
-    const Datum stored = slot_getattr(slot, reader.signature, &no_signature);
+    row.id = slot_getattr(slot, id, &no_id);
+    const Datum stored = slot_getattr(slot, signature, &no_signature);
     row.has_id = !no_id;
     if (no_id || no_signature)
         return row;
@@ -42,8 +54,6 @@ signed_row read_row(const row_reader& reader, TupleTableSlot* slot)
         {reinterpret_cast<const std::uint8_t*>(VARDATA(whole)), VARSIZE(whole) - VARHDRSZ});
     return row;
 }
-
-} // namespace
 
 void open_rows(row_reader& reader, const TriggerData* event, AttrNumber id, AttrNumber signature)
 {
@@ -97,7 +107,7 @@ bool next_rows(row_reader& reader, signed_row (&rows)[2])
         rows[which] = {};
         if (reader.slots[which] != nullptr && advance(reader, which)) {
             any = true;
-            rows[which] = read_row(reader, reader.slots[which]);
+            rows[which] = read_row(reader.slots[which], reader.id, reader.signature);
         }
     }
     reader.done = true;

@@ -1,7 +1,7 @@
 // The rows that a trigger is told of, as ids and signatures.
 #pragma once
 
-#include "pg/band_table/band_table.h"
+#include "pg/glue.h"
 
 namespace minhash::pg {
 
@@ -27,6 +27,9 @@ struct row_reader {
 };
 
 enum side { before = 0, after = 1 };
+
+// The row in a slot: its id lies in the slot, its signature is detoasted into the current context.
+signed_row read_row(TupleTableSlot* slot, AttrNumber id, AttrNumber signature);
 
 void open_rows(row_reader& reader, const TriggerData* event, AttrNumber id, AttrNumber signature);
 void rewind_rows(row_reader& reader);

@@ -1,16 +1,37 @@
 #include "pg/band_table/statements.h"
 
+extern "C" {
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+}
+
 namespace minhash::pg {
 
 namespace {
 
+// More plans than these are dropped at the end of a transaction: a session that writes to very many
+// tables makes them anew instead of keeping about 6 kB for each.
+constexpr long most_plans = 512;
+
 struct kept_plan {
     std::uint64_t key; // hash of text and types; dynahash wants it first
+    Oid relation;
+    bool stale;
     char* sql;
     SPIPlanPtr plan;
 };
 
 HTAB* plans; // this session's
+bool any_stale;
 
 std::uint64_t key_of(const char* sql, std::span<const Oid> types)
 {
@@ -23,20 +44,62 @@ std::uint64_t key_of(const char* sql, std::span<const Oid> types)
                                hash);
 }
 
-kept_plan& entry_of(std::uint64_t key)
+void free_plan(kept_plan& entry)
 {
-    if (plans == nullptr) {
-        HASHCTL control = {};
-        control.keysize = sizeof(std::uint64_t);
-        control.entrysize = sizeof(kept_plan);
-        plans = hash_create("minhash_lsh plans", 16, &control, HASH_ELEM | HASH_BLOBS);
+    if (entry.plan != nullptr)
+        SPI_freeplan(entry.plan);
+    if (entry.sql != nullptr)
+        pfree(entry.sql);
+    entry.plan = nullptr;
+    entry.sql = nullptr;
+}
+
+// A plan may be running as its relation changes, so it is only marked.
+void mark_stale(Datum, Oid relation)
+{
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, plans);
+    while (kept_plan* const entry = static_cast<kept_plan*>(hash_seq_search(&scan)))
+        if (relation == entry->relation || relation == InvalidOid)
+            entry->stale = any_stale = true;
+}
+
+// No plan runs any more.
+void drop_stale(XactEvent event, void*)
+{
+    const bool too_many = hash_get_num_entries(plans) > most_plans;
+    if ((!any_stale && !too_many) ||
+        (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+        return;
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, plans);
+    while (kept_plan* const entry = static_cast<kept_plan*>(hash_seq_search(&scan))) {
+        if (!entry->stale && !too_many)
+            continue;
+        free_plan(*entry);
+        hash_search(plans, &entry->key, HASH_REMOVE, nullptr);
     }
+    any_stale = false;
+}
+
+void open_plans()
+{
+    HASHCTL control = {};
+    control.keysize = sizeof(std::uint64_t);
+    control.entrysize = sizeof(kept_plan);
+    plans = hash_create("minhash_lsh plans", 16, &control, HASH_ELEM | HASH_BLOBS);
+    CacheRegisterRelcacheCallback(mark_stale, 0);
+    RegisterXactCallback(drop_stale, nullptr);
+}
+
+kept_plan& entry_of(std::uint64_t key, Oid relation)
+{
+    if (plans == nullptr)
+        open_plans();
     bool found;
     kept_plan& entry = *static_cast<kept_plan*>(hash_search(plans, &key, HASH_ENTER, &found));
-    if (!found) {
-        entry.sql = nullptr;
-        entry.plan = nullptr;
-    }
+    if (!found)
+        entry = {key, relation, false, nullptr, nullptr};
     return entry;
 }
 
@@ -71,9 +134,10 @@ void expect(int result, const char* what)
 
 } // namespace
 
-SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types)
+SPIPlanPtr prepare_once(Oid relation, const char* sql, std::span<const Oid> types)
 {
-    kept_plan& entry = entry_of(key_of(sql, types));
+    const std::uint64_t key = key_of(sql, types);
+    kept_plan& entry = entry_of(key, relation);
     if (entry.plan != nullptr && strcmp(entry.sql, sql) == 0)
         return entry.plan;
 
@@ -84,10 +148,7 @@ SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types)
     if (plan == nullptr)
         expect(SPI_result, "SPI_prepare_cursor");
     expect(SPI_keepplan(plan), "SPI_keepplan");
-    if (entry.plan != nullptr) {
-        SPI_freeplan(entry.plan);
-        pfree(entry.sql);
-    }
+    free_plan(entry);
     entry.plan = plan;
     entry.sql = MemoryContextStrdup(TopMemoryContext, sql);
     return plan;
@@ -147,9 +208,12 @@ identity act_as(Oid user, int restriction)
     return former;
 }
 
-void act_again_as(identity former)
+identity act_again_as(identity former)
 {
+    identity replaced;
+    GetUserIdAndSecContext(&replaced.user, &replaced.context);
     SetUserIdAndSecContext(former.user, former.context);
+    return replaced;
 }
 
 } // namespace minhash::pg

@@ -7,8 +7,10 @@
 namespace minhash::pg {
 
 // A plan for any values of the parameters, kept for the session and found by its text: names in it
-// are those of today, so a renamed table simply gets another plan.
-SPIPlanPtr prepare_once(const char* sql, std::span<const Oid> types);
+// are those of today, so a renamed table simply gets another plan. It is dropped at the end of the
+// transaction in which the definition of `relation` changes, as when that is dropped, and with all
+// others when there are too many.
+SPIPlanPtr prepare_once(Oid relation, const char* sql, std::span<const Oid> types);
 
 // Runs a plan that the planner made of indexes alone: made while a table was small, it must serve
 // when it has grown. With `latest`, all that is committed by now is seen, whatever the isolation
@@ -23,14 +25,16 @@ std::uint64_t read_once(const char* sql);
 
 // Acts as another user, so that whoever may write to a table needs no rights on its band table
 // (as foreign keys are checked). The end of a transaction or subtransaction, also by an error,
-// puts the user back. What is done on nobody's command to write, such as a refresh, is restricted
-// (SECURITY_RESTRICTED_OPERATION): the owner's code cannot leave anything behind that runs later.
+// puts the user back. Work that is not triggered by a user's write, such as a refresh, is
+// restricted (SECURITY_RESTRICTED_OPERATION): the owner's code cannot leave anything behind that
+// runs later.
 struct identity {
     Oid user;
     int context;
 };
 
+// Both return who acted before.
 identity act_as(Oid user, int restriction = 0);
-void act_again_as(identity former);
+identity act_again_as(identity former);
 
 } // namespace minhash::pg

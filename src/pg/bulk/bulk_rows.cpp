@@ -1,6 +1,6 @@
-#include "pg/band_table/band_table.h"
 #include "pg/bulk/bulk_rows.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "core/bands.h"
 #include "core/buckets.h"

@@ -1,0 +1,28 @@
+// The extension's own objects, found from the function that is called, and names quoted for SQL.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// The schema of the extension, quoted.
+const char* extension_schema(FunctionCallInfo fcinfo);
+
+// The type minhash_signature of the extension that a function of it belongs to.
+Oid signature_type(Oid function);
+Oid signature_type(FunctionCallInfo fcinfo);
+
+// The extension's function lsh_maintain_band_table().
+Oid maintaining_function(FunctionCallInfo fcinfo);
+
+// A relation with its schema and a column, quoted. An ERROR if there is none.
+const char* quoted_relation(Oid relation);
+const char* quoted_column(Oid relation, AttrNumber column);
+
+// " OPERATOR(schema.=) " for the type's default equality.
+const char* equality_of(Oid type);
+
+// An id, or any other value, as its type writes it.
+const char* output_of(Oid type, Datum value);
+
+} // namespace minhash::pg

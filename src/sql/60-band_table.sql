@@ -34,20 +34,17 @@ CREATE FUNCTION lsh_refresh_band_table(
 COMMENT ON FUNCTION lsh_refresh_band_table(regclass, regclass) IS
     'adds and removes the keys that changed while no trigger fired, as when partitions come and go';
 
--- PostgreSQL keeps what a trigger's WHEN refers to among its dependencies.
-CREATE VIEW lsh_band_tables AS
-    SELECT t.tgrelid::pg_catalog.regclass AS source,
-           d.refobjid::pg_catalog.regclass AS band_table,
-           (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.tgrelid AND a.attnum = t.tgattr[0])
-               AS id_column,
-           (SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.tgrelid AND a.attnum = t.tgattr[1])
-               AS signature_column,
-           pg_catalog."substring"(pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 1), '^[0-9]{1,4}$')::pg_catalog.int4 AS bands,
-           pg_catalog."substring"(pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\000', 2), '^[0-9]{1,4}$')::pg_catalog.int4 AS rows
-    FROM pg_catalog.pg_trigger t
-    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = t.oid
-     AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjsubid = 0
-     AND d.deptype = 'n'
-    WHERE t.tgfoid = 'lsh_maintain_band_table()'::pg_catalog.regprocedure AND t.tgnargs = 2;
+CREATE FUNCTION lsh_list_band_tables() RETURNS TABLE (
+    source regclass,
+    band_table regclass,
+    id_column name,
+    signature_column name,
+    bands integer,
+    rows integer
+)
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_list_band_tables() IS 'the rows of the view lsh_band_tables';
+
+CREATE VIEW lsh_band_tables AS SELECT * FROM lsh_list_band_tables();
 COMMENT ON VIEW lsh_band_tables IS 'the managed band tables, with their sources and settings';
 GRANT SELECT ON lsh_band_tables TO PUBLIC;

@@ -1,0 +1,86 @@
+// The managed band tables of the database, for the view lsh_band_tables.
+#include "pg/band_table/band_table.h"
+#include "pg/extension.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// The relations with a trigger that calls the function.
+List* find_sources(Oid function)
+{
+    List* sources = NIL;
+    ScanKeyData key;
+    ScanKeyInit(&key,
+                Anum_pg_trigger_tgfoid,
+                BTEqualStrategyNumber,
+                F_OIDEQ,
+                ObjectIdGetDatum(function));
+    const Relation triggers = table_open(TriggerRelationId, AccessShareLock);
+    const SysScanDesc scan = systable_beginscan(triggers, InvalidOid, false, nullptr, 1, &key);
+    while (const HeapTuple found = systable_getnext(scan)) {
+        const Form_pg_trigger form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(found));
+        sources = list_append_unique_oid(sources, form->tgrelid);
+    }
+    systable_endscan(scan);
+    table_close(triggers, AccessShareLock);
+    return sources;
+}
+
+Datum column_name(const band_table& table, AttrNumber column)
+{
+    return DirectFunctionCall1(namein, CStringGetDatum(get_attname(table.source, column, false)));
+}
+
+void put_row(const ReturnSetInfo& result, const band_table& table)
+{
+    Datum values[] = {
+        ObjectIdGetDatum(table.source),
+        ObjectIdGetDatum(table.table),
+        column_name(table, table.id),
+        column_name(table, table.signature),
+        Int32GetDatum(table.shape.bands),
+        Int32GetDatum(table.shape.rows),
+    };
+    bool nulls[std::size(values)] = {};
+    tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+}
+
+} // namespace
+
+// lsh_list_band_tables() -> (source, band_table, id_column, signature_column, bands, rows)
+MINHASH_FUNCTION(lsh_list_band_tables)
+{
+    const ReturnSetInfo& result = start_rows(fcinfo);
+    const Oid function = maintaining_function(fcinfo);
+    const band_table_search all = {InvalidOid, function, NoLock};
+    const List* const sources = find_sources(function);
+    for (int i = 0; i < list_length(sources); i++) {
+        const Relation source = try_relation_open(list_nth_oid(sources, i), AccessShareLock);
+        if (source == nullptr)
+            continue;
+        band_table found;
+        for (int t = 0; t < count_triggers(source); t++)
+            if (read_settings(source, source->trigdesc->triggers[t], function, found) &&
+                is_band_table(found, all, false))
+                put_row(result, found);
+        relation_close(source, AccessShareLock);
+    }
+    return static_cast<Datum>(0);
+}
+
+} // namespace minhash::pg

@@ -6,6 +6,8 @@
 #endif
 
 extern "C" {
+#include "catalog/namespace.h"
+#include "utils/plancache.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
@@ -33,6 +35,17 @@ inline bool owns_relation(Oid relation, Oid user)
     return object_ownercheck(RelationRelationId, relation, user);
 #else
     return pg_class_ownercheck(relation, user);
+#endif
+}
+
+// 17 has another name for it. Whether names in a statement would be looked up as when it was
+// prepared.
+inline bool has_current_search_path(const CachedPlanSource& source)
+{
+#if PG_VERSION_NUM >= 170000
+    return SearchPathMatchesCurrentEnvironment(source.search_path);
+#else
+    return OverrideSearchPathMatchesCurrent(source.search_path);
 #endif
 }
 

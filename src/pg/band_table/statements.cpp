@@ -103,9 +103,25 @@ kept_plan& entry_of(std::uint64_t key, Oid relation)
     return entry;
 }
 
-// Makes the plan if there is none, or what it was made for has changed. The settings are for this
-// alone: whatever runs by the plan, such as triggers, has its user's. An error undoes them, too.
-// (What must be read without an index costs so much by them that it would be compiled each time.)
+// Whether the plan that is kept will be run as it is, as far as RevalidateCachedQuery() and
+// CheckCachedPlan() of PostgreSQL can tell before they take locks.
+bool is_planned(SPIPlanPtr plan)
+{
+    const CachedPlanSource* const source =
+        static_cast<const CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
+    const CachedPlan* const kept = source->gplan;
+    return source->is_valid && kept != nullptr && kept->is_valid &&
+           (!source->dependsOnRLS ||
+            (source->rewriteRoleId == GetUserId() && source->rewriteRowSecurity == row_security)) &&
+           (!kept->dependsOnRole || kept->planRoleId == GetUserId()) &&
+           !TransactionIdIsValid(kept->saved_xmin) && has_current_search_path(*source);
+}
+
+// Makes the plan that is kept, once, and again when what it was made for has changed. As a foreign
+// key's, it may be made while the table is empty or small, and run when that has grown, but it
+// looks up arrays of keys, for which the planner would read a small table whole. So it is made
+// without that choice. The settings are for the planner alone: whatever runs by the plan has its
+// user's. An error undoes them, too.
 void plan_by_indexes(SPIPlanPtr plan)
 {
     const int level = NewGUCNestLevel();
@@ -119,10 +135,10 @@ void plan_by_indexes(SPIPlanPtr plan)
                           true,
                           0,
                           false);
-    CachedPlan* const scheme = SPI_plan_get_cached_plan(plan);
-    if (scheme == nullptr)
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    if (planned == nullptr)
         elog(ERROR, "SPI_plan_get_cached_plan failed");
-    ReleaseCachedPlan(scheme, CurrentResourceOwner);
+    ReleaseCachedPlan(planned, CurrentResourceOwner);
     AtEOXact_GUC(false, level);
 }
 
@@ -157,7 +173,8 @@ SPIPlanPtr prepare_once(Oid relation, const char* sql, std::span<const Oid> type
 std::uint64_t
 run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen)
 {
-    plan_by_indexes(plan);
+    if (!is_planned(plan))
+        plan_by_indexes(plan);
     Snapshot explicitly = InvalidSnapshot;
     if (seen == snapshot::latest) {
         CommandCounterIncrement(); // our own work, too

@@ -61,6 +61,7 @@ if (($# == 0)); then
     set -- test/tap/*.pl
 fi
 cp "$@" "$dir/tap"
+cp doc/*.md "$dir" # pages whose SQL is run
 if ((EUID == 0)); then
     chown -R "$name" "$dir"
 fi

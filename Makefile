@@ -2,57 +2,74 @@
 
 EXTENSION  = minhash_lsh
 MODULE_big = $(EXTENSION)
-EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
+
+# Where the sources are. An out-of-tree build, as packagers do it, is make -f SRC/Makefile VPATH=SRC.
+root := $(or $(VPATH),$(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST)))))
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(root)/$(EXTENSION).control)
 
 # The install script is written once, unversioned, in parts that are joined in the order of their names.
-DATA       = $(wildcard src/sql/*/$(EXTENSION)--*.sql)
-SQL_PARTS  = $(sort $(wildcard src/sql/[0-9]*.sql))
+DATA       = $(patsubst $(root)/%,%,$(wildcard $(root)/src/sql/*/$(EXTENSION)--*.sql))
+SQL_PARTS  = $(sort $(wildcard $(root)/src/sql/[0-9]*.sql))
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
 # sql/ and expected/ belong to pg_regress; every other test lives under test/. Tests named on the
 # command line are all that run: REGRESS=bands, or ISOLATION=guard; an empty list leaves out a kind.
 ifeq ($(REGRESS)$(ISOLATION),)
-REGRESS      = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-ISOLATION    = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+REGRESS      = $(notdir $(basename $(sort $(wildcard $(root)/sql/*.sql))))
+ISOLATION    = $(notdir $(basename $(sort $(wildcard $(root)/test/isolation/specs/*.spec))))
 endif
 REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress --encoding=UTF8 --no-locale
-ISOLATION_OPTS = --load-extension=$(EXTENSION) --outputdir=build/isolation --inputdir=test/isolation
+ISOLATION_OPTS = --load-extension=$(EXTENSION) --outputdir=build/isolation --inputdir=$(root)/test/isolation
 REGRESS_PREP = build/regress build/isolation
 
 # Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
 # PostgreSQL 15 uses `register` in headers, which C++17 removed. SANITIZE: test/tools/sanitized.sh.
-PG_CPPFLAGS = -Isrc -DMINHASH_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -I$(root)/src -DMINHASH_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-register \
               -Wall -Wextra -Wno-unused-parameter $(SANITIZE)
 
 # Hardened distributions (-D_GLIBCXX_ASSERTIONS) need the C++ runtime; --as-needed drops it elsewhere.
 # The standard library's templates are visible whatever -fvisibility says; the map hides them.
-SHLIB_LINK  = -lstdc++ -Wl,--version-script=src/exports.map $(SANITIZE)
+SHLIB_LINK  = -lstdc++ -Wl,--version-script=$(root)/src/exports.map $(SANITIZE)
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 
 # Functions as long as these gain nothing from being inlined into compiled queries.
 override with_llvm = no
 
-# On a fresh Debian machine there is no pg_config yet: these install what they need, as root or
-# with sudo. check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR.
+# check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR. These two
+# install what they need on a Debian machine, as root or with sudo; unit, arm and fuzz need no
+# PostgreSQL. All other goals are PGXS's or need what it builds.
 .PHONY: check demo unit arm fuzz bench lint tap sanitized
-ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+ifeq ($(filter-out check demo unit arm fuzz,$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
 else
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifneq ($(shell test -e "$$($(PG_CONFIG) --includedir-server)/postgres.h" && echo yes),yes)
+$(error no headers of a PostgreSQL server. Install them (Debian: postgresql-server-dev-NN), or name \
+    another server by PG_CONFIG=/path/to/pg_config. make demo installs all that is needed)
+endif
 
-# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue. The kernels in src/core/simd
-# are compiled once per instruction set.
-include src/core/simd/targets.mk
-KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
-OBJS       = $(patsubst %.cpp,%.o,$(sort $(wildcard src/core/*.cpp src/pg/*.cpp src/pg/*/*.cpp))) $(KERNEL_OBJS)
+# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue.
+SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp pg/*.cpp pg/*/*.cpp)))
+OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)
 
-$(DATA_built): $(SQL_PARTS) $(EXTENSION).control
+# The kernels in src/core/simd are compiled once per instruction set. PGXS names the compiler that is
+# asked for its machine, and has read OBJS by now.
+include $(root)/src/core/simd/targets.mk
+KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
+OBJS       += $(KERNEL_OBJS)
+$(shlib): $(KERNEL_OBJS)
+
+ifneq ($(root),.)
+$(shell mkdir -p $(sort $(dir $(OBJS) $(DATA_built))))
+endif
+
+$(DATA_built): $(SQL_PARTS) $(root)/$(EXTENSION).control
 	awk 'FNR == 1 && NR > 1 { print "" } 1' $(SQL_PARTS) >$@
 
 $(REGRESS_PREP):
@@ -65,10 +82,14 @@ $(KERNEL_OBJS): src/core/simd/kernels_%.o: src/core/simd/kernels.cpp
 
 # Distributions configure PostgreSQL without --enable-depend, so headers are tracked here.
 $(OBJS): override CXXFLAGS += -MMD -MP
+
+# It tells PostgreSQL the version.
+src/pg/module.o: $(root)/$(EXTENSION).control
+
 -include $(OBJS:.o=.d)
 endif
 
-unit arm fuzz: ; $(MAKE) -C test $@
+unit arm fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
 sanitized: ; test/tools/sanitized.sh

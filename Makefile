@@ -43,7 +43,9 @@ override with_llvm = no
 .PHONY: check demo unit arm fuzz bench lint tap sanitized
 ifeq ($(filter-out check demo unit arm fuzz,$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
-demo: ; test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
+demo:
+	@PG_CONFIG=$$(test/tools/get_postgresql.sh) && export PG_CONFIG && \
+	    test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
 else
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)

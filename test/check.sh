@@ -3,6 +3,8 @@
 # installs the extension and runs lints, unit tests, pg_regress, isolation and TAP tests. Goes on
 # after a ring that fails, ends with `N passed, N failed`, and fails if anything failed or a ring
 # ran no test.
+#
+#   check.sh [RING...]     those named only: lint, unit, arm, fuzz, regress, isolation, sanitized, tap
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=$PWD/test
@@ -50,36 +52,69 @@ counted() {
     total_failed=$((total_failed + failed))
 }
 
-# Without a build there is nothing to test.
-packages=(libgtest-dev clang-format clang-tools unicode-data libipc-run-perl clang libclang-rt-dev)
-if [[ $(uname -m) == x86_64 ]]; then
-    packages+=(g++-aarch64-linux-gnu qemu-user googletest)
+# The rings asked for, and the Debian packages that they need.
+rings=("$@")
+if ((${#rings[@]} == 0)); then
+    rings=(lint unit fuzz regress isolation sanitized tap)
+    if [[ $(uname -m) == x86_64 ]]; then
+        rings+=(arm)
+    fi
 fi
-ring build "$here/tools/build_and_install.sh" "${packages[@]}"
+declare -A needs=(
+    [lint]='clang-format clang-tools unicode-data'
+    [unit]=libgtest-dev
+    [arm]='g++-aarch64-linux-gnu qemu-user googletest'
+    [fuzz]='clang libclang-rt-dev'
+    [regress]='' [isolation]='' [sanitized]=''
+    [tap]=libipc-run-perl
+)
+packages=()
+for name in "${rings[@]}"; do
+    if [[ ! -v needs[$name] ]]; then
+        echo "$0: there is no ring '$name'" >&2
+        exit 2
+    fi
+    # shellcheck disable=SC2206  # several packages
+    packages+=(${needs[$name]})
+done
+wanted() {
+    [[ " ${rings[*]} " == *" $1 "* ]]
+}
+
+# Without a build there is nothing to test.
+echo '=== packages'
+PG_CONFIG=$("$here/tools/get_postgresql.sh" "${packages[@]}")
+status=$?
+export PG_CONFIG
+if ((status == 0)); then
+    ring build "$here/tools/build_and_install.sh"
+fi
 if ((status != 0)); then
     counted build 0 1
     finish
 fi
 
-ring lint "$here/lint/all.sh"
-counted lint "$(sum 's/^lint: ([0-9]+) passed.*/\1/p')" "$(sum 's/^lint: .* ([0-9]+) failed$/\1/p')"
-
-# GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
-ring unit make -s -C "$here" -j"$(nproc)" unit
-counted unit "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
-    "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
-
-# The same tests for another machine, under emulation.
-if [[ $(uname -m) == x86_64 ]]; then
-    ring arm make -s -C "$here" -j"$(nproc)" arm
-    counted arm "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
-        "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+if wanted lint; then
+    ring lint "$here/lint/all.sh"
+    counted lint "$(sum 's/^lint: ([0-9]+) passed.*/\1/p')" "$(sum 's/^lint: .* ([0-9]+) failed$/\1/p')"
 fi
 
+# GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
+gtest() {
+    ring "$1" make -s -C "$here" -j"$(nproc)" "$1"
+    counted "$1" "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
+        "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+}
+if wanted unit; then gtest unit; fi
+# The same tests for another machine, under emulation.
+if wanted arm; then gtest arm; fi
+
 # Each fuzzer for a short while: that they still run, and find nothing at once.
-ring fuzz make -s -C "$here" -j"$(nproc)" fuzz FUZZ_SECONDS=15
-failed=$(grep -cE '^SUMMARY' "$log")
-counted fuzz "$(grep -c '^stat::number_of_executed_units' "$log")" "$failed"
+if wanted fuzz; then
+    ring fuzz make -s -C "$here" -j"$(nproc)" fuzz FUZZ_SECONDS=15
+    failed=$(grep -cE '^SUMMARY' "$log")
+    counted fuzz "$(grep -c '^stat::number_of_executed_units' "$log")" "$failed"
+fi
 
 # compared NAME ASSIGNMENT: one of the two kinds of tests whose output is compared, by itself, as
 # make would not come to the second if the first fails. They end with "All 9 tests passed." or
@@ -98,18 +133,22 @@ compared() {
     fi
     counted "$1" $((run - failed)) "$failed"
 }
-compared regress ISOLATION=
-compared isolation REGRESS=
+if wanted regress; then compared regress ISOLATION=; fi
+if wanted isolation; then compared isolation REGRESS=; fi
 
 # The same two with sanitizers in the extension; a report ends the server, and so fails a test.
-ring sanitized "$here/tools/sanitized.sh"
-counted sanitized "$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')" \
-    "$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')"
+if wanted sanitized; then
+    ring sanitized "$here/tools/sanitized.sh"
+    counted sanitized "$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')" \
+        "$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')"
+fi
 
 # A script that dies has run fewer tests than it wanted, but none need have failed.
-ring tap "$here/tools/tap.sh"
-failed=$(sum 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p')
-died=$(grep -cE '\(Wstat: [^0].* Failed: 0\)$' "$log")
-counted tap "$(($(sum 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p') - failed))" $((failed + died))
+if wanted tap; then
+    ring tap "$here/tools/tap.sh"
+    failed=$(sum 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p')
+    died=$(grep -cE '\(Wstat: [^0].* Failed: 0\)$' "$log")
+    counted tap "$(($(sum 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p') - failed))" $((failed + died))
+fi
 
 finish

@@ -2,12 +2,16 @@
 # Install the Debian packages named that are not installed yet.
 #
 #   install_packages.sh PACKAGE...
+#   install_packages.sh --update      fetches the lists of packages, and installs nothing
 #
-# Does nothing (and needs no privilege and no network) when all are there.
+# Does nothing (and needs no privilege and no network) when all are there. A PostgreSQL server that
+# is here already is upgraded only if that is allowed: its clusters would be restarted.
+#
+# Environment: UPGRADE  "yes" allows it
 set -euo pipefail
 
 if (($# == 0)); then
-    echo "usage: $0 PACKAGE..." >&2
+    echo "usage: $0 PACKAGE... | --update" >&2
     exit 2
 fi
 
@@ -21,19 +25,21 @@ fi
 # The wanted half of the state ("install ok") is left out on purpose: a package
 # that is on hold is installed all the same.
 missing=()
-for package in "$@"; do
-    if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
-        missing+=("$package")
+if [[ $1 != --update ]]; then
+    for package in "$@"; do
+        if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
+            missing+=("$package")
+        fi
+    done
+    if ((${#missing[@]} == 0)); then
+        exit 0
     fi
-done
-if ((${#missing[@]} == 0)); then
-    exit 0
 fi
 
 as_root=()
 if ((EUID != 0)); then
     if ! command -v sudo >/dev/null; then
-        echo "these packages are missing and neither root nor sudo is there to install them: ${missing[*]}" >&2
+        echo "neither root nor sudo is there to install packages: ${missing[*]:-their lists}" >&2
         exit 1
     fi
     as_root=(sudo)
@@ -57,11 +63,25 @@ clusters() {
     done
 }
 
-echo "installing packages: ${missing[*]}" >&2
-before=$(clusters)
-
 # A failed update is not final: the lists already here may be good enough.
 apt update || echo "apt-get update failed, going on with the package lists at hand" >&2
+if ((${#missing[@]} == 0)); then
+    exit 0
+fi
+
+# Headers of a newer minor version bring the server of that version with them.
+changed=$(LC_ALL=C apt-get -s install --no-install-recommends "${missing[@]}" 2>/dev/null </dev/null |
+    sed -nE -e 's/^Inst (postgresql-[0-9]+) \[([^]]*)\] \(([^ ]*).*/    \1 \2 -> \3/p' \
+        -e 's/^Remv (postgresql-[0-9]+) .*/    \1 -> removed/p') || true
+if [[ -n $changed && ${UPGRADE:-} != yes ]]; then
+    echo "nothing is installed, as these servers would be changed and their clusters restarted:
+$changed
+To allow it: UPGRADE=yes, for instance make demo UPGRADE=yes. The packages: ${missing[*]}" >&2
+    exit 1
+fi
+echo "installing packages: ${missing[*]}${changed:+, and changing these servers:
+$changed}" >&2
+before=$(clusters)
 
 status=0
 apt install --no-install-recommends "${missing[@]}" || status=$?

@@ -39,8 +39,20 @@ WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
 HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regtype))
    AND EXISTS (SELECT FROM unnest(proargtypes) WITH ORDINALITY AS argument (type, position)
                WHERE type IN ('anyelement'::regtype, 'anyarray'::regtype) AND proargnames[position] <> '');
--- Functions whose name has another prefix than shingle, minhash, lsh or gin_minhash.
-SELECT oid::regprocedure AS function FROM functions WHERE proname !~ '^(shingle|minhash|lsh_|gin_minhash_)' ORDER BY 1;
+-- Functions whose name has another prefix than shingle, element, minhash, lsh or gin_minhash.
+SELECT oid::regprocedure AS function FROM functions
+WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_|gin_minhash_)' ORDER BY 1;
+-- Names that stand for a text and for a list of elements: an untyped list would be taken for a text.
+SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0]
+GROUP BY proname HAVING bool_or(typcategory = 'S')
+   AND bool_or(typcategory = 'A' OR t.oid IN ('tsvector'::regtype, 'anycompatiblearray'::regtype)) ORDER BY 1;
+-- Functions of elements by another name than these.
+SELECT p.oid::regprocedure AS function FROM functions p
+WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexemes' = ANY (proargnames)
+       OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$' ORDER BY 1;
+-- Arguments and columns that other functions call otherwise.
+SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
+WHERE argument ~ 'positive|negative|in_vain|document_id|look' ORDER BY 1;
 
 -- Shared arguments with another default or type than everywhere else.
 SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants

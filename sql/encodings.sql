@@ -22,8 +22,8 @@ SELECT minhash('µ ÿ ß Å', 16) AS micro \gset
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) AS latin FROM generate_series(500, 530) n \gset
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) AS kanji FROM generate_series(500, 530) n \gset
 SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16) AS long_latin, minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true) AS long_kanji FROM generate_series(1, 20000) i \gset
-SELECT minhash(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16) AS latin_members, minhash(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16) AS kanji_members \gset
-SELECT minhash('日 日本語 ascii'::tsvector, 16) AS lexemes \gset
+SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16) AS latin_members, minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16) AS kanji_members \gset
+SELECT minhash_elements('日 日本語 ascii'::tsvector, 16) AS lexemes \gset
 
 -- LATIN1.
 CREATE DATABASE minhash_lsh_latin1 TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
@@ -34,7 +34,7 @@ SELECT getdatabaseencoding(), octet_length('Café NAÏVE');
 SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, shingles('Café NAÏVE', 3)::text = :'cafe_shingles' AS shingles, minhash('µ ÿ ß Å', 16)::text = :'micro' AS micro;
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) = :'latin' AS pieces FROM generate_series(500, 530) n;
 SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16)::text = :'long_latin' AS long FROM generate_series(1, 20000) i;
-SELECT minhash(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16)::text = :'latin_members' AS members;
+SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16)::text = :'latin_members' AS members;
 SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160) || 'b', 3) AS no_break_space, shingles('«oui»', 1, 'word') AS quotes;
 -- µ folds to a letter that LATIN1 does not have: it can be signed and compared, but not shown.
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
@@ -54,8 +54,8 @@ SELECT minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash(E'\xa9\xa1 abcdef
 SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese, minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word')::text = :'japanese_words' AS words;
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
 SELECT minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true)::text = :'long_kanji' AS long FROM generate_series(1, 20000) i;
-SELECT minhash(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members, minhash('日 日本語 ascii'::tsvector, 16)::text = :'lexemes' AS lexemes,
-       minhash(ARRAY[E'\xa9\xa1 abcdef']) <> minhash(ARRAY['abcdef']) AS no_character;
+SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members, minhash_elements('日 日本語 ascii'::tsvector, 16)::text = :'lexemes' AS lexemes,
+       minhash_elements(ARRAY[E'\xa9\xa1 abcdef']) <> minhash_elements(ARRAY['abcdef']) AS no_character;
 SELECT shingles('東京都庁', 2), shingles('東京、 京都。', 1, 'word'), shingle_jaccard('ＡＢＣ東京', 'ａｂｃ東京', 2) AS full_width;
 
 -- SQL_ASCII says nothing about its bytes: they are UTF-8 where they can be, else each is a character of its own.
@@ -66,7 +66,7 @@ CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding();
 SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese;
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
-SELECT minhash(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members;
+SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members;
 -- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, beyond the last code point.
 SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes, (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ') FROM unnest(shingles(document, 1)) s) AS characters,
        minhash_similarity(minhash(document), minhash(document)) AS itself, minhash_similarity(minhash(document), minhash('abc')) AS other

@@ -49,8 +49,8 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_probabil
 -- lsh_params: threshold above 0, recall between 0 and 1, weights, the rule's name.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0)', 'lsh_params(-0.5)', 'lsh_params(1.5)', 'lsh_params(''NaN'')', 'lsh_params(0.8, 0)', 'lsh_params(0.8, 4097)', 'lsh_params(0.8, 128, 0)', 'lsh_params(0.8, 128, 1)', 'lsh_params(0.8, recall => -1)',
     'lsh_params(0.8, recall => ''NaN'')', 'lsh_params(0.8, recall => 95)', 'lsh_params(rule => ''best'')', 'lsh_params(rule => '''')', 'lsh_params(rule => ''Area'')',
-    'lsh_params(rule => ''area'', false_positive_weight => -1)', 'lsh_params(rule => ''area'', false_negative_weight => -0.1)', 'lsh_params(rule => ''area'', false_positive_weight => 0, false_negative_weight => 0)',
-    'lsh_params(rule => ''area'', false_positive_weight => ''NaN'')', 'lsh_params(rule => ''area'', false_negative_weight => ''Infinity'')', 'lsh_params(rule => ''area'', false_positive_weight => 0)']) call;
+    'lsh_params(rule => ''area'', false_candidate_weight => -1)', 'lsh_params(rule => ''area'', missed_pair_weight => -0.1)', 'lsh_params(rule => ''area'', false_candidate_weight => 0, missed_pair_weight => 0)',
+    'lsh_params(rule => ''area'', false_candidate_weight => ''NaN'')', 'lsh_params(rule => ''area'', missed_pair_weight => ''Infinity'')', 'lsh_params(rule => ''area'', false_candidate_weight => 0)']) call;
 -- A recall that no bands and rows reach.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0.01, 16)', 'lsh_params(0.5, 4, 0.99)', 'lsh_params(0.1, 128, 0.999999999)']) call;
 

@@ -22,9 +22,9 @@ SELECT count(*) > 20 AS enough, count(DISTINCT type) AS types, count(signature) 
 SELECT type, left(members, 40) AS members, num_hashes, seed, bag, method
 FROM golden_sets, string_to_array(members, '|') AS member
 WHERE signature IS DISTINCT FROM CASE type
-    WHEN 'text' THEN minhash(member, num_hashes, seed, method, bag)
-    WHEN 'integer' THEN minhash(member::bigint[], num_hashes, seed, method, bag)
-    ELSE minhash(ARRAY(SELECT decode(hexadecimal, 'hex') FROM unnest(member) AS hexadecimal), num_hashes, seed, method, bag)
+    WHEN 'text' THEN minhash_elements(member, num_hashes, seed, method, bag)
+    WHEN 'integer' THEN minhash_elements(member::bigint[], num_hashes, seed, method, bag)
+    ELSE minhash_elements(ARRAY(SELECT decode(hexadecimal, 'hex') FROM unnest(member) AS hexadecimal), num_hashes, seed, method, bag)
     END::text;
 
 -- The frozen band keys, bands counted from 0.

@@ -1,4 +1,4 @@
--- The aggregate minhash_agg(): signatures of columns.
+-- The aggregates minhash_elements_agg(), of a column, and minhash_agg(), of its texts: signatures of columns.
 \pset null '<null>'
 \set VERBOSITY terse
 
@@ -8,58 +8,63 @@ CREATE TABLE items AS
 ANALYZE items;
 
 -- The signature of all values is that of their array, of every type; smaller integers turn into bigint, strings into text.
-SELECT minhash_agg(id) = minhash(array_agg(id)) AS integer, minhash_agg(large) = minhash(array_agg(large)) AS bigint, minhash_agg(small) = minhash(array_agg(small)) AS smallint, minhash_agg(name) = minhash(array_agg(name)) AS text,
-       minhash_agg(name::varchar) = minhash(array_agg(name)) AS varchar, minhash_agg(name::name) = minhash(array_agg(name)) AS name, minhash_agg(uuid) = minhash(array_agg(uuid)) AS uuid, minhash_agg(bytes) = minhash(array_agg(bytes)) AS bytea FROM items;
-SELECT pg_typeof(minhash_agg('a')) AS literal, minhash_agg('a') = minhash('{a}'::text[]) AS text, minhash_agg(NULL) AS unknown;
--- With arguments, in the order of minhash().
-SELECT minhash_agg(id, 64, 7, 'classic') = minhash(array_agg(id), 64, 7, 'classic') AS integers, minhash_agg(large, 1000, -1, 'fss') = minhash(array_agg(large), 1000, -1, 'fss') AS bigints, minhash_agg(name, 4096, 7, 'fss') = minhash(array_agg(name), 4096, 7) AS texts,
-       minhash_agg(uuid, 16, 7, 'classic') = minhash(array_agg(uuid), 16, 7, 'classic') AS uuids, minhash_agg(bytes, 17, 0, 'fss') = minhash(array_agg(bytes), 17, 0) AS bytes, minhash_agg(id, 128, 42, 'fss') = minhash_agg(id) AS defaults FROM items;
+SELECT minhash_elements_agg(id) = minhash_elements(array_agg(id)) AS integer, minhash_elements_agg(large) = minhash_elements(array_agg(large)) AS bigint, minhash_elements_agg(small) = minhash_elements(array_agg(small)) AS smallint, minhash_elements_agg(name) = minhash_elements(array_agg(name)) AS text,
+       minhash_elements_agg(name::varchar) = minhash_elements(array_agg(name)) AS varchar, minhash_elements_agg(name::name) = minhash_elements(array_agg(name)) AS name, minhash_elements_agg(uuid) = minhash_elements(array_agg(uuid)) AS uuid, minhash_elements_agg(bytes) = minhash_elements(array_agg(bytes)) AS bytea FROM items;
+SELECT pg_typeof(minhash_elements_agg('a')) AS literal, minhash_elements_agg('a') = minhash_elements('{a}'::text[]) AS text, minhash_elements_agg(NULL) AS unknown;
+-- With arguments, in the order of minhash_elements().
+SELECT minhash_elements_agg(id, 64, 7, 'classic') = minhash_elements(array_agg(id), 64, 7, 'classic') AS integers, minhash_elements_agg(large, 1000, -1, 'fss') = minhash_elements(array_agg(large), 1000, -1, 'fss') AS bigints, minhash_elements_agg(name, 4096, 7, 'fss') = minhash_elements(array_agg(name), 4096, 7) AS texts,
+       minhash_elements_agg(uuid, 16, 7, 'classic') = minhash_elements(array_agg(uuid), 16, 7, 'classic') AS uuids, minhash_elements_agg(bytes, 17, 0, 'fss') = minhash_elements(array_agg(bytes), 17, 0) AS bytes, minhash_elements_agg(id, 128, 42, 'fss') = minhash_elements_agg(id) AS defaults FROM items;
 
 -- Groups of every size, from one member to far more than are held before a signature is made.
-SELECT size, minhash_agg(n) = minhash(array_agg(n)) AS integers, minhash_agg(n::text, 16, 1, 'classic') = minhash(array_agg(n::text), 16, 1, 'classic') AS texts
+SELECT size, minhash_elements_agg(n) = minhash_elements(array_agg(n)) AS integers, minhash_elements_agg(n::text, 16, 1, 'classic') = minhash_elements(array_agg(n::text), 16, 1, 'classic') AS texts
 FROM unnest(ARRAY[1, 2, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) AS size, generate_series(1, size) AS n GROUP BY size ORDER BY size;
-SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_agg(name) AS collected, minhash(array_agg(name)) AS expected FROM items GROUP BY large_group) AS groups;
-SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_agg(uuid) AS collected, minhash(array_agg(uuid)) AS expected FROM items GROUP BY small_group) AS groups;
+SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_elements_agg(name) AS collected, minhash_elements(array_agg(name)) AS expected FROM items GROUP BY large_group) AS groups;
+SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_elements_agg(uuid) AS collected, minhash_elements(array_agg(uuid)) AS expected FROM items GROUP BY small_group) AS groups;
 -- Members that come again and again, and in any order.
-SELECT minhash_agg(n % 3) = minhash('{0,1,2}'::int[]) AS three, minhash_agg(n % 50) = minhash_agg(n % 50 ORDER BY n DESC) AS fifty, minhash_agg(DISTINCT n % 50) = minhash_agg(n % 50) AS distinct_ones, minhash_agg((n * 7919) % 20011) = minhash_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
+SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three, minhash_elements_agg(n % 50) = minhash_elements_agg(n % 50 ORDER BY n DESC) AS fifty, minhash_elements_agg(DISTINCT n % 50) = minhash_elements_agg(n % 50) AS distinct_ones, minhash_elements_agg((n * 7919) % 20011) = minhash_elements_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
 -- Of parts the union is that of all.
-SELECT minhash_union_agg(part) = (SELECT minhash_agg(id) FROM items) AS equal FROM (SELECT minhash_agg(id) AS part FROM items GROUP BY small_group) AS parts;
+SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
 
 -- NULL is no member; without any member there is no signature, as with SQL's own aggregates.
-SELECT minhash_agg(n) AS none, minhash_agg(n::text, 64, 7, 'fss') AS none_either FROM generate_series(1, 0) AS n;
-SELECT minhash_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash('{2,4,6}'::int[]) AS even, minhash_agg(NULL::uuid) AS only_nulls, minhash_agg(n) FILTER (WHERE n > 4) = minhash('{5,6}'::int[]) AS filtered, minhash_agg(n) FILTER (WHERE n > 9) AS nothing FROM generate_series(1, 6) AS n;
-SELECT minhash_agg('') = minhash('{""}'::text[]) AS empty_text, minhash_agg(''::bytea) = minhash(ARRAY[''::bytea]) AS no_bytes;
+SELECT minhash_elements_agg(n) AS none, minhash_elements_agg(n::text, 64, 7, 'fss') AS none_either FROM generate_series(1, 0) AS n;
+SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('{2,4,6}'::int[]) AS even, minhash_elements_agg(NULL::uuid) AS only_nulls, minhash_elements_agg(n) FILTER (WHERE n > 4) = minhash_elements('{5,6}'::int[]) AS filtered, minhash_elements_agg(n) FILTER (WHERE n > 9) AS nothing FROM generate_series(1, 6) AS n;
+SELECT minhash_elements_agg('') = minhash_elements('{""}'::text[]) AS empty_text, minhash_elements_agg(''::bytea) = minhash_elements(ARRAY[''::bytea]) AS no_bytes;
 -- Grouping sets, and windows, which ask for the result after each row.
-SELECT small_group, minhash_agg(id, 16, 42, 'fss') = (SELECT minhash(array_agg(id), 16) FROM items i WHERE i.small_group = items.small_group OR items.small_group IS NULL) AS equal FROM items GROUP BY ROLLUP (small_group) ORDER BY 1;
+SELECT small_group, minhash_elements_agg(id, 16, 42, 'fss') = (SELECT minhash_elements(array_agg(id), 16) FROM items i WHERE i.small_group = items.small_group OR items.small_group IS NULL) AS equal FROM items GROUP BY ROLLUP (small_group) ORDER BY 1;
 SELECT count(*) AS rows, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
-FROM (SELECT minhash_agg(id) OVER two AS collected, minhash(array_agg(id) OVER two) AS expected FROM items WHERE id < 500 WINDOW two AS (PARTITION BY small_group ORDER BY id ROWS 1 PRECEDING)
-      UNION ALL SELECT minhash_agg(name, 16, 1, 'classic') OVER growing, minhash(array_agg(name) OVER growing, 16, 1, 'classic') FROM items WHERE id < 1500 WINDOW growing AS (ORDER BY id)) AS windows;
+FROM (SELECT minhash_elements_agg(id) OVER two AS collected, minhash_elements(array_agg(id) OVER two) AS expected FROM items WHERE id < 500 WINDOW two AS (PARTITION BY small_group ORDER BY id ROWS 1 PRECEDING)
+      UNION ALL SELECT minhash_elements_agg(name, 16, 1, 'classic') OVER growing, minhash_elements(array_agg(name) OVER growing, 16, 1, 'classic') FROM items WHERE id < 1500 WINDOW growing AS (ORDER BY id)) AS windows;
 
--- Shingles of texts: the union of the texts' signatures, to the bit.
-CREATE TABLE documents AS SELECT n AS id, n % 3 AS topic, string_agg('Word' || (n * word) % 211, ' ') || repeat(' again and again', n % 5) AS body FROM generate_series(1, 200) AS n, generate_series(0, n) AS word GROUP BY n;
-SELECT topic, minhash_agg(body, 5, 'char') = minhash_union_agg(minhash(body)) AS characters, minhash_agg(body, 2, 'word') = minhash_union_agg(minhash(body, shingle_size => 2, unit => 'word')) AS words,
-       minhash_agg(body, 64, 3, 'char', false, true, 7, 'classic') = minhash_union_agg(minhash(body, 64, 3, 'char', false, true, 7, 'classic')) AS bags,
-       minhash_agg(body, 1000, 1, 'word', true, true, -7, 'fss') = minhash_union_agg(minhash(body, 1000, 1, 'word', true, true, -7, 'fss')) AS bags_of_words
-FROM documents GROUP BY topic ORDER BY topic;
-SELECT minhash_agg(body, 5, 'char') = minhash(repeat('abc ', 300000)) AS long FROM (VALUES (repeat('abc ', 300000)), (NULL), ('')) AS texts (body);
-SELECT minhash_agg(body, 128, 5, 'char', true, false, 42, 'fss') = minhash_agg(body, 5, 'char') AS defaults, minhash_agg(NULL, 5, 'char') AS unknown, minhash_agg('', 16, 5, 'char', true, false, 42, 'fss') AS empty,
-       minhash_agg(body, 5, 'char') FILTER (WHERE id = 7) = minhash(max(body) FILTER (WHERE id = 7)) AS one FROM documents;
+-- Texts: the union of their signatures, to the bit; other arguments are those of minhash().
+CREATE TABLE documents AS
+SELECT n AS id, n % 3 AS topic, string_agg('Word' || (n * word) % 211, ' ') || repeat(' again and again', n % 5) AS body
+FROM generate_series(1, 200) AS n, generate_series(0, n) AS word GROUP BY n;
+SELECT topic, minhash_agg(body) = minhash_union_agg(minhash(body)) AS equal FROM documents GROUP BY topic ORDER BY topic;
+SELECT minhash_agg(body) = minhash(repeat('abc ', 300000)) AS long
+FROM (VALUES (repeat('abc ', 300000)), (NULL), ('')) AS texts (body);
+SELECT minhash_agg(NULL) AS unknown, minhash_slots(minhash_agg('')) AS empty, minhash_agg('a') = minhash('a') AS literal,
+       minhash_agg(body) FILTER (WHERE id = 7) = minhash(max(body) FILTER (WHERE id = 7)) AS one FROM documents;
+SELECT count(*) AS rows, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
+FROM (SELECT minhash_agg(body) OVER growing AS collected, minhash_union_agg(minhash(body)) OVER growing AS expected
+      FROM documents WINDOW growing AS (ORDER BY id)) AS windows;
 
 -- In parallel the same: states go from process to process and are combined.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-EXPLAIN (COSTS OFF) SELECT minhash_agg(id) FROM items;
-EXPLAIN (COSTS OFF) SELECT minhash_agg(body, 5, 'char') FROM documents;
+EXPLAIN (COSTS OFF) SELECT minhash_elements_agg(id) FROM items;
+EXPLAIN (COSTS OFF) SELECT minhash_agg(body) FROM documents;
 CREATE TEMP TABLE in_parallel AS
-    SELECT minhash_agg(id) AS id, minhash_agg(large, 64, 7, 'classic') AS large, minhash_agg(small) AS small, minhash_agg(name) AS name, minhash_agg(uuid, 4096, 1, 'fss') AS uuid, minhash_agg(bytes) AS bytes, minhash_agg(id) FILTER (WHERE id < 20) AS few, minhash_agg(id) FILTER (WHERE id = 0) AS none FROM items;
-CREATE TEMP TABLE groups_in_parallel AS SELECT small_group, minhash_agg(id) AS id, minhash_agg(name) FILTER (WHERE id < 50) AS name FROM items GROUP BY small_group;
-CREATE TEMP TABLE texts_in_parallel AS SELECT minhash_agg(body, 5, 'char') AS characters, minhash_agg(body, 16, 1, 'word', true, true, 7, 'classic') AS words, minhash_agg(CASE WHEN id = 5 THEN '' END, 5, 'char') AS empty FROM documents;
+    SELECT minhash_elements_agg(id) AS id, minhash_elements_agg(large, 64, 7, 'classic') AS large, minhash_elements_agg(small) AS small, minhash_elements_agg(name) AS name, minhash_elements_agg(uuid, 4096, 1, 'fss') AS uuid, minhash_elements_agg(bytes) AS bytes, minhash_elements_agg(id) FILTER (WHERE id < 20) AS few, minhash_elements_agg(id) FILTER (WHERE id = 0) AS none FROM items;
+CREATE TEMP TABLE groups_in_parallel AS SELECT small_group, minhash_elements_agg(id) AS id, minhash_elements_agg(name) FILTER (WHERE id < 50) AS name FROM items GROUP BY small_group;
+CREATE TEMP TABLE texts_in_parallel AS
+    SELECT minhash_agg(body) AS characters, minhash_agg(CASE WHEN id = 5 THEN '' END) AS empty FROM documents;
 SET max_parallel_workers_per_gather = 0;
-SELECT p.id = minhash(array_agg(i.id)) AS id, p.large = minhash(array_agg(i.large), 64, 7, 'classic') AS large, p.small = minhash(array_agg(i.small)) AS small, p.name = minhash(array_agg(i.name)) AS name,
-       p.uuid = minhash(array_agg(i.uuid), 4096, 1) AS uuid, p.bytes = minhash(array_agg(i.bytes)) AS bytes, p.few = minhash(array_agg(i.id) FILTER (WHERE i.id < 20)) AS few, p.none FROM in_parallel p, items i GROUP BY p.*, p.id, p.large, p.small, p.name, p.uuid, p.bytes, p.few, p.none;
-SELECT count(*) AS equal FROM groups_in_parallel p JOIN (SELECT small_group, minhash_agg(id) AS id, minhash(array_agg(name) FILTER (WHERE id < 50)) AS name FROM items GROUP BY 1) AS one_by_one USING (small_group) WHERE p.id = one_by_one.id AND p.name = one_by_one.name;
-SELECT characters = minhash_union_agg(minhash(body)) AS characters, words = minhash_union_agg(minhash(body, 16, 1, 'word', true, true, 7, 'classic')) AS words, minhash_num_hashes(empty) AS hashes, minhash_slots(empty) AS empty FROM texts_in_parallel, documents GROUP BY characters, words, empty;
+SELECT p.id = minhash_elements(array_agg(i.id)) AS id, p.large = minhash_elements(array_agg(i.large), 64, 7, 'classic') AS large, p.small = minhash_elements(array_agg(i.small)) AS small, p.name = minhash_elements(array_agg(i.name)) AS name,
+       p.uuid = minhash_elements(array_agg(i.uuid), 4096, 1) AS uuid, p.bytes = minhash_elements(array_agg(i.bytes)) AS bytes, p.few = minhash_elements(array_agg(i.id) FILTER (WHERE i.id < 20)) AS few, p.none FROM in_parallel p, items i GROUP BY p.*, p.id, p.large, p.small, p.name, p.uuid, p.bytes, p.few, p.none;
+SELECT count(*) AS equal FROM groups_in_parallel p JOIN (SELECT small_group, minhash_elements_agg(id) AS id, minhash_elements(array_agg(name) FILTER (WHERE id < 50)) AS name FROM items GROUP BY 1) AS one_by_one USING (small_group) WHERE p.id = one_by_one.id AND p.name = one_by_one.name;
+SELECT characters = minhash_union_agg(minhash(body)) AS characters, minhash_num_hashes(empty) AS hashes,
+       minhash_slots(empty) AS empty FROM texts_in_parallel, documents GROUP BY characters, empty;
 RESET max_parallel_workers_per_gather;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
@@ -71,28 +76,26 @@ CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 
 INSERT INTO parted SELECT generate_series(1, 3000);
 SET enable_partitionwise_aggregate = on;
 -- (Nothing else is aggregated there, as not all aggregates can be.) Both states have outgrown their room.
-EXPLAIN (COSTS OFF) SELECT minhash_agg(id) FROM parted;
-CREATE TEMP TABLE by_parts AS SELECT minhash_agg(id) AS sig FROM parted;
-SELECT sig = (SELECT minhash(array_agg(id)) FROM parted) AS equal FROM by_parts;
+EXPLAIN (COSTS OFF) SELECT minhash_elements_agg(id) FROM parted;
+CREATE TEMP TABLE by_parts AS SELECT minhash_elements_agg(id) AS sig FROM parted;
+SELECT sig = (SELECT minhash_elements(array_agg(id)) FROM parted) AS equal FROM by_parts;
 RESET enable_partitionwise_aggregate;
 
 -- Errors: arguments that change within a group or are NULL, or out of range. Between groups they may change.
 \set VERBOSITY default
-SELECT minhash_agg(id, 16 + id % 2, 42, 'fss') FROM items;
-SELECT minhash_agg(body, 5, CASE WHEN id > 9 THEN 'word' ELSE 'char' END) FROM documents;
-SELECT minhash_agg(id, NULL, 42, 'fss') FROM items;
-SELECT minhash_agg(body, 5, NULL) FROM documents;
-SELECT minhash_agg(name, 128, 42, NULL) OVER () FROM items;
-SELECT minhash_agg(id, 15, 42, 'fss') FROM items;
-SELECT minhash_agg(id, 16, 42, 'simhash') FROM items;
-SELECT minhash_agg(body, 256, 'char') FROM documents;
-SELECT minhash_agg(body, 5, 'element') FROM documents;
-SELECT minhash_agg(1.5);
-SELECT minhash_agg(id, num_hashes => 16) FROM items;
+SELECT minhash_elements_agg(id, 16 + id % 2, 42, 'fss') FROM items;
+SELECT minhash_elements_agg(id, NULL, 42, 'fss') FROM items;
+SELECT minhash_elements_agg(name, 128, 42, NULL) OVER () FROM items;
+SELECT minhash_elements_agg(id, 15, 42, 'fss') FROM items;
+SELECT minhash_elements_agg(id, 16, 42, 'simhash') FROM items;
+SELECT minhash_agg(body, 5, 'char') FROM documents;
+SELECT minhash_agg(id) FROM documents;
+SELECT minhash_elements_agg(1.5);
+SELECT minhash_elements_agg(id, num_hashes => 16) FROM items;
 \set VERBOSITY terse
-SELECT small_group, minhash_num_hashes(minhash_agg(id, 16 + small_group, 42, 'fss')) AS hashes FROM items GROUP BY small_group ORDER BY 1;
+SELECT small_group, minhash_num_hashes(minhash_elements_agg(id, 16 + small_group, 42, 'fss')) AS hashes FROM items GROUP BY small_group ORDER BY 1;
 -- A row without a value asks for nothing.
-SELECT minhash_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42, 'fss') = minhash('{1,2}'::int[], 16) AS equal FROM items;
+SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42, 'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
 -- What the aggregate is made of cannot be called by hand.
 CREATE FUNCTION pg_temp.is_refused(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN

@@ -28,7 +28,7 @@ SELECT shingle_containment('Lorem ipsum dolor sit amet',
 
 SELECT threshold, bands, rows, hashes_used,
        round(probability_at_threshold::numeric, 3) AS at_threshold,
-       round(probability_below::numeric, 3) AS at_0_1_less
+       round(lsh_probability(threshold::float8 - 0.1, bands, rows)::numeric, 3) AS at_0_1_less
 FROM generate_series(0.5, 0.9, 0.1) AS threshold,
      lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
 
@@ -126,16 +126,17 @@ INSERT INTO sketches VALUES
         386953741,423518424,120511132,607298570,490287863,115094987,290874010,58384851}', seed => 1)),
     (2, minhash_from_values('{3749336,339931219,113505080,311917730,1735256,278730948,249258812,306660385,
         386953741,423518424,236032842,607298570,490287863,115094987,290874010,58384851}', seed => 1));
-SELECT minhash_similarity(a.sig, b.sig), (minhash_values(minhash_union(a.sig, b.sig)))[1:3] AS first_of_union
+SELECT minhash_similarity(a.sig, b.sig), (minhash_to_values(minhash_union(a.sig, b.sig)))[1:3] AS first_of_union
 FROM sketches a, sketches b WHERE a.id = 1 AND b.id = 2;
 
-SELECT minhash_similarity(minhash('{red,green,blue}'::text[]), minhash(ARRAY['blue', 'red'])) AS estimated,
-       shingle_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
+SELECT minhash_similarity(minhash_elements('{red,green,blue}'::text[]), minhash_elements(ARRAY['blue', 'red'])) AS estimated,
+       element_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
 CREATE TABLE purchases AS SELECT n % 3 AS customer, n % 100 + n % 3 * 10 AS product FROM generate_series(1, 3000) n;
-CREATE TABLE customers AS SELECT customer AS id, minhash_agg(product) AS sig FROM purchases GROUP BY customer;
+CREATE TABLE customers AS SELECT customer AS id, minhash_elements_agg(product) AS sig FROM purchases GROUP BY customer;
 SELECT left_id, right_id, round(similarity::numeric, 1) AS estimated
 FROM lsh_pairs('SELECT id, sig FROM customers', threshold => 0.5) ORDER BY 1, 2;
-SELECT round(minhash_similarity(minhash(to_tsvector('english', a.body)), minhash(to_tsvector('english', b.body)))::numeric, 1) AS of_lexemes
+SELECT round(minhash_similarity(minhash_elements(to_tsvector('english', a.body)),
+                                minhash_elements(to_tsvector('english', b.body)))::numeric, 1) AS of_lexemes
 FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
 
 CREATE TABLE article_slots AS

@@ -45,7 +45,7 @@ ROLLBACK;
 -- Sizes: sets of 100 words of which neighbours share 50, within four standard errors (9 % of each).
 SELECT count(*) FILTER (WHERE abs(minhash_cardinality(sig) - 100) > 36) AS far, abs(avg(minhash_cardinality(sig)) / 100 - 1) < 0.03 AS unbiased FROM signatures WHERE id > 0;
 SELECT abs(minhash_cardinality(minhash_union_agg(sig)) / 10050 - 1) < 0.36 AS near FROM signatures;
-SELECT abs(avg(minhash_union_cardinality(a.sig, b.sig)) / 150 - 1) < 0.05 AS unions, abs(avg(minhash_intersection_cardinality(a.sig, b.sig)) / 50 - 1) < 0.05 AS intersections,
+SELECT abs(avg(minhash_cardinality(minhash_union(a.sig, b.sig))) / 150 - 1) < 0.05 AS unions, abs(avg(minhash_intersection_cardinality(a.sig, b.sig)) / 50 - 1) < 0.05 AS intersections,
        abs(avg(minhash_containment(a.sig, b.sig)) - 0.5) < 0.05 AS containments, max(minhash_containment(a.sig, a.sig)) AS itself, max(minhash_containment(a.sig, c.sig)) < 0.2 AS nothing_shared
 FROM signatures a JOIN signatures b ON b.id = a.id + 1 JOIN signatures c ON c.id = (a.id + 99) % 200 + 1 WHERE a.id > 0 AND abs(a.id - c.id) > 2;
 SELECT avg(abs(minhash_containment(a, three) - 1)) < 0.06 AS contained, avg(abs(minhash_containment(three, a) - 1.0 / 3)) < 0.06 AS a_third
@@ -57,17 +57,17 @@ SELECT abs(minhash_cardinality(minhash(body)) / cardinality(shingles(body)) - 1)
 SELECT num_hashes, method, shared, abs(stddev(united) * sqrt(num_hashes) - 1) < 0.17 AS unions, abs(stddev(intersection) * sqrt(j * num_hashes) - 1) < 0.17 AS intersections, abs(stddev(contained) / sqrt((1 - j) / (j * num_hashes)) - 1) < 0.17 AS containments,
        abs(avg(intersection) - 1) < 0.05 AS intersections_unbiased, abs(avg(contained) - 1) < 0.05 AS containments_unbiased
 FROM (VALUES (128, 2000, 2000, 1000), (64, 3000, 1500, 1000), (256, 4000, 500, 300)) AS pairs (num_hashes, first, second, shared), unnest(ARRAY['fss', 'classic']) AS method, generate_series(1, 400) AS seed,
-     LATERAL (SELECT minhash(array_agg(n) FILTER (WHERE n <= first), num_hashes, seed, method) AS a, minhash(array_agg(n) FILTER (WHERE n > first - shared), num_hashes, seed, method) AS b FROM generate_series(1, first + second - shared) AS n) AS signed,
-     LATERAL (SELECT shared::float8 / (first + second - shared) AS j, minhash_union_cardinality(a, b) / (first + second - shared) AS united, minhash_intersection_cardinality(a, b) / shared AS intersection, minhash_containment(a, b) / (shared::float8 / first) AS contained) AS estimated
+     LATERAL (SELECT minhash_elements(array_agg(n) FILTER (WHERE n <= first), num_hashes, seed, method) AS a, minhash_elements(array_agg(n) FILTER (WHERE n > first - shared), num_hashes, seed, method) AS b FROM generate_series(1, first + second - shared) AS n) AS signed,
+     LATERAL (SELECT shared::float8 / (first + second - shared) AS j, minhash_cardinality(minhash_union(a, b)) / (first + second - shared) AS united, minhash_intersection_cardinality(a, b) / shared AS intersection, minhash_containment(a, b) / (shared::float8 / first) AS contained) AS estimated
 GROUP BY num_hashes, method, shared, j ORDER BY 1, 2;
 -- The empty set, NULL.
-SELECT minhash_cardinality(e) AS size, minhash_union_cardinality(e, e) AS united, minhash_intersection_cardinality(e, s) AS shared, minhash_containment(e, s) AS contained, minhash_containment(s, e) AS containing, minhash_cardinality(NULL) AS unknown
+SELECT minhash_cardinality(e) AS size, minhash_cardinality(minhash_union(e, e)) AS united, minhash_intersection_cardinality(e, s) AS shared, minhash_containment(e, s) AS contained, minhash_containment(s, e) AS containing, minhash_cardinality(NULL) AS unknown
 FROM minhash('') AS e, minhash('some text') AS s;
 
 -- Different schemes do not mix.
 SELECT minhash_union(minhash('one text'), minhash('one text', seed => 1));
 SELECT minhash_union_agg(sig) FROM (SELECT minhash('one text', num_hashes => n) AS sig FROM (VALUES (64), (128)) AS v (n)) AS mixed;
 SELECT minhash_containment(minhash('one text'), minhash('one text', bag => true));
-SELECT minhash_union_cardinality(minhash('one text'), minhash('', method => 'classic'));
+SELECT minhash_cardinality(minhash_union(minhash('one text'), minhash('', method => 'classic')));
 
 DROP TABLE sets, signatures;

@@ -55,8 +55,10 @@ END $$;
 SELECT how, pg_temp.expected_rows('SELECT * FROM ' || how) FROM unnest(ARRAY['lsh_curve(20, 5)', 'lsh_curve(20, 5, 1)', 'lsh_curve(20, 5, steps => 1000)']) how;
 
 -- lsh_params by recall: at least 95 of 100 pairs at the threshold, with as many rows as that allows.
-SELECT threshold, bands || 'x' || rows AS shape, hashes_used, round(probability_at_threshold::numeric, 3) AS at_threshold, round(probability_below::numeric, 3) AS below, expected,
-       bands || 'x' || rows = expected AND round(probability_at_threshold::numeric, 3) = p AND round(probability_below::numeric, 3) = q AS agrees
+SELECT threshold, bands || 'x' || rows AS shape, hashes_used, round(probability_at_threshold::numeric, 3) AS at_threshold,
+       round(lsh_probability(threshold - 0.1, bands, rows)::numeric, 3) AS below, expected,
+       bands || 'x' || rows = expected AND round(probability_at_threshold::numeric, 3) = p
+       AND round(lsh_probability(threshold - 0.1, bands, rows)::numeric, 3) = q AS agrees
 FROM (VALUES (0.5, '23x3', 0.954, 0.782), (0.55, '32x4', 0.954, 0.738), (0.6, '22x4', 0.953, 0.758), (0.65, '25x5', 0.954, 0.725), (0.7, '17x5', 0.956, 0.747), (0.75, '16x6', 0.957, 0.715),
              (0.8, '13x7', 0.953, 0.673), (0.85, '12x9', 0.958, 0.608), (0.9, '10x12', 0.964, 0.509), (0.95, '6x18', 0.952, 0.282)) AS figures (threshold, expected, p, q),
      lsh_params(threshold) ORDER BY threshold;
@@ -75,17 +77,17 @@ FROM (VALUES (0.9, 128, '5,25'), (0.8, 128, '9,13'), (0.7, 128, '14,9'), (0.6, 1
 SELECT threshold, bands || 'x' || rows AS half_half, round(h.probability_at_threshold::numeric, 3) AS p, wide.shape AS tenth_nine_tenths, expected, bands || 'x' || rows || ' ' || wide.shape = expected AS agrees
 FROM (VALUES (0.5, '25x5 32x4'), (0.55, '21x6 28x4'), (0.6, '18x7 25x5'), (0.65, '16x8 21x6'), (0.7, '14x9 20x6'), (0.75, '11x11 16x8'), (0.8, '9x13 14x9'), (0.85, '8x16 11x11'), (0.9, '5x25 8x16'), (0.95, '3x42 5x25')) AS figures (threshold, expected),
      lsh_params(threshold, rule => 'area') h,
-     LATERAL (SELECT bands || 'x' || rows AS shape FROM lsh_params(threshold, rule => 'area', false_positive_weight => 0.1, false_negative_weight => 0.9)) AS wide ORDER BY threshold;
+     LATERAL (SELECT bands || 'x' || rows AS shape FROM lsh_params(threshold, rule => 'area', false_candidate_weight => 0.1, missed_pair_weight => 0.9)) AS wide ORDER BY threshold;
 -- Only the ratio of the weights counts. All weight on one side goes to an end of the curve.
-SELECT (SELECT p FROM lsh_params(rule => 'area', false_positive_weight => 3, false_negative_weight => 3) p) = (SELECT p FROM lsh_params(rule => 'area') p) AS ratio;
-SELECT rows = 1 AS finds_most FROM lsh_params(rule => 'area', false_positive_weight => 0);
-SELECT bands = 1 AS finds_least FROM lsh_params(rule => 'area', false_negative_weight => 0);
+SELECT (SELECT p FROM lsh_params(rule => 'area', false_candidate_weight => 3, missed_pair_weight => 3) p) = (SELECT p FROM lsh_params(rule => 'area') p) AS ratio;
+SELECT rows = 1 AS finds_most FROM lsh_params(rule => 'area', false_candidate_weight => 0);
+SELECT bands = 1 AS finds_least FROM lsh_params(rule => 'area', missed_pair_weight => 0);
 
 -- The row returned, by defaults and by names.
-SELECT bands, rows, hashes_used, round(probability_at_threshold::numeric, 6) AS at_threshold, round(probability_below::numeric, 6) AS below, round(steepest_point::numeric, 6) AS steepest FROM lsh_params();
-SELECT (SELECT p FROM lsh_params() p) = (SELECT p FROM lsh_params(threshold => 0.8, num_hashes => 128, recall => 0.95, rule => 'recall', false_positive_weight => 0.5, false_negative_weight => 0.5) p) AS defaults;
+SELECT bands, rows, hashes_used, round(probability_at_threshold::numeric, 6) AS at_threshold, round(steepest_point::numeric, 6) AS steepest FROM lsh_params();
+SELECT (SELECT p FROM lsh_params() p) = (SELECT p FROM lsh_params(threshold => 0.8, num_hashes => 128, recall => 0.95, rule => 'recall', false_candidate_weight => 0.5, missed_pair_weight => 0.5) p) AS defaults;
 SELECT bool_and(hashes_used = bands * rows AND hashes_used <= n) AS hashes_used, bool_and(probability_at_threshold = lsh_probability(threshold, bands, rows)) AS at_threshold,
-       bool_and(probability_below = lsh_probability(greatest(threshold - 0.1, 0), bands, rows)) AS below, bool_and(steepest_point = lsh_steepest_point(bands, rows)) AS steepest
+       bool_and(steepest_point = lsh_steepest_point(bands, rows)) AS steepest
 FROM unnest(ARRAY[0.05, 0.5, 0.9::float8]) threshold, unnest(ARRAY[64, 128]) n, lsh_params(threshold, n, 0.5);
 
 -- Extremes: threshold 1, recall close to 1, a single hash, the most hashes.
@@ -94,7 +96,6 @@ SELECT bands, rows FROM lsh_params(0.8, recall => 0.99999);
 SELECT bands, rows FROM lsh_params(0.95, 1, 0.9);
 SELECT bands, rows, hashes_used FROM lsh_params(0.8, 4096);
 SELECT bands, rows FROM lsh_params(1, rule => 'area');
-SELECT bands, rows, probability_below AS below FROM lsh_params(0.05, recall => 0.9);
 SELECT bands, rows FROM lsh_params(0.8, 4096, rule => 'area');
 
 -- NULL in any argument is a row of NULLs or NULL.

@@ -68,8 +68,6 @@ void refuse_typmod(Node* context, int expected, int actual);
 [[noreturn]] void fail_typmod_count();
 
 // Sets that are given.
-[[noreturn]] void fail_null_aggregated(int argument);
-[[noreturn]] void fail_changing_scheme(const scheme& a, const scheme& b);
 [[noreturn]] void fail_no_order(Oid type);
 
 // More than memory or an array can hold.

@@ -4,25 +4,6 @@
 
 namespace minhash::pg {
 
-void fail_null_aggregated(int argument)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("argument %d of %s() must not be NULL", argument, "minhash_agg"),
-            errhint("Only the values that are aggregated may be NULL; they are left out."));
-    pg_unreachable();
-}
-
-void fail_changing_scheme(const scheme& a, const scheme& b)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("arguments of %s() must be the same in all rows of a group", "minhash_agg"),
-            errdetail("One row asks for %s, another for %s.", describe(a), describe(b)),
-            errhint("Add to GROUP BY what they depend on."));
-    pg_unreachable();
-}
-
 void fail_no_order(Oid type)
 {
     ereport(ERROR,

@@ -36,13 +36,14 @@ scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 // The arguments num_hashes, seed and method, from `first` on, of members that are given.
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
 
-// What minhash() does with members if it is not told otherwise.
-constexpr scheme default_element_scheme = {scheme_version,
-                                           method::fss,
-                                           bits_per_slot,
-                                           default_num_hashes,
-                                           given_members(false),
-                                           default_seed};
+// What minhash() and minhash_elements() do if they are not told otherwise.
+constexpr scheme default_scheme(shingling shingles)
+{
+    return {scheme_version, method::fss, bits_per_slot, default_num_hashes, shingles, default_seed};
+}
+
+constexpr scheme default_text_scheme = default_scheme({unit::character, 5, true, false});
+constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
 void start_bag(signer& state, std::size_t text_bytes);
 

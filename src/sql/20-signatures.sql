@@ -14,86 +14,6 @@ CREATE FUNCTION minhash(
 COMMENT ON FUNCTION minhash(text, integer, integer, text, boolean, boolean, bigint, text) IS
     'MinHash signature of a text''s shingles';
 
--- Signatures of sets whose members are given. The arguments stand where those of texts have a type of the same
--- category, so that calls with parameters of unknown types go on to mean texts.
-
-CREATE FUNCTION minhash(
-    elements text[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_texts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(text[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    elements smallint[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_smallints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(smallint[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    elements integer[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_integers' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(integer[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    elements bigint[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_bigints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(bigint[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    elements uuid[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_uuids' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(uuid[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    elements bytea[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_byteas' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(bytea[], integer, bigint, text, boolean) IS
-    'MinHash signature of an array''s elements';
-
-CREATE FUNCTION minhash(
-    lexemes tsvector,
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_lexemes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash(tsvector, integer, bigint, text, boolean) IS
-    'MinHash signature of a tsvector''s lexemes';
-
 -- What signatures can be asked.
 
 CREATE FUNCTION minhash_similarity(a minhash_signature, b minhash_signature) RETURNS double precision
@@ -171,17 +91,17 @@ CREATE FUNCTION minhash_compress(signature minhash_signature, bits integer) RETU
 COMMENT ON FUNCTION minhash_compress(minhash_signature, integer) IS
     'signature of 1, 2, 4, 8 or 16 bits per slot: smaller, to be compared but not united';
 
-CREATE FUNCTION minhash(signature minhash_signature, num_hashes integer) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_truncate' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION minhash(minhash_signature, integer) IS
-    'signature of fewer hashes, as of the text; of the methods classic and external only';
-
-CREATE FUNCTION minhash_values(signature minhash_signature) RETURNS bigint[]
+CREATE FUNCTION minhash_truncate(signature minhash_signature, num_hashes integer) RETURNS minhash_signature
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION minhash_values(minhash_signature) IS
-    'one value for each hash, for other systems; 4294967295 each for the empty set';
+COMMENT ON FUNCTION minhash_truncate(minhash_signature, integer) IS
+    'first num_hashes slots of a signature of method classic or external, which are the signature of fewer hashes';
 
-CREATE FUNCTION minhash_from_values("values" bigint[], seed bigint DEFAULT 42) RETURNS minhash_signature
+CREATE FUNCTION minhash_to_values(signature minhash_signature) RETURNS bigint[]
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION minhash_to_values(minhash_signature) IS
+    'inverse of minhash_from_values: one value for each hash; 4294967295 each for the empty set';
+
+CREATE FUNCTION minhash_from_values("values" bigint[], seed bigint) RETURNS minhash_signature
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_from_values(bigint[], bigint) IS
     'signature made elsewhere, of 32-bit values; seed tells families of hash functions apart';

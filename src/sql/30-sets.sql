@@ -24,15 +24,10 @@ CREATE FUNCTION minhash_cardinality(signature minhash_signature) RETURNS double 
 COMMENT ON FUNCTION minhash_cardinality(minhash_signature) IS
     'estimated number of elements; its relative standard error is at most about 1 / sqrt(num_hashes)';
 
-CREATE FUNCTION minhash_union_cardinality(a minhash_signature, b minhash_signature) RETURNS double precision
-    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION minhash_union_cardinality(minhash_signature, minhash_signature) IS
-    'estimated number of elements in either set';
-
 CREATE FUNCTION minhash_intersection_cardinality(a minhash_signature, b minhash_signature) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_intersection_cardinality(minhash_signature, minhash_signature) IS
-    'estimated number of elements in both sets: similarity times union cardinality';
+    'estimated number of elements in both sets: similarity times the size of the union';
 
 CREATE FUNCTION minhash_containment(a minhash_signature, b minhash_signature) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;

@@ -36,15 +36,14 @@ CREATE FUNCTION lsh_params(
     num_hashes integer DEFAULT 128,
     recall double precision DEFAULT 0.95,
     rule text DEFAULT 'recall',
-    false_positive_weight double precision DEFAULT 0.5,
-    false_negative_weight double precision DEFAULT 0.5,
+    false_candidate_weight double precision DEFAULT 0.5,
+    missed_pair_weight double precision DEFAULT 0.5,
     OUT bands integer,
     OUT rows integer,
     OUT hashes_used integer,
     OUT probability_at_threshold double precision,
-    OUT probability_below double precision,
     OUT steepest_point double precision
 ) RETURNS record
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
 COMMENT ON FUNCTION lsh_params(double precision, integer, double precision, text, double precision, double precision) IS
-    'bands and rows that find the wanted share of the pairs at the threshold, or that weigh the areas of errors';
+    'bands and rows that reach the recall at the threshold, or that weigh false candidates against missed pairs';

@@ -3,7 +3,7 @@
 #
 #   sets_bench.sh [ROWS]
 #
-# prints the time of minhash_agg() over a column beside that of max(), in one group and in a million, the memory
+# prints the time of minhash_elements_agg() over a column beside that of max(), in one group and in a million, the memory
 # that groups take, and the time of signing arrays beside that of reading them.
 set -euo pipefail
 
@@ -26,16 +26,16 @@ serial='SET max_parallel_workers_per_gather = 0'
 hashed="$serial; SET work_mem = '2GB'; SET enable_sort = off"
 time_of "$serial" 'SELECT max(x) FROM numbers' >/dev/null # warm
 
-compare 'minhash_agg(x) / max(x)' "$serial" 'SELECT minhash_agg(x) FROM numbers' "$serial" \
+compare 'minhash_elements_agg(x) / max(x)' "$serial" 'SELECT minhash_elements_agg(x) FROM numbers' "$serial" \
     'SELECT max(x) FROM numbers' '<= 2'
-compare 'minhash_agg(x % 1000) / max(x % 1000)' "$serial" 'SELECT minhash_agg(x % 1000) FROM numbers' "$serial" \
+compare 'minhash_elements_agg(x % 1000) / max(x % 1000)' "$serial" 'SELECT minhash_elements_agg(x % 1000) FROM numbers' "$serial" \
     'SELECT max(x % 1000) FROM numbers' '<= 2'
-compare 'minhash_agg(x::text) / max(x::text COLLATE "C")' "$serial" 'SELECT minhash_agg(x::text) FROM numbers' \
+compare 'minhash_elements_agg(x::text) / max(x::text COLLATE "C")' "$serial" 'SELECT minhash_elements_agg(x::text) FROM numbers' \
     "$serial" 'SELECT max(x::text COLLATE "C") FROM numbers'
-compare 'minhash_agg(x) / max(x), groups of 10' "$hashed" \
-    'SELECT count(a) FROM (SELECT minhash_agg(x) AS a FROM numbers GROUP BY x / 10) AS groups' "$hashed" \
+compare 'minhash_elements_agg(x) / max(x), groups of 10' "$hashed" \
+    'SELECT count(a) FROM (SELECT minhash_elements_agg(x) AS a FROM numbers GROUP BY x / 10) AS groups' "$hashed" \
     'SELECT count(a) FROM (SELECT max(x) AS a FROM numbers GROUP BY x / 10) AS groups'
-compare 'count(minhash(xs)) / sum(cardinality(xs)), 100 each' "$serial" 'SELECT count(minhash(xs)) FROM arrays' \
+compare 'count(minhash_elements(xs)) / sum(cardinality(xs)), 100 each' "$serial" 'SELECT count(minhash_elements(xs)) FROM arrays' \
     "$serial" 'SELECT sum(cardinality(xs)) FROM arrays'
 per_member=$(awk -v ms="$median" -v rows="$rows" 'BEGIN { printf "%.1f", ms * 1e6 / rows }')
 figure 'signing arrays of 100, for each member' "$per_member" ns
@@ -46,5 +46,5 @@ held() {
             FETCH 1 FROM c; SELECT pg_read_file('/proc/self/smaps_rollup')" |
         sed -n 's/^Anonymous: *\([0-9]*\) kB/\1/p'
 }
-extra=$(($(held 'minhash_agg(x)') - $(held 'max(x)')))
+extra=$(($(held 'minhash_elements_agg(x)') - $(held 'max(x)')))
 figure 'memory for each group of 10 beyond that of max(x)' $((extra * 1024 / 100000)) bytes '<= 300'

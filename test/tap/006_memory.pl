@@ -56,12 +56,12 @@ for my $calls (
     'count(p) FROM (SELECT lsh_curve(n % 9 + 1, 5, 2) p FROM generate_series(1, 300000) n) c',
     'sum(cardinality(shingles(n::text, 2))) FROM generate_series(1, 300000) n',
     'sum(minhash_num_hashes(minhash(n::text, 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n',
-    'sum(minhash_num_hashes(minhash(ARRAY[n, 1, NULL], 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n',
-    q{sum(minhash_num_hashes(minhash(to_tsvector('simple', n::text), 16 + n % 9))) FROM generate_series(1, 300000) n},
-    q{sum(shingle_jaccard(ARRAY[n::text, 'a'], ARRAY['b', n::text])) FROM generate_series(1, 300000) n},
-    'minhash_agg(n) FROM generate_series(1, 3000000) n',
-    q{minhash_agg(n::text, 3, 'char') FROM generate_series(1, 300000) n},
-    'count(s) FROM (SELECT minhash_agg(n) OVER (ORDER BY n ROWS 1 PRECEDING) s FROM generate_series(1, 100000) n) w')
+    'sum(minhash_num_hashes(minhash_elements(ARRAY[n, 1, NULL], 16 + n % 9, bag => true))) FROM generate_series(1, 300000) n',
+    q{sum(minhash_num_hashes(minhash_elements(to_tsvector('simple', n::text), 16 + n % 9))) FROM generate_series(1, 300000) n},
+    q{sum(element_jaccard(ARRAY[n::text, 'a'], ARRAY['b', n::text])) FROM generate_series(1, 300000) n},
+    'minhash_elements_agg(n) FROM generate_series(1, 3000000) n',
+    q{minhash_elements_agg(n::text, 3, 'char') FROM generate_series(1, 300000) n},
+    'count(s) FROM (SELECT minhash_elements_agg(n) OVER (ORDER BY n ROWS 1 PRECEDING) s FROM generate_series(1, 100000) n) w')
 {
     my $peak = peak($calls);
     cmp_ok($peak, '<', 50, sprintf '%.0f MB at most: %s', $peak, $calls);

@@ -48,7 +48,7 @@ MINHASH_FUNCTION(lsh_curve)
     return static_cast<Datum>(0);
 }
 
-// lsh_params(threshold, num_hashes, recall, rule, false_positive_weight, false_negative_weight)
+// lsh_params(threshold, num_hashes, recall, rule, false_candidate_weight, missed_pair_weight)
 // -> one row
 MINHASH_FUNCTION(lsh_params)
 {
@@ -56,32 +56,27 @@ MINHASH_FUNCTION(lsh_params)
     const auto [threshold, recall] = arg_aim(fcinfo, 0, 2);
     text* const rule = PG_GETARG_TEXT_PP(3);
     const std::string_view rule_name = {VARDATA_ANY(rule), VARSIZE_ANY_EXHDR(rule)};
-    const double false_positives = PG_GETARG_FLOAT8(4);
-    const double false_negatives = PG_GETARG_FLOAT8(5);
-    if (!(false_positives >= 0 && false_negatives >= 0 && false_positives + false_negatives > 0) ||
-        !std::isfinite(false_positives + false_negatives))
+    const double false_candidates = PG_GETARG_FLOAT8(4);
+    const double missed_pairs = PG_GETARG_FLOAT8(5);
+    if (!(false_candidates >= 0 && missed_pairs >= 0 && false_candidates + missed_pairs > 0) ||
+        !std::isfinite(false_candidates + missed_pairs))
         fail_weights();
 
     band_choice chosen;
     if (rule_name == "recall")
         chosen = choose_by_recall(threshold, num_hashes, recall);
     else if (rule_name == "area")
-        chosen = choose_by_area(threshold, num_hashes, false_positives, false_negatives);
+        chosen = choose_by_area(threshold, num_hashes, false_candidates, missed_pairs);
     else
         fail_choice("rule", rule, "\"recall\" and \"area\"");
     if (chosen.bands == 0)
         fail_no_choice(threshold, num_hashes, recall);
 
-    const auto probability_at = [&](double similarity) {
-        return Float8GetDatum(
-            band_probability(std::fmax(similarity, 0), chosen.bands, chosen.rows));
-    };
     Datum values[] = {
         Int32GetDatum(chosen.bands),
         Int32GetDatum(chosen.rows),
         Int32GetDatum(chosen.bands * chosen.rows),
-        probability_at(threshold),
-        probability_at(threshold - 0.1),
+        Float8GetDatum(band_probability(threshold, chosen.bands, chosen.rows)),
         Float8GetDatum(steepest_point(chosen.bands, chosen.rows)),
     };
     return make_row(fcinfo, values);

@@ -29,9 +29,9 @@ MINHASH_FUNCTION(minhash_compress)
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
-// minhash(signature, num_hashes) -> minhash_signature: the first slots. Those of hash functions
-// that are independent of one another are the signature of fewer functions; FSS-4 deals the
-// elements to all slots at once, so that its first ones would be a scheme of their own.
+// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. Those of hash
+// functions that are independent of one another are the signature of fewer functions; FSS-4 deals
+// the elements to all slots at once, so that its first ones would be a scheme of their own.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");

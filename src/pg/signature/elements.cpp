@@ -1,4 +1,4 @@
-// minhash() of sets whose members are given: arrays and tsvectors.
+// minhash_elements(): signatures of sets that are given, as arrays or tsvectors.
 #include "pg/glue.h"
 
 #include "pg/signature/members.h"
@@ -113,41 +113,41 @@ Datum sign_array(FunctionCallInfo fcinfo)
 
 } // namespace
 
-// minhash(elements, num_hashes, seed, method, bag) -> minhash_signature, for arrays of text,
-// smallint, integer, bigint, uuid and bytea.
-MINHASH_FUNCTION(minhash_texts)
+// minhash_elements(elements, num_hashes, seed, method, bag) -> minhash_signature, for arrays of
+// text, smallint, integer, bigint, uuid and bytea.
+MINHASH_FUNCTION(minhash_elements_of_texts)
 {
     return sign_array<take_varlenas<hash_text>>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_smallints)
+MINHASH_FUNCTION(minhash_elements_of_smallints)
 {
     return sign_array<take_integers<std::int16_t>>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_integers)
+MINHASH_FUNCTION(minhash_elements_of_integers)
 {
     return sign_array<take_integers<std::int32_t>>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_bigints)
+MINHASH_FUNCTION(minhash_elements_of_bigints)
 {
     return sign_array<take_integers<std::int64_t>>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_uuids)
+MINHASH_FUNCTION(minhash_elements_of_uuids)
 {
     return sign_array<take_uuids>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_byteas)
+MINHASH_FUNCTION(minhash_elements_of_byteas)
 {
     return sign_array<take_varlenas<hash_bytea>>(fcinfo);
 }
 
-// minhash(lexemes, num_hashes, seed, method, bag) -> minhash_signature: of a bag, each position of
-// a lexeme is an occurrence, and a lexeme without positions one.
-MINHASH_FUNCTION(minhash_lexemes)
+// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: of a bag, each
+// position of a lexeme is an occurrence, and a lexeme without positions one.
+MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
     signer& state = start_signer(fcinfo);
     const TSVector lexemes = PG_GETARG_TSVECTOR(0);

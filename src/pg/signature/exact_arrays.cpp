@@ -73,9 +73,10 @@ std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSuppor
     return end - at;
 }
 
-// Sizes of two arrays as sets or bags, and of their intersection.
-overlap measure_arguments(FunctionCallInfo fcinfo, bool bag)
+// Sizes of two arrays, as bags if the third argument says so, and of their intersection.
+overlap measure_arguments(FunctionCallInfo fcinfo)
 {
+    const bool bag = PG_GETARG_BOOL(2);
     ArrayType* const arrays[] = {PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)};
     SortSupportData order = order_of(fcinfo, ARR_ELEMTYPE(arrays[0]));
     const std::span<Datum> a = sorted_elements(arrays[0], order);
@@ -104,27 +105,18 @@ overlap measure_arguments(FunctionCallInfo fcinfo, bool bag)
 
 } // namespace
 
-// Of arrays as sets:
-MINHASH_FUNCTION(shingle_jaccard_arrays)
+// element_jaccard(a, b, bag) -> float8: size of the intersection over size of the union; 0 if both
+// arrays are empty.
+MINHASH_FUNCTION(element_jaccard)
 {
-    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo, false)));
+    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo)));
 }
 
-MINHASH_FUNCTION(shingle_containment_arrays)
+// element_containment(a, b, bag) -> float8: the share of the first array's elements that the second
+// has; 0 if the first array is empty.
+MINHASH_FUNCTION(element_containment)
 {
-    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo, false)));
-}
-
-// As bags. An argument of shingle_jaccard() instead would leave PostgreSQL undecided what
-// shingle_jaccard($1, $2, $3) with parameters of unknown types means.
-MINHASH_FUNCTION(shingle_bag_jaccard)
-{
-    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo, true)));
-}
-
-MINHASH_FUNCTION(shingle_bag_containment)
-{
-    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo, true)));
+    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo)));
 }
 
 } // namespace minhash::pg

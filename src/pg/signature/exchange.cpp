@@ -9,9 +9,9 @@
 
 namespace minhash::pg {
 
-// minhash_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots
+// minhash_to_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots
 // have the value that minima start from.
-MINHASH_FUNCTION(minhash_values)
+MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");
     const std::size_t count = value.scheme.num_hashes;

@@ -1,4 +1,5 @@
-// The aggregate minhash_agg(): the signature of a column's values, or of the shingles of its texts.
+// The aggregates minhash_agg(), of the shingles of a column's texts, and minhash_elements_agg(), of
+// the set of its values.
 #include "pg/glue.h"
 
 #include "pg/errors.h"
@@ -38,28 +39,42 @@ set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bo
     if (collected == nullptr)
         return make_set(state_memory(fcinfo), scheme, integers);
     if (!comparable({collected->scheme, {}}, {scheme, {}}))
-        fail_changing_scheme(collected->scheme, scheme);
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("arguments of %s() must be the same in all rows of a group",
+                       "minhash_elements_agg"),
+                errdetail("One row asks for %s, another for %s.",
+                          describe(collected->scheme),
+                          describe(scheme)),
+                errhint("Add to GROUP BY what they depend on."));
     return collected;
 }
 
-// The arguments behind the value: NULL has no meaning there.
+// The arguments after the value: NULL has no meaning there.
 void refuse_nulls(FunctionCallInfo fcinfo)
 {
     for (int argument = 2; argument < PG_NARGS(); argument++) {
         if (PG_ARGISNULL(argument))
-            fail_null_aggregated(argument);
+            ereport(
+                ERROR,
+                errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                errmsg("argument %d of %s() must not be NULL", argument, "minhash_elements_agg"),
+                errhint("Only the aggregated value can be NULL; such rows are ignored."));
     }
 }
 
+// Whether a scheme follows the value: a SQL function of its own for each.
+enum class arguments { none, scheme };
+
 // Adds the value in the second argument, unless it is NULL. This is all that a row costs where
 // there are no other arguments and room is left.
-template <typename Hash>
+template <arguments given, typename Hash>
 Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
 {
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
-    if (PG_NARGS() > 2) {
+    if constexpr (given == arguments::scheme) {
         refuse_nulls(fcinfo);
         set = set_of(fcinfo, set, arg_element_scheme(fcinfo, 2, false), integers);
     } else if (set == nullptr) {
@@ -70,10 +85,10 @@ Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
 }
 
 // The same for values of variable length.
-template <auto hash>
+template <auto hash, arguments given>
 Datum add_bytes(FunctionCallInfo fcinfo)
 {
-    return add_value(fcinfo, false, [fcinfo](std::int64_t seed) {
+    return add_value<given>(fcinfo, false, [fcinfo](std::int64_t seed) {
         struct varlena* const value = PG_GETARG_VARLENA_PP(1);
         const std::uint64_t hashed = hash(bytes_of(value), seed);
         PG_FREE_IF_COPY(value, 1);
@@ -81,53 +96,74 @@ Datum add_bytes(FunctionCallInfo fcinfo)
     });
 }
 
-} // namespace
-
-// minhash_agg_add(state, element [, num_hashes, seed, method]) -> state, by the element's type
-MINHASH_FUNCTION(minhash_agg_add_text)
+template <arguments given>
+Datum add_bigint(FunctionCallInfo fcinfo)
 {
-    return add_bytes<hash_text>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_agg_add_bytea)
-{
-    return add_bytes<hash_bytea>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_agg_add_bigint)
-{
-    return add_value(fcinfo, true, [fcinfo](std::int64_t) {
+    return add_value<given>(fcinfo, true, [fcinfo](std::int64_t) {
         return static_cast<std::uint64_t>(PG_GETARG_INT64(1));
     });
 }
 
-MINHASH_FUNCTION(minhash_agg_add_uuid)
+template <arguments given>
+Datum add_uuid(FunctionCallInfo fcinfo)
 {
-    return add_value(fcinfo, false, [fcinfo](std::int64_t seed) {
+    return add_value<given>(fcinfo, false, [fcinfo](std::int64_t seed) {
         return hash_bytea({PG_GETARG_UUID_P(1)->data, UUID_LEN}, seed);
     });
 }
 
-// minhash_agg_add(state, document, shingle_size, unit) -> state
-// minhash_agg_add(state, document, num_hashes, shingle_size, unit, fold, bag, seed, method) ->
-// state
-MINHASH_FUNCTION(minhash_agg_add_document)
+} // namespace
+
+// minhash_elements_agg_add(state, element) -> state
+// minhash_elements_agg_add(state, element, num_hashes, seed, method) -> state, each by type
+MINHASH_FUNCTION(minhash_elements_agg_add_text)
+{
+    return add_bytes<hash_text, arguments::none>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_text_as)
+{
+    return add_bytes<hash_text, arguments::scheme>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_bytea)
+{
+    return add_bytes<hash_bytea, arguments::none>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_bytea_as)
+{
+    return add_bytes<hash_bytea, arguments::scheme>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_bigint)
+{
+    return add_bigint<arguments::none>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_bigint_as)
+{
+    return add_bigint<arguments::scheme>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_uuid)
+{
+    return add_uuid<arguments::none>(fcinfo);
+}
+
+MINHASH_FUNCTION(minhash_elements_agg_add_uuid_as)
+{
+    return add_uuid<arguments::scheme>(fcinfo);
+}
+
+// minhash_agg_add(state, document) -> state
+MINHASH_FUNCTION(minhash_agg_add)
 {
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
-    refuse_nulls(fcinfo);
     signer& signing = kept_signer_of(fcinfo).state;
-    if (PG_NARGS() > 4) {
-        signing.scheme = arg_scheme(fcinfo, 2);
-    } else {
-        const int size = arg_between(fcinfo, 2, "shingle_size", 1, max_shingle_size);
-        signing.scheme = default_element_scheme;
-        signing.scheme.shingles = {arg_unit(fcinfo, 3),
-                                   static_cast<std::uint16_t>(size),
-                                   true,
-                                   false};
-    }
+    signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);
     each_batch(signing, document, [set](const shingle_batch& batch) {

@@ -77,13 +77,6 @@ MINHASH_FUNCTION(minhash_cardinality)
     PG_RETURN_FLOAT8(cardinality(arg_whole_signature(fcinfo, 0, "an estimate of the set's size")));
 }
 
-// minhash_union_cardinality(a, b) -> float8
-MINHASH_FUNCTION(minhash_union_cardinality)
-{
-    std::uint32_t slots[max_num_hashes];
-    PG_RETURN_FLOAT8(cardinality(unite(fcinfo, slots).both));
-}
-
 // minhash_intersection_cardinality(a, b) -> float8: similarity times the union's.
 MINHASH_FUNCTION(minhash_intersection_cardinality)
 {

@@ -35,6 +35,14 @@ SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''
 SELECT pg_temp.error_of('SELECT minhash_distance(minhash(''a'', 64), minhash(''b'', 4096, 255, ''word'', false, true, -9223372036854775808, ''classic''))');
 SELECT pg_temp.error_of('SELECT minhash_similarity(minhash(''''), minhash('''', 16))');
 
+-- The hint says what to do, by what differs.
+SELECT call, pg_temp.error_of('SELECT minhash_similarity(' || call || ')')
+FROM unnest(ARRAY['minhash_elements(''{1}''::int[]), minhash_elements(''{1}''::int[], seed => 7)',
+    'minhash_elements(''{a}''::text[]), minhash(''a'')',
+    'minhash(''a''), minhash_compress(minhash(''a''), 8)',
+    'minhash(''a'', 16), minhash_from_values(minhash_to_values(minhash(''a'', 16)), 1)',
+    'minhash_from_values(minhash_to_values(minhash(''a'')), 2), minhash_from_values(minhash_to_values(minhash(''a'')), 1)']) call;
+
 -- bands and rows: 1 to 4096, and no more together than the signature has hashes; the hint says what fits.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_band_keys(minhash(''a''), 0, 1)', 'lsh_band_keys(minhash(''a''), 1, 0)', 'lsh_band_keys(minhash(''a''), -1, 1)', 'lsh_band_keys(minhash(''a''), 4097, 1)', 'lsh_band_keys(minhash(''a''), 1, 4097)',
     'lsh_band_keys(minhash(''a''), 20, 7)', 'lsh_band_keys(minhash(''a''), 129, 1)', 'lsh_band_keys(minhash(''a''), 1, 129)', 'lsh_band_keys(minhash(''a''), 2, 65)', 'lsh_band_keys(minhash(''a''), 4096, 4096)',

@@ -11,14 +11,14 @@ enum class status : std::uint8_t {
     bad_method,       // not a known method of making signatures
     bad_num_hashes,   // outside min_num_hashes..max_num_hashes
     bad_bits,         // bits per slot that are not a power of two up to 32
-    bad_unit,         // neither characters nor words
+    bad_unit,         // not a known unit of shingles
     bad_shingle_size, // outside 1..max_shingle_size
     bad_flags,        // header bits that this version does not define
     bad_seed,         // not a 64-bit signed integer
     bad_version,      // made by a later version of the scheme
     bad_length,       // fewer or more bytes than the header asks for
     bad_digits,       // text form: slots are not hexadecimal digits
-    bad_spare_bits,   // behind the last slot of a compressed signature
+    bad_spare_bits,   // set bits after the last slot of a compressed signature
 };
 
 // The outcome of parsing, and where in the input it was decided.

@@ -16,6 +16,22 @@ std::string_view view(const text* value)
     return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
+// `result` names what cannot be made of a compressed signature.
+void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATA_EXCEPTION),
+            errmsg_plural("cannot make %s from a signature of %d bit per slot",
+                          "cannot make %s from a signature of %d bits per slot",
+                          scheme.bits,
+                          result,
+                          scheme.bits),
+            errdetail("At least %d bits are needed; the signature is %s.",
+                      least_bits,
+                      describe(scheme)),
+            errhint("Use the signature before minhash_compress()."));
+}
+
 } // namespace
 
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last)
@@ -53,7 +69,7 @@ signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char*
 {
     const signature value = arg_signature(fcinfo, argument);
     if (value.scheme.bits != bits_per_slot)
-        fail_compressed(value.scheme, result, bits_per_slot);
+        refuse_compressed(value.scheme, result, bits_per_slot);
     return value;
 }
 
@@ -177,7 +193,7 @@ void check_bands(banding shape, const scheme& scheme)
     if (can_be_banded(scheme, shape.bands, shape.rows))
         return;
     if (scheme.bits < min_band_bits)
-        fail_compressed(scheme, "band keys", min_band_bits);
+        refuse_compressed(scheme, "band keys", min_band_bits);
     check_hashes(shape, scheme.num_hashes);
 }
 

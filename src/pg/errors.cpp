@@ -1,3 +1,4 @@
+// Errors that several functions report, and the words for values that errors show.
 #include "pg/errors.h"
 
 namespace minhash::pg {
@@ -21,6 +22,8 @@ const char* advice(std::string_view name)
         return "20 steps show the curve at 0.00, 0.05, 0.10 and so on.";
     return "Leave the argument out to get its default.";
 }
+
+} // namespace
 
 const char* expectation(status what)
 {
@@ -46,22 +49,19 @@ const char* expectation(status what)
     case status::bad_digits:
         return "slots in hexadecimal digits";
     case status::bad_spare_bits:
-        return "zeros behind the last slot";
+        return "zeros after the last slot";
     case status::ok:
         break;
     }
     return "nothing else";
 }
 
-// The front of what a user gave, where that is long.
 const char* clip(const char* given)
 {
     constexpr int shown = 60;
     const int bytes = static_cast<int>(strlen(given));
     return bytes <= shown ? given : psprintf("%.*s...", pg_mbcliplen(given, bytes, shown), given);
 }
-
-} // namespace
 
 const char* describe(const scheme& scheme)
 {
@@ -102,12 +102,13 @@ void fail_choice(const char* name, text* given, const char* choices)
     pg_unreachable();
 }
 
-void fail_weights()
+void fail_bits(int bits)
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("weights must be finite, at least 0 and not both 0"),
-            errhint("Equal weights of 0.5 are the usual choice."));
+            errmsg("bits must be 1, 2, 4, 8, 16, or 32"),
+            errdetail("The value given is %d.", bits),
+            errhint("8 bits are as accurate as 32, in a quarter of the space."));
     pg_unreachable();
 }
 
@@ -116,10 +117,10 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
     ereport(
         ERROR,
         errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-        errmsg("no bands and rows of %d hashes find a share of %g of the pairs at similarity %g",
-               num_hashes,
+        errmsg("no combination of bands and rows reaches recall %.10g at similarity %g with %d hashes",
                recall,
-               threshold),
+               threshold,
+               num_hashes),
         errhint("Use more hashes, a higher threshold or a lower recall."));
     pg_unreachable();
 }
@@ -133,15 +134,37 @@ void fail_half_banding()
     pg_unreachable();
 }
 
+namespace {
+
+// What to do about the first part of two schemes that differs and says where they are from.
+int hint_for(const scheme& a, const scheme& b)
+{
+    const bool external = a.method == method::external;
+    const bool elements = a.shingles.of == unit::element;
+    if (a.bits != b.bits)
+        return errhint("Compress both to the same number of bits, with minhash_compress().");
+    if (external != (b.method == method::external))
+        return errhint(
+            "Signatures from minhash_from_values() can only be compared with each other.");
+    if (external)
+        return errhint(
+            "Call minhash_from_values() with the same seed and number of values for both.");
+    if (elements != (b.shingles.of == unit::element))
+        return errhint("One is of a text, the other of given elements: call minhash() for both, or "
+                       "minhash_elements().");
+    return elements ? errhint("Call minhash_elements() with the same arguments for both.")
+                    : errhint("Call minhash() with the same arguments for both.");
+}
+
+} // namespace
+
 void fail_incomparable(const scheme& a, const scheme& b)
 {
     ereport(ERROR,
             errcode(ERRCODE_DATA_EXCEPTION),
             errmsg("cannot compare signatures of different schemes"),
             errdetail("One is %s, the other %s.", describe(a), describe(b)),
-            a.bits == b.bits
-                ? errhint("Call minhash() with the same arguments for both.")
-                : errhint("Compress both to the same number of bits, with minhash_compress()."));
+            hint_for(a, b));
     pg_unreachable();
 }
 
@@ -172,14 +195,6 @@ void refuse_text(Node* context, const char* input, const parse_result& result)
              errhint("Signatures are made by minhash().")));
 }
 
-void refuse_typmod(Node* context, int expected, int actual)
-{
-    errsave(context,
-            (errcode(ERRCODE_DATA_EXCEPTION),
-             errmsg("expected a signature of %d hashes, not %d", expected, actual),
-             errhint("Call minhash() with num_hashes => %d.", expected)));
-}
-
 namespace {
 
 int bytes_detail(status what, std::size_t bytes)
@@ -198,7 +213,7 @@ void fail_received(status what, std::size_t bytes)
 {
     ereport(ERROR,
             errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-            errmsg("invalid binary signature"),
+            errmsg("invalid external \"minhash_signature\" value"),
             bytes_detail(what, bytes),
             errhint("Signatures are made by minhash()."));
     pg_unreachable();
@@ -214,43 +229,13 @@ void fail_stored(status what, std::size_t bytes)
     pg_unreachable();
 }
 
-void fail_typmod_count()
-{
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("invalid type modifier"),
-            errhint("The modifier is the number of hashes, as in minhash_signature(128)."));
-    pg_unreachable();
-}
-
 void fail_too_many_shingles(std::size_t most)
 {
     ereport(ERROR,
             errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("texts have too many distinct shingles, or occurrences to return"),
-            errdetail("At most %zu can be held.", most),
+            errmsg("too many distinct shingles"),
+            errdetail("At most %zu are allowed.", most),
             errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
-    pg_unreachable();
-}
-
-void fail_text_too_long(std::size_t most)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("texts are too long to be compared exactly"),
-            errdetail("Folded and in UTF-8 they take more than %zu bytes.", most),
-            errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
-    pg_unreachable();
-}
-
-void fail_no_conversion(int encoding)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_UNDEFINED_FUNCTION),
-            errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
-                   pg_encoding_to_char(encoding),
-                   pg_encoding_to_char(PG_UTF8)),
-            errhint("Use a database with the encoding UTF8."));
     pg_unreachable();
 }
 

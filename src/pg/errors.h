@@ -1,4 +1,5 @@
-// Everything that users can be told, in one place.
+// Errors that several functions report, and the words for values that errors show. An error of one
+// function stands where it happens.
 #pragma once
 
 #include "pg/glue.h"
@@ -10,7 +11,6 @@ namespace minhash::pg {
 fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
 [[noreturn]] void fail_fraction(const char* name, double value, const char* range);
 [[noreturn]] void fail_choice(const char* name, text* given, const char* choices);
-[[noreturn]] void fail_weights();
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);
 
 // One of bands and rows without the other.
@@ -18,16 +18,6 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 
 // Bits per slot.
 [[noreturn]] void fail_bits(int bits);
-[[noreturn]] void fail_compression(int bits, int from);
-
-// What cannot be made of a signature that is compressed, of FSS-4, or from elsewhere.
-[[noreturn]] void fail_compressed(const scheme& scheme, const char* result, int least_bits);
-[[noreturn]] void fail_truncated(int num_hashes, int from);
-[[noreturn]] void fail_external(const scheme& scheme);
-
-// Values from elsewhere.
-[[noreturn]] void fail_value(std::int64_t value, std::size_t position);
-[[noreturn]] void fail_value_list(const char* what);
 
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
@@ -57,22 +47,23 @@ void tell_spilled(std::size_t bytes);
 void tell_large_buckets(std::uint64_t buckets, int max_bucket);
 void tell_progress(const char* phase, std::uint64_t done, std::uint64_t total);
 
-// A scheme as the text form of its signatures starts.
+// A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 
-// Text and binary input. The first two are soft: they return if `context` can keep the error.
+// What the input of a signature should have had instead, as in "Expected %s."
+const char* expectation(status what);
+
+// A C string, or its first bytes and "..." if it is long.
+const char* clip(const char* given);
+
+// The text form of a signature. Soft: returns if `context` can keep the error.
 void refuse_text(Node* context, const char* input, const parse_result& result);
-void refuse_typmod(Node* context, int expected, int actual);
+
+// A signature's bytes: sent by a client, or read from a table.
 [[noreturn]] void fail_received(status what, std::size_t bytes);
 [[noreturn]] void fail_stored(status what, std::size_t bytes);
-[[noreturn]] void fail_typmod_count();
-
-// Sets that are given.
-[[noreturn]] void fail_no_order(Oid type);
 
 // More than memory or an array can hold.
 [[noreturn]] void fail_too_many_shingles(std::size_t most);
-[[noreturn]] void fail_text_too_long(std::size_t most);
-[[noreturn]] void fail_no_conversion(int encoding);
 
 } // namespace minhash::pg

@@ -128,12 +128,12 @@ signature decode_stored(std::span<const std::uint8_t> bytes);
 // The signature in an argument, detoasted.
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
+// The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
+signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
+
 // The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if
 // the schemes differ.
 double similarity(const signature& a, const signature& b);
-
-// The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
-signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
 // A new varlena.
 Datum make_signature(const signature& value);

@@ -53,7 +53,7 @@ void _PG_init(void)
         elog(ERROR, "could not generate random values");
     minhash::set_probe_secret(secret[0], secret[1]);
     DefineCustomRealVariable("minhash_lsh.similarity_threshold",
-                             "Similarity from which on the operator % is true.",
+                             "Sets the similarity threshold used by the % operator.",
                              nullptr,
                              &similarity_threshold,
                              0.8,
@@ -65,8 +65,8 @@ void _PG_init(void)
                              nullptr,
                              nullptr);
     DefineCustomRealVariable("minhash_lsh.recall_notice",
-                             "An index that finds a smaller share of similar rows gives notice.",
-                             "0 never does.",
+                             "Sets the expected recall below which an index scan raises a notice.",
+                             "0 turns the notice off.",
                              &recall_notice,
                              0.9,
                              0,
@@ -77,8 +77,8 @@ void _PG_init(void)
                              nullptr,
                              nullptr);
     DefineCustomIntVariable("minhash_lsh.progress_interval",
-                            "Time between notices of how far a long call has come.",
-                            "0 gives none.",
+                            "Sets the interval between progress notices.",
+                            "0 turns them off.",
                             &progress_interval,
                             0,
                             0,
@@ -89,7 +89,7 @@ void _PG_init(void)
                             nullptr,
                             nullptr);
     DefineCustomStringVariable("minhash_lsh.instruction_set",
-                               "Instructions that signatures are computed with.",
+                               "Selects the CPU instruction set used to compute signatures.",
                                "All give the same results; \"auto\" takes the fastest of this CPU. "
                                "For tests and benchmarks.",
                                &instruction_set,

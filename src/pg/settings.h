@@ -3,7 +3,7 @@
 
 namespace minhash::pg {
 
-extern double similarity_threshold; // % is true from this similarity on
-extern double recall_notice;        // an index that finds a smaller share says so
+extern double similarity_threshold; // the least similarity for which % is true
+extern double recall_notice;        // the expected recall below which an index scan raises a notice
 
 } // namespace minhash::pg

@@ -1,4 +1,3 @@
-#include "pg/errors.h"
 #include "pg/text_reader.h"
 
 #include "core/kernels.h"
@@ -41,7 +40,13 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
     if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII) {
         reader.conversion = FindDefaultConversionProc(encoding, PG_UTF8);
         if (!OidIsValid(reader.conversion))
-            fail_no_conversion(encoding);
+            ereport(
+                ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+                       pg_encoding_to_char(encoding),
+                       pg_encoding_to_char(PG_UTF8)),
+                errhint("Use a database with encoding UTF8."));
     }
 }
 

@@ -60,7 +60,10 @@ MINHASH_FUNCTION(lsh_params)
     const double missed_pairs = PG_GETARG_FLOAT8(5);
     if (!(false_candidates >= 0 && missed_pairs >= 0 && false_candidates + missed_pairs > 0) ||
         !std::isfinite(false_candidates + missed_pairs))
-        fail_weights();
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("weights must be finite, not negative, and not both 0"),
+                errhint("Equal weights of 0.5 are the usual choice."));
 
     band_choice chosen;
     if (rule_name == "recall")

@@ -16,7 +16,12 @@ MINHASH_FUNCTION(minhash_compress)
     if (!valid_bits(bits))
         fail_bits(bits);
     if (bits > whole.scheme.bits)
-        fail_compression(bits, whole.scheme.bits);
+        ereport(ERROR,
+                errcode(ERRCODE_DATA_EXCEPTION),
+                errmsg("cannot compress a signature from %d to %d bits per slot",
+                       whole.scheme.bits,
+                       bits),
+                errhint("Compress the signature that minhash() made."));
     if (bits == whole.scheme.bits)
         return make_signature(whole);
 
@@ -39,7 +44,15 @@ MINHASH_FUNCTION(minhash_truncate)
     if (num_hashes < min_num_hashes || num_hashes > whole.scheme.num_hashes)
         fail_range("num_hashes", num_hashes, min_num_hashes, whole.scheme.num_hashes);
     if (whole.scheme.method == method::fss && num_hashes < whole.scheme.num_hashes)
-        fail_truncated(num_hashes, whole.scheme.num_hashes);
+        ereport(
+            ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot truncate a signature of method \"fss\" from %d to %d hashes",
+                   whole.scheme.num_hashes,
+                   num_hashes),
+            errdetail("With method \"fss\", an element's slot depends on the number of hashes."),
+            errhint("Call minhash() with num_hashes => %d, or save space with minhash_compress().",
+                    num_hashes));
 
     signature value = whole;
     value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);

@@ -26,7 +26,12 @@ SortSupportData order_of(FunctionCallInfo fcinfo, Oid element)
 {
     const TypeCacheEntry* const type = lookup_type_cache(element, TYPECACHE_LT_OPR);
     if (!OidIsValid(type->lt_opr))
-        fail_no_order(element);
+        ereport(
+            ERROR,
+            errcode(ERRCODE_UNDEFINED_FUNCTION),
+            errmsg("could not identify an ordering operator for type %s", format_type_be(element)),
+            errdetail("Elements are compared by the type's default btree operator class."),
+            errhint("Cast the arrays to a type that has one, such as text[]."));
     SortSupportData order = {};
     order.ssup_cxt = CurrentMemoryContext;
     order.ssup_collation = collation_for(fcinfo, *type);

@@ -21,24 +21,46 @@ MINHASH_FUNCTION(minhash_to_values)
     return make_bigint_array({values, count});
 }
 
+namespace {
+
+template <typename Detail>
+void refuse_array(Detail detail)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+            errmsg("invalid array of values"),
+            detail(),
+            errhint("Give one value for each hash, between %d and %d of them.",
+                    min_num_hashes,
+                    max_num_hashes));
+}
+
+} // namespace
+
 // minhash_from_values(values, seed) -> minhash_signature
 MINHASH_FUNCTION(minhash_from_values)
 {
     ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
     if (ARR_NDIM(array) > 1)
-        fail_value_list("has more than one dimension");
+        refuse_array([] { return errdetail("It has more than one dimension."); });
     const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
     if (count < min_num_hashes || count > max_num_hashes)
-        fail_value_list(psprintf("has %d values", count));
+        refuse_array([count] { return errdetail("It has %d values.", count); });
     if (array_contains_nulls(array))
-        fail_value_list("has a NULL");
+        refuse_array([] { return errdetail("It contains a NULL."); });
 
     const std::int64_t* const given = reinterpret_cast<const std::int64_t*>(ARR_DATA_PTR(array));
     std::uint32_t room[max_num_hashes];
     const std::span<std::uint32_t> slots(room, static_cast<std::size_t>(count));
     for (std::size_t slot = 0; slot < slots.size(); slot++) {
         if (given[slot] < 0 || given[slot] > UINT32_MAX)
-            fail_value(given[slot], slot + 1);
+            ereport(ERROR,
+                    errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("value %lld at position %zu is out of range",
+                           static_cast<long long>(given[slot]),
+                           slot + 1),
+                    errdetail("Values must be between 0 and 4294967295."),
+                    errhint("To import 64-bit values, keep 32 bits of each: value & 4294967295."));
         slots[slot] = static_cast<std::uint32_t>(given[slot]);
     }
     return make_signature({{.version = scheme_version,

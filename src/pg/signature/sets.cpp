@@ -45,7 +45,12 @@ united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 double cardinality(const signature& value)
 {
     if (value.scheme.method == method::external)
-        fail_external(value.scheme);
+        ereport(ERROR,
+                errcode(ERRCODE_DATA_EXCEPTION),
+                errmsg("cannot estimate the cardinality of an external signature"),
+                errdetail("The signature is %s; the range of its slots is not known.",
+                          describe(value.scheme)),
+                errhint("Estimate it where the signature was made."));
     return estimate_cardinality(value);
 }
 

@@ -33,7 +33,11 @@ void reserve(exact_state& state, std::size_t more)
     if (wanted <= state.capacity)
         return;
     if (wanted > most_folded_bytes)
-        fail_text_too_long(most_folded_bytes);
+        ereport(ERROR,
+                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("texts are too long to be compared exactly"),
+                errdetail("Folded and in UTF-8 they take more than %zu bytes.", most_folded_bytes),
+                errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
     state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
     state.buffer = state.buffer == nullptr
                        ? static_cast<std::uint8_t*>(

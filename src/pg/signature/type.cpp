@@ -12,7 +12,10 @@ bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 {
     if (typmod < 0 || typmod == scheme.num_hashes)
         return true;
-    refuse_typmod(context, typmod, scheme.num_hashes);
+    errsave(context,
+            (errcode(ERRCODE_DATA_EXCEPTION),
+             errmsg("expected a signature of %d hashes, not %d", typmod, scheme.num_hashes),
+             errhint("Call minhash() with num_hashes => %d.", typmod)));
     return false;
 }
 
@@ -82,7 +85,10 @@ MINHASH_FUNCTION(minhash_signature_typmod_in)
     int count;
     const std::int32_t* const modifiers = ArrayGetIntegerTypmods(PG_GETARG_ARRAYTYPE_P(0), &count);
     if (count != 1)
-        fail_typmod_count();
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("invalid type modifier"),
+                errhint("The modifier is the number of hashes, as in minhash_signature(128)."));
     if (modifiers[0] < min_num_hashes || modifiers[0] > max_num_hashes)
         fail_range("num_hashes", modifiers[0], min_num_hashes, max_num_hashes);
     PG_RETURN_INT32(modifiers[0]);

@@ -1,24 +1,16 @@
 // Text as it is signed: case folded, white space collapsed, words apart by one space.
 #pragma once
 
-#include "core/scheme.h"
+#include "core/folder.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace minhash {
 
-// What a folded text remembers between two slices.
-struct folder {
-    shingling how;
-    bool started; // something was written: a separator is worth a space from now on
-    bool gap;     // a separator was read and is not written yet
-};
-
-constexpr folder start_folding(const shingling& how) noexcept
-{
-    return {how, false, false};
-}
+// Whether all bytes are ASCII, which every encoding of a server agrees with.
+bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
 // The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, its folding
 // U+2C65 three), a separator held back from the last slice is written in front, and kernels write

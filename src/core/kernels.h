@@ -3,7 +3,7 @@
 // The best table that the CPU can run is chosen once, at load; tests and benchmarks force others.
 #pragma once
 
-#include "core/fold.h"
+#include "core/folder.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace minhash {
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
-// writable, for so many elements beyond their length. Only what may lie in tables' pages needs no
+// writable, for `padding` elements beyond their length. Only what may lie in tables' pages needs no
 // padding: the text of fold() and is_ascii(), the slots of count_equal() and merge().
 constexpr std::size_t padding = 64;
 

@@ -117,10 +117,11 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
     ereport(
         ERROR,
         errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-        errmsg("no combination of bands and rows reaches recall %.10g at similarity %g with %d hashes",
-               recall,
-               threshold,
-               num_hashes),
+        errmsg(
+            "no combination of bands and rows reaches recall %.10g at similarity %g with %d hashes",
+            recall,
+            threshold,
+            num_hashes),
         errhint("Use more hashes, a higher threshold or a lower recall."));
     pg_unreachable();
 }

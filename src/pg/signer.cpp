@@ -3,18 +3,6 @@
 
 namespace minhash::pg {
 
-kept_signer& kept_signer_of(FunctionCallInfo fcinfo)
-{
-    if (fcinfo->flinfo->fn_extra == nullptr) {
-        kept_signer* const fresh = allocate<kept_signer>(fcinfo->flinfo->fn_mcxt);
-        fresh->parsed = false;
-        fresh->state.bag_room = {};
-        fresh->state.memory = fcinfo->flinfo->fn_mcxt;
-        fcinfo->flinfo->fn_extra = fresh;
-    }
-    return *static_cast<kept_signer*>(fcinfo->flinfo->fn_extra);
-}
-
 namespace {
 
 scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
@@ -47,7 +35,7 @@ scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag)
     return scheme;
 }
 
-void start_bag(signer& state, std::size_t text_bytes)
+void start_bag(set_signer& state, std::size_t text_bytes)
 {
     const std::size_t wanted = bag_table_size(text_bytes);
     if (state.bag_room.size() < wanted) {
@@ -61,7 +49,7 @@ void start_bag(signer& state, std::size_t text_bytes)
     start(state.bag, state.bag_room.first(wanted));
 }
 
-std::span<const std::uint32_t> signed_slots(const signer& state)
+std::span<const std::uint32_t> signed_slots(const set_signer& state)
 {
     return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }

@@ -1,4 +1,4 @@
-// Texts cut into shingles and signed, one after the other, with memory for all of them.
+// Sets and texts signed, one after the other, with memory for all of them.
 #pragma once
 
 #include "pg/glue.h"
@@ -11,10 +11,9 @@
 
 namespace minhash::pg {
 
-struct signer {
+// What signs a set: takes its elements batch by batch.
+struct set_signer {
     minhash::scheme scheme; // what to sign with, set by the owner
-    text_reader reader;
-    shingler cutter;
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
@@ -22,13 +21,31 @@ struct signer {
     MemoryContext memory;          // of bag_room
 };
 
+// What signs texts: reads one and cuts it into the batches.
+struct signer : set_signer {
+    text_reader reader;
+    shingler cutter;
+};
+
 // Kept from call to call of one place in a query.
-struct kept_signer {
-    signer state;
+template <typename Signer>
+struct kept {
+    Signer state;
     bool parsed; // the arguments are the same in each call, and the signer has them
 };
 
-kept_signer& kept_signer_of(FunctionCallInfo fcinfo);
+template <typename Signer>
+kept<Signer>& kept_of(FunctionCallInfo fcinfo)
+{
+    if (fcinfo->flinfo->fn_extra == nullptr) {
+        kept<Signer>* const fresh = allocate<kept<Signer>>(fcinfo->flinfo->fn_mcxt);
+        fresh->parsed = false;
+        fresh->state.bag_room = {};
+        fresh->state.memory = fcinfo->flinfo->fn_mcxt;
+        fcinfo->flinfo->fn_extra = fresh;
+    }
+    return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
+}
 
 // The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
@@ -45,7 +62,9 @@ constexpr scheme default_scheme(shingling shingles)
 constexpr scheme default_text_scheme = default_scheme({unit::character, 5, true, false});
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
-void start_bag(signer& state, std::size_t text_bytes);
+// Makes room for the bag of a text of `text_bytes` bytes, or of that many elements, and starts its
+// first pass.
+void start_bag(set_signer& state, std::size_t text_bytes);
 
 // Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered
 // occurrences of a bag. Occurrences may come more than once.
@@ -69,7 +88,7 @@ void each_batch(signer& state, const text* document, Take&& take)
 }
 
 // The slots of state.slots, none for the empty set.
-std::span<const std::uint32_t> signed_slots(const signer& state);
+std::span<const std::uint32_t> signed_slots(const set_signer& state);
 
 // Signs a detoasted text into state.slots. Returns its slots, none for the empty set.
 std::span<const std::uint32_t> sign(signer& state, const text* document);

@@ -1,6 +1,6 @@
 #include "pg/text_reader.h"
 
-#include "core/kernels.h"
+#include "core/fold.h"
 #include "core/unicode.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::span<const std::uint8_t> read(text_reader& reader)
         if (taken < reader.left)
             taken = whole_characters(reader.at, taken);
         slice = {reader.at, taken};
-    } else if (kernels->is_ascii(reader.at, taken)) {
+    } else if (is_ascii({reader.at, taken})) {
         // Every server encoding agrees with ASCII, so only the rest needs to be converted.
         slice = {reader.at, taken};
     } else {

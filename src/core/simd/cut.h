@@ -43,7 +43,7 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
 // Writes where the set bits are, counted from `base`; whole vectors are written.
 MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     alignas(64) static constexpr struct numbers {
         u8 of[64];
 
@@ -100,7 +100,7 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 // The same where few bits are set.
 MINHASH_INLINE u32* append_few_positions(u32* to, u64 set, u32 base)
 {
-#if defined(__BMI__) && !defined(__AVX512VBMI2__)
+#if defined(__BMI__) && !defined(MINHASH_AVX512)
     const u32 count = count_bits(set);
     if (count > 8)
         return append_positions(to, set, base);

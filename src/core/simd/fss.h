@@ -135,7 +135,7 @@ MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
     }
 }
 
-#if defined(__AVX512VBMI2__) || defined(__AVX2__)
+#if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_FILTERS 1
 
 // Round 0 of those elements whose value is below `bound`.
@@ -166,7 +166,7 @@ constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
 MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec slot)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     const __m512i s = (__m512i)slot;
     const __m512i front = _mm512_load_si512(set.bits);
     const __m512i back = _mm512_load_si512(set.bits + 16);
@@ -223,7 +223,7 @@ MINHASH_INLINE void throw_at_members(const slot_set& wanted,
 }
 #endif
 
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
 // The eight bits below the highest of 64 slots or codes, one byte each.
 MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 {
@@ -395,7 +395,7 @@ bool absorb_fss(u32* slots,
         return true;
     }
 #endif
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     if (num_hashes <= bounded_slots && count > 2 * num_hashes) {
         const std::size_t all = fresh ? num_hashes : 0;
         throw_all<0, 0>(slots, num_hashes, lo, hi, all);

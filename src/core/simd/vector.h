@@ -14,7 +14,7 @@
 #include <arm_neon.h>
 #endif
 
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
 #define MINHASH_VECTOR_BYTES 64
 #elif defined(__AVX2__)
 #define MINHASH_VECTOR_BYTES 32
@@ -83,7 +83,7 @@ MINHASH_INLINE Value larger(Value a, Value b)
 
 // How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
 // the one before: with one chain behind the other, too few of them are within the CPU's sight.
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
 constexpr std::size_t chains = 4;
@@ -142,7 +142,7 @@ MINHASH_INLINE void store(u32* to, const vecs& value)
 // (a * b) >> 32 in each lane.
 MINHASH_INLINE vec high_product(vec a, vec b)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     const __m512i x = (__m512i)a;
     const __m512i y = (__m512i)b;
     const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, y), 32);
@@ -177,7 +177,7 @@ MINHASH_INLINE vec high_product(vec a, vec b)
 // Bit i is set if lane i of a is less than that of b.
 MINHASH_INLINE u32 less(vec a, vec b)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
     return static_cast<u32>(_mm256_movemask_ps((__m256)(a < b)));
@@ -244,7 +244,7 @@ alignas(64) constexpr position_table positions = make_positions();
 // it arbitrary) and returns where the next ones go.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     store(to, (vec)_mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), (__m512i)value));
 #elif defined(__AVX2__)
     const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[bits]));
@@ -282,7 +282,7 @@ MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halv
     const u32* const words = reinterpret_cast<const u32*>(from);
     [[maybe_unused]] const vec front = load(words);
     [[maybe_unused]] const vec back = load(words + lanes);
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     const __m512i even = (__m512i)(lane_numbers() * 2);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     low_halves = (vec)_mm512_permutex2var_epi32((__m512i)front, even, (__m512i)back);
@@ -354,7 +354,7 @@ struct end_of_text {
     {
         store_bytes(room + 2 * vector_bytes, bytes{});
         store_bytes(room + 3 * vector_bytes, bytes{});
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
         const u8* const from = text + count - last;
         store_bytes(room,
                     (bytes)_mm512_maskz_loadu_epi8(
@@ -399,7 +399,7 @@ MINHASH_INLINE u32 sum_of(bytes value)
 // One bit for each byte's highest.
 MINHASH_INLINE u64 high_bits(bytes value)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return _mm512_movepi8_mask((__m512i)value);
 #elif defined(__AVX2__)
     return static_cast<u32>(_mm256_movemask_epi8((__m256i)value));
@@ -429,7 +429,7 @@ struct lookup_table {
 
 MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
     return (bytes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), (__m512i)index);
 #elif defined(__AVX2__)
@@ -448,7 +448,7 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 // it arbitrary) and returns where the next ones go.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     store_bytes(to, (bytes)_mm512_maskz_compress_epi8(bits, (__m512i)value));
     return to + count_bits(bits);
 #elif defined(__SSSE3__) || defined(MINHASH_NEON)

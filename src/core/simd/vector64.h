@@ -35,7 +35,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
             loaded[index] = in_register(load64(text + at[index]));
         return loaded;
     };
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     // Windows of neighbouring characters lie within one vector of text, from which a permutation
     // takes them all.
     const u32 base = at[0];
@@ -64,7 +64,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
 
 MINHASH_INLINE vec64 widen(const u32* from)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return (vec64)_mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 #else
     return (vec64)_mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
@@ -76,7 +76,7 @@ MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 {
     const vec64 all = vec64{} + ~0ull;
     const vec64 shift = 64 - (count << 3);
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return eight & (vec64)_mm512_srlv_epi64((__m512i)all, (__m512i)shift);
 #else
     return eight & (vec64)_mm256_srlv_epi64((__m256i)all, (__m256i)shift);
@@ -87,7 +87,7 @@ MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 MINHASH_INLINE vec64 swap_bytes(vec64 value)
 {
     const __m128i order = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8);
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return (vec64)_mm512_shuffle_epi8((__m512i)value, _mm512_broadcast_i32x4(order));
 #else
     return (vec64)_mm256_shuffle_epi8((__m256i)value, _mm256_broadcastsi128_si256(order));
@@ -97,7 +97,7 @@ MINHASH_INLINE vec64 swap_bytes(vec64 value)
 // The products of the low halves.
 MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     return (vec64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
 #else
     return (vec64)_mm256_mul_epu32((__m256i)a, (__m256i)b);

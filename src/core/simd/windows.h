@@ -12,7 +12,7 @@ namespace {
 // 7 in `b`.
 MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
 {
-#if defined(__AVX512VBMI2__)
+#if defined(MINHASH_AVX512)
     alignas(64) static constexpr struct lane_bytes {
         u8 of[64];
 

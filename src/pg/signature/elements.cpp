@@ -4,6 +4,8 @@
 #include "pg/signature/members.h"
 #include "pg/signer.h"
 
+#include "core/elements.h"
+
 #include <algorithm>
 
 namespace minhash::pg {
@@ -12,7 +14,10 @@ namespace {
 
 constexpr std::size_t members_at_once = 1024;
 
-// The members of an array that are not NULL. They lie there one behind the other.
+// Positions of the arguments of minhash_elements().
+enum { elements, num_hashes, seed, method_name, bag };
+
+// The members of an array that are not NULL. They lie there one after the other.
 struct array_members {
     const char* at;
     std::size_t left;
@@ -33,17 +38,17 @@ array_members members_of(ArrayType* array)
 // How the next members of an array are hashed into the signer's batch, by the array's type.
 
 template <typename Integer>
-void take_integers(array_members& members, signer& state)
+void take_integers(array_members& members, set_signer& state)
 {
     alignas(64) std::int64_t values[members_at_once + padding];
     const std::size_t count = std::min(members.left, members_at_once);
     std::copy_n(reinterpret_cast<const Integer*>(members.at), count, values);
-    kernels->hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
+    hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
     state.batch.count = count;
     members = {members.at + count * sizeof(Integer), members.left - count};
 }
 
-void take_uuids(array_members& members, signer& state)
+void take_uuids(array_members& members, set_signer& state)
 {
     const std::size_t count = std::min(members.left, members_at_once);
     for (std::size_t index = 0; index < count; index++, members.at += UUID_LEN)
@@ -56,7 +61,7 @@ void take_uuids(array_members& members, signer& state)
 }
 
 template <auto hash>
-void take_varlenas(array_members& members, signer& state)
+void take_varlenas(array_members& members, set_signer& state)
 {
     const std::size_t count = std::min(members.left, members_at_once);
     for (std::size_t index = 0; index < count; index++) {
@@ -71,19 +76,20 @@ void take_varlenas(array_members& members, signer& state)
     members.left -= count;
 }
 
-// The signer of this place in the query, with the arguments behind the set, and nothing absorbed.
-signer& start_signer(FunctionCallInfo fcinfo)
+// The signer of this place in the query, with the arguments after the set, and nothing absorbed.
+set_signer& start_signer(FunctionCallInfo fcinfo)
 {
-    kept_signer& kept = kept_signer_of(fcinfo);
+    kept<set_signer>& kept = kept_of<set_signer>(fcinfo);
+    set_signer& state = kept.state;
     if (!kept.parsed) {
-        kept.state.scheme = arg_element_scheme(fcinfo, 1, PG_GETARG_BOOL(4));
-        kept.parsed = args_are_constant(fcinfo, 1, 4);
+        state.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
+        kept.parsed = args_are_constant(fcinfo, num_hashes, bag);
     }
-    start(kept.state.slots, kept.state.scheme.method, kept.state.scheme.num_hashes);
-    return kept.state;
+    start(state.slots, state.scheme.method, state.scheme.num_hashes);
+    return state;
 }
 
-void absorb_batch(signer& state)
+void absorb_batch(set_signer& state)
 {
     CHECK_FOR_INTERRUPTS();
     absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
@@ -92,22 +98,22 @@ void absorb_batch(signer& state)
 template <auto take>
 Datum sign_array(FunctionCallInfo fcinfo)
 {
-    signer& state = start_signer(fcinfo);
-    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
+    set_signer& state = start_signer(fcinfo);
+    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
     const array_members all = members_of(array);
-    const bool bag = state.scheme.shingles.bag;
-    if (bag)
+    const bool is_bag = state.scheme.shingles.bag;
+    if (is_bag)
         start_bag(state, all.left);
     do {
         array_members members = all;
-        while (members.left > 0 && !(bag && state.bag.overflowed)) {
+        while (members.left > 0 && !(is_bag && state.bag.overflowed)) {
             take(members, state);
-            if (bag)
+            if (is_bag)
                 number_occurrences(state.bag, state.batch);
             absorb_batch(state);
         }
-    } while (bag && start_next_pass(state.bag));
-    PG_FREE_IF_COPY(array, 0);
+    } while (is_bag && start_next_pass(state.bag));
+    PG_FREE_IF_COPY(array, elements);
     return make_signature({state.scheme, signed_slots(state)});
 }
 
@@ -149,8 +155,8 @@ MINHASH_FUNCTION(minhash_elements_of_byteas)
 // position of a lexeme is an occurrence, and a lexeme without positions one.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
-    signer& state = start_signer(fcinfo);
-    const TSVector lexemes = PG_GETARG_TSVECTOR(0);
+    set_signer& state = start_signer(fcinfo);
+    const TSVector lexemes = PG_GETARG_TSVECTOR(elements);
     shingle_batch& batch = state.batch;
     batch.count = 0;
     for (int index = 0; index < lexemes->size; index++) {
@@ -169,7 +175,7 @@ MINHASH_FUNCTION(minhash_elements_of_lexemes)
         }
     }
     absorb_batch(state);
-    PG_FREE_IF_COPY(lexemes, 0);
+    PG_FREE_IF_COPY(lexemes, elements);
     return make_signature({state.scheme, signed_slots(state)});
 }
 

@@ -1,6 +1,8 @@
 #include "pg/errors.h"
 #include "pg/signature/growing_set.h"
 
+#include "core/elements.h"
+
 #include <algorithm>
 
 namespace minhash::pg {
@@ -33,7 +35,7 @@ void absorb_all(const growing_set& set, sketch& all)
     if (set.integers) {
         alignas(64) std::int64_t values[most_waiting + padding];
         std::copy_n(set.members, set.waiting, values);
-        kernels->hash_integers(values, set.waiting, set.scheme.seed, lo, hi);
+        hash_integers(values, set.waiting, set.scheme.seed, lo, hi);
     } else {
         for (std::uint32_t index = 0; index < set.waiting; index++)
             split(set.members[index], lo[index], hi[index]);

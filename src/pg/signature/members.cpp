@@ -1,6 +1,8 @@
 #include "pg/signature/members.h"
 #include "pg/text_reader.h"
 
+#include "core/fold.h"
+
 namespace minhash::pg {
 
 namespace {
@@ -23,8 +25,7 @@ std::uint64_t hash_converted(std::span<const std::uint8_t> bytes, std::int64_t s
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed)
 {
     const int encoding = GetDatabaseEncoding();
-    if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII &&
-        !kernels->is_ascii(bytes.data(), bytes.size()))
+    if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII && !is_ascii(bytes))
         return hash_converted(bytes, seed);
     return hash_bytes(bytes.data(), bytes.size(), seed);
 }

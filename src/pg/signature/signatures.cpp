@@ -13,14 +13,16 @@ namespace minhash::pg {
 // minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method) -> minhash_signature
 MINHASH_FUNCTION(minhash)
 {
-    kept_signer& kept = kept_signer_of(fcinfo);
+    enum { text_to_sign, num_hashes, shingle_size, unit_name, fold, bag, seed, method_name };
+
+    kept<signer>& kept = kept_of<signer>(fcinfo);
     if (!kept.parsed) {
-        kept.state.scheme = arg_scheme(fcinfo, 1);
-        kept.parsed = args_are_constant(fcinfo, 1, 7);
+        kept.state.scheme = arg_scheme(fcinfo, num_hashes);
+        kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);
     }
-    text* const document = PG_GETARG_TEXT_PP(0);
+    text* const document = PG_GETARG_TEXT_PP(text_to_sign);
     const std::span<const std::uint32_t> slots = sign(kept.state, document);
-    PG_FREE_IF_COPY(document, 0);
+    PG_FREE_IF_COPY(document, text_to_sign);
     return make_signature({kept.state.scheme, slots});
 }
 

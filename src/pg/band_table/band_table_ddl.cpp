@@ -345,25 +345,25 @@ trigger_writer writer_for(FunctionCallInfo fcinfo, Oid table, Oid function)
 }
 
 // Another band table, since renamed, may have left triggers of the name that is wanted.
-const char* free_name(const trigger_writer& writer, Oid relation, const char* suffix)
+const char* free_name(const char* band_table, Oid relation, const char* suffix)
 {
-    const char* name = makeObjectName(writer.bare, nullptr, suffix);
+    const char* name = makeObjectName(band_table, nullptr, suffix);
     for (int i = 1; OidIsValid(get_trigger_oid(relation, name, true)); i++)
-        name = makeObjectName(writer.bare, nullptr, psprintf("%s%d", suffix, i));
+        name = makeObjectName(band_table, nullptr, psprintf("%s%d", suffix, i));
     return name;
 }
 
 void add_trigger(const trigger_writer& writer,
                  Oid relation,
-                 const char* suffix,
+                 const char* name,
                  const char* event,
                  const char* rest,
                  const char* test,
                  const char* arguments)
 {
-    run_once(psprintf("CREATE TRIGGER %s %s ON %s %s WHEN (%s::pg_catalog.regclass %s)"
+    run_once(psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s %s WHEN (%s::pg_catalog.regclass %s)"
                       " EXECUTE FUNCTION %s(%s)",
-                      quote_identifier(free_name(writer, relation, suffix)),
+                      quote_identifier(name),
                       event,
                       quoted_relation(relation),
                       rest,
@@ -393,7 +393,7 @@ void add_worker(const trigger_writer& writer, Relation relation, const worker& k
     if (find_worker(writer, relation, kind) == nullptr)
         add_trigger(writer,
                     RelationGetRelid(relation),
-                    kind.suffix,
+                    free_name(writer.bare, RelationGetRelid(relation), kind.suffix),
                     kind.event,
                     kind.rest,
                     "IS NOT NULL",
@@ -431,6 +431,35 @@ void add_workers(const trigger_writer& writer, Relation source)
     }
 }
 
+const char* event_of_settings(const band_table& scheme)
+{
+    return psprintf("BEFORE UPDATE OF %s, %s",
+                    quoted_column(scheme.source, scheme.id),
+                    quoted_column(scheme.source, scheme.signature));
+}
+
+void advise_without_triggers(void*)
+{
+    if (geterrcode() == ERRCODE_FEATURE_NOT_SUPPORTED)
+        errhint("Keep the band keys of such a table by hand: see doc/more-than-one-server.md.");
+}
+
+// Makes the trigger that is to hold the settings, still without them: so a source that takes no
+// triggers, as a table that Citus distributes, is an error before its rows are read. Filling the
+// band table can take hours.
+void try_trigger(FunctionCallInfo fcinfo, const band_table& scheme, const char* name)
+{
+    ErrorContextCallback advice = {error_context_stack, advise_without_triggers, nullptr};
+    error_context_stack = &advice;
+    run_once(psprintf("CREATE TRIGGER %s %s ON %s FOR EACH STATEMENT"
+                      " EXECUTE FUNCTION %s.lsh_maintain_band_table()",
+                      quote_identifier(name),
+                      event_of_settings(scheme),
+                      quoted_relation(scheme.source),
+                      extension_schema(fcinfo)));
+    error_context_stack = advice.previous;
+}
+
 } // namespace
 
 // lsh_create_band_table(source, id_column, signature_column, threshold, recall, bands, rows,
@@ -460,6 +489,8 @@ MINHASH_FUNCTION(lsh_create_band_table)
                                  : NameStr(*PG_GETARG_NAME(7));
     const char* const qualified = quote_qualified_identifier(get_namespace_name(schema), name);
     const char* const rows = wanted_rows(fcinfo, scheme);
+    const char* const settings = free_name(name, scheme.source, "settings");
+    try_trigger(fcinfo, scheme, settings);
     fill(fcinfo, source, qualified, rows);
     scheme.table = get_relname_relid(name, schema);
     run_once(psprintf("COMMENT ON TABLE %s IS %s",
@@ -469,10 +500,8 @@ MINHASH_FUNCTION(lsh_create_band_table)
     const trigger_writer writer = writer_for(fcinfo, scheme.table, function);
     add_trigger(writer,
                 scheme.source,
-                "settings",
-                psprintf("BEFORE UPDATE OF %s, %s",
-                         quoted_column(scheme.source, scheme.id),
-                         quoted_column(scheme.source, scheme.signature)),
+                settings,
+                event_of_settings(scheme),
                 "FOR EACH STATEMENT",
                 "IS NULL",
                 psprintf("%d, %d", scheme.shape.bands, scheme.shape.rows));

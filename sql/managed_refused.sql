@@ -4,7 +4,7 @@ CREATE TABLE docs (id bigint PRIMARY KEY, sig minhash_signature);
 INSERT INTO docs VALUES (1, minhash('a text')), (2, minhash('another'));
 CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE feature_not_supported USING MESSAGE = 'triggers are not supported on distributed tables';
+    RAISE internal_error USING MESSAGE = 'triggers are not supported on distributed tables';
 END $$;
 CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -440,7 +440,8 @@ const char* event_of_settings(const band_table& scheme)
 
 void advise_without_triggers(void*)
 {
-    if (geterrcode() == ERRCODE_FEATURE_NOT_SUPPORTED)
+    // Citus gives no code of its own, which makes it an internal error.
+    if (geterrcode() == ERRCODE_FEATURE_NOT_SUPPORTED || geterrcode() == ERRCODE_INTERNAL_ERROR)
         errhint("Keep the band keys of such a table by hand: see doc/more-than-one-server.md.");
 }
 

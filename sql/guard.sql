@@ -93,7 +93,7 @@ COPY docs (id, body) FROM stdin;
 \.
 DELETE FROM docs WHERE id > 100 RETURNING id;
 
--- UPDATE: into a near-copy, into something else, like itself; ids alone; rows that exchange their texts.
+-- UPDATE: into a near-duplicate, into something else, like itself; ids alone; rows that exchange their texts.
 SELECT pg_temp.tried(format('UPDATE docs SET body = %L WHERE id = 2', pg_temp.doc(1, 1)));
 SELECT pg_temp.tried('UPDATE docs SET body = (SELECT body FROM docs WHERE id = 1) WHERE id = 11');
 SELECT pg_temp.tried(format('UPDATE docs SET id = 102, body = %L WHERE id = 2', pg_temp.doc(2, 1)));
@@ -102,7 +102,7 @@ SELECT pg_temp.tried('UPDATE docs SET body = ''all the same text for everybody''
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100 WHERE id <= 10');
 SELECT pg_temp.tried('UPDATE docs SET body = other.body FROM docs other WHERE (docs.id, other.id) IN ((1, 2), (2, 3), (3, 1))');
 SELECT pg_temp.tried('UPDATE docs SET body = NULL, id = 101 WHERE id = 1');
--- Near-copies from before the guard may be changed as long as their signatures stay. A new id makes a row new.
+-- Near-duplicates from before the guard may be changed as long as their signatures stay. A new id makes a row new.
 SELECT pg_temp.tried('UPDATE docs SET note = 'changed', body = ''Cat'' WHERE id IN (13, 14)');
 SELECT pg_temp.tried('UPDATE docs SET id = 113 WHERE id = 13');
 SELECT pg_temp.tried('UPDATE docs SET body = ''dog'' WHERE id = 13');
@@ -259,7 +259,7 @@ ALTER TABLE docs_bands OWNER TO CURRENT_USER;
 DROP POLICY own ON docs;
 REVOKE ALL ON docs FROM regress_lsh_writer;
 
--- Renamed, moved: a guard follows its table, and its error has the names of the day.
+-- Renamed, moved: a guard follows its table, and its error has the current names.
 ALTER TABLE docs RENAME id TO "Number of it";
 ALTER TABLE docs RENAME sig TO "Signature";
 ALTER TABLE docs RENAME TO "The docs";
@@ -306,7 +306,7 @@ FROM unnest(ARRAY['lsh_reject_near_duplicates()', 'lsh_reject_near_duplicates(0.
 SELECT definition, pg_temp.undone(format('CREATE TRIGGER %s EXECUTE FUNCTION lsh_reject_near_duplicates(0.8); INSERT INTO docs VALUES (101, ''new''); UPDATE docs SET body = body; INSERT INTO bare VALUES (1, minhash(''new'')); INSERT INTO seen VALUES (102, ''newer'')', definition))
 FROM unnest(ARRAY['zz BEFORE INSERT ON docs FOR EACH ROW', 'zz BEFORE UPDATE ON docs FOR EACH STATEMENT', 'zz INSTEAD OF INSERT ON seen FOR EACH ROW', 'zz AFTER INSERT ON bare REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
     'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (''bare''::regclass IS NOT NULL)', 'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (pg_trigger_depth() < 5)',
-    -- A guard's name comes behind that of the trigger for the same event, wherever the others are.
+    -- A guard's name comes after that of the trigger for the same event, wherever the others are.
     'a_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'a_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'docs_bands_insert_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
     'docs_bands_insert_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'docs_bands_update_guard AFTER UPDATE ON docs REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT']) definition;
 SELECT pg_temp.error_of('SELECT lsh_reject_near_duplicates()'), pg_temp.error_of('SELECT lsh_mark_near_duplicates()');
@@ -329,7 +329,7 @@ SELECT pg_temp.locks();
 ROLLBACK;
 DROP TABLE docs;
 
--- Partitioned tables: one trigger for rows, which all partitions get, also those of tomorrow.
+-- Partitioned tables: one trigger for rows, which all partitions get, including future ones.
 CREATE TABLE docs (id int, copy_of int, body text, sig minhash_signature) PARTITION BY RANGE (id);
 CREATE TABLE docs_1 PARTITION OF docs FOR VALUES FROM (0) TO (100);
 CREATE TABLE docs_2 (sig minhash_signature, body text, gone int, id int, copy_of int);
@@ -348,7 +348,7 @@ SELECT pg_temp.tried('UPDATE docs SET sig = minhash(pg_temp.doc(1)) WHERE id = 2
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100, body = ''moved''');
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100, sig = minhash(pg_temp.doc(1)) WHERE id < 3');
 SELECT pg_temp.tried('UPDATE docs SET body = ''changed''');
--- Near-copies from before the guard.
+-- Near-duplicates from before the guard.
 ALTER TABLE docs DISABLE TRIGGER zz;
 INSERT INTO docs (id, sig) VALUES (4, minhash(pg_temp.doc(1)));
 ALTER TABLE docs ENABLE TRIGGER zz;

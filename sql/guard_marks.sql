@@ -12,7 +12,7 @@ CREATE TABLE docs (id int PRIMARY KEY, body text, copy_of int, sig minhash_signa
 SELECT lsh_create_band_table('docs');
 INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(1, 10) i;
 INSERT INTO docs VALUES (11, ''), (12, NULL), (13, 'cat'), (14, 'cat');
--- Of several near-copies the one that was first stays unmarked, and the others have its id.
+-- Of several near-duplicates the first stays unmarked, and the others have its id.
 CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
 CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
 UPDATE docs SET copy_of = NULL;
@@ -25,7 +25,7 @@ SELECT id, copy_of, round(minhash_similarity(sig, minhash(pg_temp.doc(107)))::nu
 INSERT INTO docs VALUES (110, 'cat');
 SELECT id, copy_of FROM docs WHERE id = 110;
 DELETE FROM docs WHERE id > 100;
--- Near-copies in one statement: whatever their order, none refers to one that is marked itself.
+-- Near-duplicates in one statement: whatever their order, none refers to one that is marked itself.
 INSERT INTO docs VALUES (101, pg_temp.doc(101)), (102, pg_temp.doc(101, 1)), (103, pg_temp.doc(101)), (104, pg_temp.doc(101, 1));
 SELECT id, copy_of FROM docs WHERE id > 100 ORDER BY id;
 DELETE FROM docs WHERE id > 100;

@@ -1,4 +1,5 @@
--- Look-ups through a managed band table against the plain SQL that they stand for; whose rights they run with; what a search_path cannot change.
+-- Lookups through a managed band table against the plain SQL that they stand for; whose rights they run with; what a
+-- search_path cannot change.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/band_tables.sql'
@@ -17,7 +18,7 @@ END $$;
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Texts in families of near-copies, some equal, some empty, some NULL.
+-- Texts in families of near-duplicates, some equal, some empty, some NULL.
 CREATE TABLE docs (id bigint PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 INSERT INTO docs SELECT i, (SELECT string_agg(md5((i / 10 * 100 + CASE WHEN word < i % 10 THEN i % 10 * 7919 + word ELSE word END)::text), ' ' ORDER BY word) FROM generate_series(1, 20) word) FROM generate_series(1, 200) i;
 INSERT INTO docs VALUES (1001, ''), (1002, NULL), (1003, 'The same'), (1004, 'The same'), (1005, 'The same');

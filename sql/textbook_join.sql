@@ -1,6 +1,6 @@
--- The band table as plain SQL: candidate pairs and look-up by a join on the key, verified by estimate, then exactly.
+-- The band table as plain SQL: candidate pairs and lookup by a join on the key, verified by estimate, then exactly.
 
--- 400 documents: 300 of 60 words of their own, 60 near-copies with one to six words changed, 30 far copies with
+-- 400 documents: 300 of 60 words of their own, 60 near-duplicates with one to six words changed, 30 far copies with
 -- every other word changed, a copy in capitals, an exact copy, four empty ones and four very short ones.
 CREATE TEMP TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
@@ -37,7 +37,7 @@ FROM signatures a JOIN signatures b ON a.id < b.id JOIN documents x ON x.id = a.
 SELECT count(*) AS pairs, count(*) FILTER (WHERE exact >= 0.9) AS at_least_09, count(*) FILTER (WHERE exact >= 0.8) AS at_least_08, count(*) FILTER (WHERE exact >= 0.5) AS at_least_05,
        bool_and(abs(exact - estimate) <= 5 * minhash_standard_error(exact) + 1e-9) AS within_5_standard_errors FROM all_pairs;
 
--- Of the pairs at 0.8 or more, how many are found; how many candidates are in vain, and none of them far off.
+-- Of the pairs at 0.8 or more, how many are found; how many candidates are false, and none of them far off.
 SELECT count(*) FILTER (WHERE exact >= 0.8) AS wanted, count(*) FILTER (WHERE exact >= 0.8 AND c.id IS NOT NULL) AS found, count(c.id) AS candidates,
        count(c.id) FILTER (WHERE exact < 0.8) AS in_vain, round(min(exact) FILTER (WHERE c.id IS NOT NULL)::numeric, 2) AS least_similar
 FROM all_pairs p LEFT JOIN candidates c USING (id, other_id);

@@ -1,5 +1,5 @@
 # Managed band tables come back from a dump, as superuser and as the owner of the tables, and
-# outlive a restart: settings, triggers, guard and look-ups are those of the original.
+# outlive a restart: settings, triggers, guard and lookups are those of the original.
 use strict;
 use warnings;
 

@@ -1,4 +1,4 @@
-# A hot standby, which compares every page that it replays with the primary's, answers look-ups
+# A hot standby, which compares every page that it replays with the primary's, answers lookups
 # through GIN index and band table as the primary does, and goes on alone when it is promoted.
 use strict;
 use warnings;
@@ -73,7 +73,7 @@ sub compare
     }
 }
 
-# Each changes what look-ups find.
+# Each changes what lookups find.
 $primary->safe_psql('postgres', 'CREATE INDEX docs_sig ON docs USING gin (sig)');
 like($standby->poll_query_until('postgres', q{SELECT to_regclass('docs_sig') IS NOT NULL})
       && $standby->safe_psql('postgres', "SET enable_seqscan = off; SET enable_indexscan = off;"

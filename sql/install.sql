@@ -13,12 +13,13 @@ SET LOCAL search_path = decoys;
 -- Operators that fit a pair of types exactly, where PostgreSQL's own take one of them by a cast; and functions.
 DO $$
 DECLARE
+    types text[] := '{oid,regclass,regprocedure,regproc,int2,int4,int8,name,text}';
     left_type text;
     right_type text;
     operator text;
 BEGIN
-    FOREACH left_type IN ARRAY ARRAY['oid', 'regclass', 'regprocedure', 'regproc', 'int2', 'int4', 'int8', 'name', 'text'] LOOP
-        FOREACH right_type IN ARRAY ARRAY['oid', 'regclass', 'regprocedure', 'regproc', 'int2', 'int4', 'int8', 'name', 'text'] LOOP
+    FOREACH left_type IN ARRAY types LOOP
+        FOREACH right_type IN ARRAY types LOOP
             EXECUTE format('CREATE FUNCTION decoy(%s, %s) RETURNS boolean LANGUAGE plpgsql
                 AS ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''', left_type, right_type);
             FOREACH operator IN ARRAY ARRAY['=', '<>', '<', '>', '<=', '>=', '~', '||'] LOOP
@@ -34,9 +35,11 @@ CREATE FUNCTION split_part(bytea, text, int) RETURNS text LANGUAGE plpgsql AS 'B
 CREATE FUNCTION "substring"(text, name) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''a decoy''; END';
 RESET ROLE;
 CREATE TEMP TABLE of_eve AS
-    SELECT 'pg_proc'::pg_catalog.regclass AS classid, oid FROM pg_proc WHERE pronamespace = 'decoys'::pg_catalog.regnamespace
+    SELECT 'pg_proc'::pg_catalog.regclass AS classid, oid FROM pg_proc
+    WHERE pronamespace = 'decoys'::pg_catalog.regnamespace
     UNION ALL
-    SELECT 'pg_operator'::pg_catalog.regclass, oid FROM pg_operator WHERE oprnamespace = 'decoys'::pg_catalog.regnamespace;
+    SELECT 'pg_operator'::pg_catalog.regclass, oid FROM pg_operator
+    WHERE oprnamespace = 'decoys'::pg_catalog.regnamespace;
 RESET search_path;
 SELECT count(*) > 600 FROM of_eve;
 -- A function that could be called for ours, which has no arguments, makes it fail, as it should.

@@ -59,23 +59,12 @@ PREPARE near_duplicates(text) AS
     ORDER BY minhash_similarity(sig, minhash($1)) DESC, id;
 EXECUTE near_duplicates('The quick brown fox jumps over a lazy dog near the bank of the river.');
 
-CREATE TRIGGER zz_refuse_insert AFTER INSERT ON articles
-    REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
-CREATE TRIGGER zz_refuse_update AFTER UPDATE ON articles
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+SELECT lsh_create_guard('articles', threshold => 0.8);
 INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.');
 
-DROP TRIGGER zz_refuse_insert ON articles;
-DROP TRIGGER zz_refuse_update ON articles;
+SELECT lsh_drop_guard('articles');
 ALTER TABLE articles ADD COLUMN copy_of bigint;
-CREATE TRIGGER zz_mark_insert AFTER INSERT ON articles
-    REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
-CREATE TRIGGER zz_mark_update AFTER UPDATE ON articles
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION lsh_mark_near_duplicates('0.8', 'copy_of');
+SELECT lsh_create_guard('articles', threshold => 0.8, mark => 'copy_of');
 INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.'),
                             (7, 'Nothing like it has been seen before.');
 SELECT id, copy_of FROM articles WHERE id > 5 ORDER BY id;

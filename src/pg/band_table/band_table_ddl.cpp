@@ -1,6 +1,7 @@
 // Making, dropping and refreshing managed band tables. Whoever owns the source may, and all is done
 // as its owner, whose the band table is, too.
 #include "pg/band_table/band_table.h"
+#include "pg/band_table/band_table_ddl.h"
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -38,36 +39,9 @@ namespace minhash::pg {
 
 namespace {
 
-// Locks a table with all of its partitions: against writes and other changes of its triggers, or
-// against everything. Only its owner may, and others may not even try.
-Relation lock_source(Oid source, LOCKMODE mode)
-{
-    if (!owns_relation(source, GetUserId()))
-        aclcheck_error(ACLCHECK_NOT_OWNER,
-                       get_relkind_objtype(get_rel_relkind(source)),
-                       get_rel_name(source));
-    const Relation relation = open_source(source, mode);
-    find_all_inheritors(source, mode, nullptr);
-    return relation;
-}
-
-// Temporary tables cannot be made under the restriction.
-identity act_for_owner(Relation source)
-{
-    const bool temporary = source->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
-    return act_as(source->rd_rel->relowner, temporary ? 0 : SECURITY_RESTRICTED_OPERATION);
-}
-
 bool is_partitioned(Relation source)
 {
     return source->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-}
-
-// Whether rows come and go by other names than the table's own: as those of a partitioned table, a
-// partition, or a table that inherits.
-bool needs_row_triggers(Relation source)
-{
-    return is_partitioned(source) || has_superclass(RelationGetRelid(source));
 }
 
 void check_kind(Relation source)
@@ -462,6 +436,28 @@ void try_trigger(FunctionCallInfo fcinfo, const band_table& scheme, const char* 
 }
 
 } // namespace
+
+Relation lock_source(Oid source, LOCKMODE mode)
+{
+    if (!owns_relation(source, GetUserId()))
+        aclcheck_error(ACLCHECK_NOT_OWNER,
+                       get_relkind_objtype(get_rel_relkind(source)),
+                       get_rel_name(source));
+    const Relation relation = open_source(source, mode);
+    find_all_inheritors(source, mode, nullptr);
+    return relation;
+}
+
+identity act_for_owner(Relation source)
+{
+    const bool temporary = source->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
+    return act_as(source->rd_rel->relowner, temporary ? 0 : SECURITY_RESTRICTED_OPERATION);
+}
+
+bool needs_row_triggers(Relation source)
+{
+    return is_partitioned(source) || has_superclass(RelationGetRelid(source));
+}
 
 // lsh_create_band_table(source, id_column, signature_column, threshold, recall, bands, rows,
 //                       band_table) -> regclass

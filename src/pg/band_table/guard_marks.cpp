@@ -50,7 +50,7 @@ AttrNumber find_mark_column(const band_table& settings, Oid id_type, const char*
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_COLUMN),
                 errmsg("column \"%s\" of table \"%s\" does not exist", name, table),
-                errhint("The second argument of the trigger's function names the column to mark."));
+                errhint("Marks need a column of their own, of the type of the id."));
     if (mark == settings.id)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_COLUMN_REFERENCE),

@@ -143,20 +143,25 @@ flaw find_flaw(Relation table, const band_table& candidate, Oid function)
     return {};
 }
 
+bool is_owners(const band_table& candidate)
+{
+    const HeapTuple found = SearchSysCache1(RELOID, ObjectIdGetDatum(candidate.table));
+    const bool same =
+        HeapTupleIsValid(found) &&
+        reinterpret_cast<Form_pg_class>(GETSTRUCT(found))->relowner == candidate.owner;
+    if (HeapTupleIsValid(found))
+        ReleaseSysCache(found);
+    return same;
+}
+
 // Opens what may be a band table. Only a table of the source's owner is locked as is asked for: no
 // trigger may have other people's tables locked against their changes.
 Relation open_candidate(const band_table& candidate, LOCKMODE lock)
 {
-    const HeapTuple found = SearchSysCache1(RELOID, ObjectIdGetDatum(candidate.table));
-    if (!HeapTupleIsValid(found))
+    if (get_rel_relkind(candidate.table) != RELKIND_RELATION)
         return nullptr;
-    const Form_pg_class form = reinterpret_cast<Form_pg_class>(GETSTRUCT(found));
-    const bool is_table = form->relkind == RELKIND_RELATION;
-    const bool is_owners = form->relowner == candidate.owner;
-    ReleaseSysCache(found);
-    if (!is_table)
-        return nullptr;
-    return try_relation_open(candidate.table, is_owners && lock != NoLock ? lock : AccessShareLock);
+    return try_relation_open(candidate.table,
+                             lock != NoLock && is_owners(candidate) ? lock : AccessShareLock);
 }
 
 const char* trigger_of(const band_table& candidate)
@@ -200,6 +205,9 @@ const char* mark_of(Oid source)
 
 bool is_band_table(const band_table& candidate, const band_table_search& wanted, bool complain)
 {
+    // Others may hold a lock on their table, for which nobody is to wait.
+    if (!complain && !is_owners(candidate))
+        return false;
     const Relation table = open_candidate(candidate, wanted.lock);
     const flaw found = table == nullptr ? flaw{"It is not an ordinary table.", nullptr}
                                         : find_flaw(table, candidate, wanted.function);

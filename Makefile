@@ -38,10 +38,10 @@ EXTRA_CLEAN = build $(OBJS:.o=.d)
 override with_llvm = no
 
 # check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR. These two
-# install what they need on a Debian machine, as root or with sudo; unit, arm and fuzz need no
-# PostgreSQL. All other goals are PGXS's or need what it builds.
-.PHONY: check demo unit arm fuzz bench lint tap sanitized
-ifeq ($(filter-out check demo unit arm fuzz,$(or $(MAKECMDGOALS),all)),)
+# install what they need on a Debian machine, as root or with sudo; unit, arm, fuzz and dist need
+# no PostgreSQL. All other goals are PGXS's or need what it builds.
+.PHONY: check demo unit arm fuzz bench lint tap sanitized dist
+ifeq ($(filter-out check demo unit arm fuzz dist,$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 demo:
 	@PG_CONFIG=$$(test/tools/get_postgresql.sh) && export PG_CONFIG && \
@@ -95,6 +95,9 @@ unit arm fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
 sanitized: ; test/tools/sanitized.sh
+
+# What was committed last, as an archive for PGXN.
+dist: ; git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
 # On a quiet machine: the core, then SQL on throw-away servers.
 bench:

@@ -66,6 +66,7 @@ echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90lane"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
 cp /etc/resolv.conf "$root/etc/"
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/lane"
 inside apt-get update >&3 2>&1 || skipped 'apt-get update failed'
 inside apt-get install -y --no-install-recommends make >&3 2>&1 || skipped 'apt-get install make failed'
 inside apt-get install -y --no-install-recommends --download-only g++ libxxhash-dev postgresql \

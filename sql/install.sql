@@ -43,8 +43,11 @@ CREATE TEMP TABLE of_eve AS
 RESET search_path;
 SELECT count(*) > 600 FROM of_eve;
 -- A function that could be called for ours, which has no arguments, makes it fail, as it should.
+-- (PostgreSQL 18 tells where, too.)
 SAVEPOINT before;
+\set VERBOSITY sqlstate
 CREATE EXTENSION minhash_lsh SCHEMA decoys;
+\set VERBOSITY default
 ROLLBACK TO before;
 DROP FUNCTION decoys.lsh_list_band_tables(int);
 CREATE EXTENSION minhash_lsh SCHEMA decoys;

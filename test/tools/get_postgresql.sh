@@ -85,7 +85,7 @@ if ((version < oldest)); then
     fail "PostgreSQL $version is too old: minhash_lsh needs $oldest or later." \
         "To build for another one that is here: PG_CONFIG=/path/to/pg_config"
 fi
-test/tools/install_packages.sh g++ make libxxhash-dev "$@" >&2
+test/tools/install_packages.sh g++ make perl libxxhash-dev "$@" >&2
 is_complete "$pg_config" || fail "the PostgreSQL of $pg_config is still incomplete"
 echo "building for $("$pg_config" --version) in $("$pg_config" --bindir)" >&2
 echo "$pg_config"

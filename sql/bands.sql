@@ -1,24 +1,31 @@
 -- Band keys.
 
 CREATE FUNCTION pg_temp.signature_of(slots bigint[]) RETURNS minhash_signature LANGUAGE sql IMMUTABLE AS $$
-    SELECT (format('fss1:%sx32:char5:fold:set:42:', cardinality(slots)) || string_agg(lpad(to_hex(slot), 8, '0'), '' ORDER BY position))::minhash_signature
+    SELECT (format('fss1:%sx32:char5:fold:set:42:', cardinality(slots)) || string_agg(lpad(to_hex(slot), 8, '0'), ''
+    ORDER BY position))::minhash_signature
     FROM unnest(slots) WITH ORDINALITY AS given (slot, position)
 $$;
 
 -- As an array and as rows: the same keys, bands counted from 1.
-SELECT bool_and(lsh_band_keys(s, bands, rows) = (SELECT array_agg(key ORDER BY band) FROM lsh_bands(s, bands, rows))) AS agree,
+SELECT bool_and(lsh_band_keys(s, bands, rows) = (SELECT array_agg(key ORDER BY band)
+    FROM lsh_bands(s, bands, rows))) AS agree,
        bool_and(cardinality(lsh_band_keys(s, bands, rows)) = bands) AS cardinality,
-       bool_and((SELECT array_agg(band) FROM lsh_bands(s, bands, rows)) = ARRAY(SELECT generate_series(1, bands))) AS numbers
+       bool_and((SELECT array_agg(band) FROM lsh_bands(s, bands, rows)) = ARRAY(SELECT generate_series(1,
+       bands))) AS numbers
 FROM minhash('some text') s, (VALUES (1, 1), (1, 128), (128, 1), (16, 8), (9, 13), (20, 6)) AS shapes (bands, rows);
 SELECT band FROM lsh_bands(minhash('some text', 16), bands => 4, rows => 3);
-SELECT band, key = (lsh_band_keys(minhash('some text', 16), 4, 4))[band] AS same FROM lsh_bands(minhash('some text', 16), 4, 4);
+SELECT band, key = (lsh_band_keys(minhash('some text', 16), 4, 4))[band] AS same
+    FROM lsh_bands(minhash('some text', 16), 4, 4);
 
 -- Keys change with any slot of their band and with no other slot. Slots behind the last band are not used.
-SELECT slot, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(pg_temp.signature_of(a), 3, 4) x JOIN lsh_bands(pg_temp.signature_of(a[1:slot - 1] || 99::bigint || a[slot + 1:16]), 3, 4) y USING (band) WHERE x.key <> y.key) AS changed_bands
+SELECT slot, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(pg_temp.signature_of(a), 3, 4) x
+    JOIN lsh_bands(pg_temp.signature_of(a[1:slot - 1] || 99::bigint || a[slot + 1:16]), 3, 4) y USING (band)
+    WHERE x.key <> y.key) AS changed_bands
 FROM (SELECT array_agg(i) AS a FROM generate_series(1::bigint, 16) i) AS slots, generate_series(1, 16) slot;
 
 -- Equal slots in different bands never make an equal key: all 16 slots are the same here.
-SELECT bands, rows, (SELECT count(DISTINCT key) FROM lsh_bands(pg_temp.signature_of(array_fill(7::bigint, ARRAY[16])), bands, rows)) AS distinct_keys
+SELECT bands, rows, (SELECT count(DISTINCT key) FROM lsh_bands(pg_temp.signature_of(array_fill(7::bigint, ARRAY[16])),
+    bands, rows)) AS distinct_keys
 FROM (VALUES (2, 8), (4, 4), (16, 1)) AS shapes (bands, rows);
 -- 12 slots are 3 bands of 4 rows: documents one and two meet in bands 1 and 2. Band 3 of document one has the slots
 -- of document two's band 1, which is no meeting.
@@ -26,41 +33,52 @@ CREATE TEMP TABLE three_by_four (id text, signature minhash_signature);
 INSERT INTO three_by_four VALUES
     ('one', pg_temp.signature_of(ARRAY[1,3,1,0, 2,5,0,3, 1,3,1,0, 0,0,0,0])),
     ('two', pg_temp.signature_of(ARRAY[1,3,1,0, 2,5,0,3, 4,4,2,1, 0,0,0,0]));
-SELECT a.band, b.band AS other_band FROM three_by_four one, three_by_four two, lsh_bands(one.signature, 3, 4) a, lsh_bands(two.signature, 3, 4) b
+SELECT a.band, b.band AS other_band FROM three_by_four one, three_by_four two, lsh_bands(one.signature, 3, 4) a,
+    lsh_bands(two.signature, 3, 4) b
 WHERE one.id = 'one' AND two.id = 'two' AND a.key = b.key ORDER BY 1;
 
 -- First-band rows (1,3,6,0), (2,3,1,0), (1,3,6,0), (2,1,3,1): documents one and three are candidates, no other pair.
 CREATE TEMP TABLE first_band AS
 SELECT id, pg_temp.signature_of(slots || ARRAY(SELECT id * 1000 + i FROM generate_series(1::bigint, 12) i)) AS signature
-FROM (VALUES (1::bigint, ARRAY[1,3,6,0]::bigint[]), (2, ARRAY[2,3,1,0]), (3, ARRAY[1,3,6,0]), (4, ARRAY[2,1,3,1])) AS documents (id, slots);
-SELECT a.id, b.id AS other_id, x.band FROM first_band a JOIN first_band b ON a.id < b.id, lsh_bands(a.signature, 4, 4) x, lsh_bands(b.signature, 4, 4) y WHERE x.key = y.key;
+FROM (VALUES (1::bigint, ARRAY[1,3,6,0]::bigint[]), (2, ARRAY[2,3,1,0]), (3, ARRAY[1,3,6,0]),
+    (4, ARRAY[2,1,3,1])) AS documents (id, slots);
+SELECT a.id, b.id AS other_id, x.band FROM first_band a JOIN first_band b ON a.id < b.id,
+    lsh_bands(a.signature, 4, 4) x, lsh_bands(b.signature, 4, 4) y WHERE x.key = y.key;
 -- The same as the OR over bands of the AND over rows.
-SELECT a.id, b.id AS other_id FROM (SELECT id, signature::bigint[] AS s FROM first_band) a JOIN (SELECT id, signature::bigint[] AS s FROM first_band) b ON a.id < b.id AND (
+SELECT a.id, b.id AS other_id FROM (SELECT id, signature::bigint[] AS s FROM first_band) a
+    JOIN (SELECT id, signature::bigint[] AS s FROM first_band) b ON a.id < b.id AND (
     (a.s[1] = b.s[1] AND a.s[2] = b.s[2] AND a.s[3] = b.s[3] AND a.s[4] = b.s[4]) OR
     (a.s[5] = b.s[5] AND a.s[6] = b.s[6] AND a.s[7] = b.s[7] AND a.s[8] = b.s[8]) OR
     (a.s[9] = b.s[9] AND a.s[10] = b.s[10] AND a.s[11] = b.s[11] AND a.s[12] = b.s[12]) OR
     (a.s[13] = b.s[13] AND a.s[14] = b.s[14] AND a.s[15] = b.s[15] AND a.s[16] = b.s[16]));
 
--- 100 slots, 16 bands of 6 rows, 4 slots unused. Two signatures agree in 70 places: in all of bands 5, 8 and 12, in four
+-- 100 slots, 16 bands of 6 rows, 4 slots unused. Two signatures agree in 70 places: in all of bands 5, 8 and 12, in
+-- four
 -- rows of each other band, in none of the unused slots. Exactly bands 5, 8 and 12 meet, and that makes a candidate.
 CREATE TEMP TABLE sixteen_by_six AS
 SELECT pg_temp.signature_of(array_agg(slot ORDER BY slot)) AS a,
        pg_temp.signature_of(array_agg(CASE WHEN differs THEN slot + 5000 ELSE slot END ORDER BY slot)) AS b
-FROM (SELECT slot, slot > 96 OR (slot - 1) / 6 + 1 NOT IN (5, 8, 12) AND slot % 6 IN (1, 4) AS differs FROM generate_series(1::bigint, 100) slot) AS slots;
-SELECT minhash_similarity(a, b) AS similarity, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(a, 16, 6) x JOIN lsh_bands(b, 16, 6) y USING (band, key)) AS meeting_bands,
+FROM (SELECT slot, slot > 96 OR (slot - 1) / 6 + 1 NOT IN (5, 8, 12) AND slot % 6 IN (1, 4) AS differs
+    FROM generate_series(1::bigint, 100) slot) AS slots;
+SELECT minhash_similarity(a, b) AS similarity, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(a, 16, 6) x
+    JOIN lsh_bands(b, 16, 6) y USING (band, key)) AS meeting_bands,
        lsh_band_keys(a, 16, 6) && lsh_band_keys(b, 16, 6) AS candidates
 FROM sixteen_by_six;
 
 -- The empty signature has no bands; NULL has none either.
-SELECT lsh_band_keys(minhash(''), 16, 8), (SELECT count(*) FROM lsh_bands(minhash(''), 16, 8)) AS empty, (SELECT count(*) FROM lsh_bands(NULL, 16, 8)) AS of_null,
-       (SELECT count(*) FROM lsh_bands(minhash('a'), NULL, 8)) AS null_bands, lsh_band_keys(minhash('a'), 16, NULL) IS NULL AS null_rows;
+SELECT lsh_band_keys(minhash(''), 16, 8), (SELECT count(*) FROM lsh_bands(minhash(''), 16, 8)) AS empty,
+    (SELECT count(*) FROM lsh_bands(NULL, 16, 8)) AS of_null,
+       (SELECT count(*) FROM lsh_bands(minhash('a'), NULL, 8)) AS null_bands,
+       lsh_band_keys(minhash('a'), 16, NULL) IS NULL AS null_rows;
 
 -- In the SELECT list, and with a column of another table.
 SELECT (lsh_bands(minhash('some text', 16), 2, 8)).band;
-SELECT id, count(*) AS bands, count(DISTINCT key) AS keys FROM first_band, lsh_bands(signature, 4, 4) GROUP BY id ORDER BY id;
+SELECT id, count(*) AS bands, count(DISTINCT key) AS keys FROM first_band, lsh_bands(signature, 4, 4) GROUP BY id
+    ORDER BY id;
 
 -- All of a signature's slots as one band, and each as its own: how two signatures meet is the same as comparing slots.
-SELECT count(*) FILTER (WHERE (x = y) <> (sa = sb)) AS disagree, count(*) FILTER (WHERE sa = sb) > 0 AS some_equal, count(*) AS slots
+SELECT count(*) FILTER (WHERE (x = y) <> (sa = sb)) AS disagree, count(*) FILTER (WHERE sa = sb) > 0 AS some_equal,
+    count(*) AS slots
 FROM minhash('this is really rude') a, minhash('this is really crude') b,
      unnest(lsh_band_keys(a, 128, 1), lsh_band_keys(b, 128, 1), a::bigint[], b::bigint[]) AS each (x, y, sa, sb);
 
@@ -70,14 +88,17 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN QUERY SELECT (node -> 'Plan Rows')::bigint FROM jsonb_path_query(plan, 'strict $.**{1 to last} ? (@."Node Type" == "Function Scan" || @."Node Type" == "ProjectSet")') node;
+    RETURN QUERY SELECT (node -> 'Plan Rows')::bigint FROM jsonb_path_query(plan,
+        'strict $.**{1 to last} ? (@."Node Type" == "Function Scan" || @."Node Type" == "ProjectSet")') node;
 END $$;
 CREATE FUNCTION pg_temp.five() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 5';
 CREATE FUNCTION pg_temp.six() RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN 6; END';
 CREATE FUNCTION pg_temp.seven() RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN 7; END';
 SELECT how, pg_temp.expected_rows('SELECT * FROM ' || how) FROM unnest(ARRAY[
-    'lsh_bands(minhash(''a''), 16, 8)', 'lsh_bands(minhash(''a''), 1, 8)', 'lsh_bands(minhash(''a''), 20, 6)', 'lsh_bands(rows => 6, bands => 20, signature => minhash(''a''))',
-    'lsh_bands(minhash(''a''), 2 * 5, 6)', 'lsh_bands(minhash(''a''), pg_temp.five(), 6)', 'lsh_bands(minhash(''a''), pg_temp.six(), 6)',
+    'lsh_bands(minhash(''a''), 16, 8)', 'lsh_bands(minhash(''a''), 1, 8)', 'lsh_bands(minhash(''a''), 20, 6)',
+    'lsh_bands(rows => 6, bands => 20, signature => minhash(''a''))',
+    'lsh_bands(minhash(''a''), 2 * 5, 6)', 'lsh_bands(minhash(''a''), pg_temp.five(), 6)',
+    'lsh_bands(minhash(''a''), pg_temp.six(), 6)',
     'first_band, lsh_bands(signature, 3, 4)']) AS how;
 -- Where the number cannot be known, it is the 16 of the declaration.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), pg_temp.seven(), 6)');

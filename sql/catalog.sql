@@ -4,35 +4,53 @@
 CREATE TEMP VIEW members AS
 SELECT classid, objid, classid::regclass AS catalog, pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend
-WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh') AND deptype = 'e'
-  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type AS t WHERE typarray = objid OR (t.oid = objid AND typrelid <> 0)));
+WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh')
+    AND deptype = 'e'
+  AND NOT (classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type AS t WHERE typarray = objid
+  OR (t.oid = objid AND typrelid <> 0)));
 CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
 
 -- What there is, by kind: anything new is to be seen here.
 SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text COLLATE "C";
-SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p ORDER BY p.oid::regprocedure::text COLLATE "C";
-SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'minhash_lsh') AS newest_version, extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
+SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p
+    ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'minhash_lsh') AS newest_version,
+    extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
 
 -- Without COMMENT.
 SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL ORDER BY object;
 -- Comments that are empty, end in a full stop or start with a space.
-SELECT object, obj_description(objid, catalog::text) FROM members WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
+SELECT object, obj_description(objid, catalog::text) FROM members
+    WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 
--- Functions that read or write tables are not IMMUTABLE, and those of triggers, or that define something, not PARALLEL SAFE; some take NULL for "choose yourself".
-SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel, proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
-SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
--- C functions whose symbol does not start with the function's name (overloads add to it), or which come from another library.
-SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang WHERE lanname = 'c' AND (NOT starts_with(prosrc, proname) OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
+-- Functions that read or write tables are not IMMUTABLE, and those of triggers, or that define something, not PARALLEL
+-- SAFE; some take NULL for "choose yourself".
+SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel,
+    proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
+SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef
+    OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
+-- C functions whose symbol does not start with the function's name (overloads add to it), or which come from another
+-- library.
+SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
+    WHERE lanname = 'c' AND (NOT starts_with(prosrc, proname)
+    OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
 
--- Arguments and result columns without a name, of functions that users call. (Operators, support functions and the type's own are called by nobody.)
+-- Arguments and result columns without a name, of functions that users call. (Operators, support functions and the
+-- type's own are called by nobody.)
 SELECT p.oid::regprocedure AS function, proargnames
 FROM functions p
-WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
-  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype AND proname !~ '^minhash_(signature(_send)?|query_send)$'
-  AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid) AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
-  AND (proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type) WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype) OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
+WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype
+    AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
+  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype
+  AND proname !~ '^minhash_(signature(_send)?|query_send)$'
+  AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid)
+  AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
+  AND (proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type)
+  WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype)
+  OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;
--- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given by
+-- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given
+-- by
 -- name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
 SELECT p.oid::regprocedure AS function FROM functions p, unnest(proallargtypes, proargmodes) AS result (type, mode)
 WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
@@ -49,7 +67,8 @@ GROUP BY proname HAVING bool_or(typcategory = 'S')
 -- Functions of elements by another name than these.
 SELECT p.oid::regprocedure AS function FROM functions p
 WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexemes' = ANY (proargnames)
-       OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$' ORDER BY 1;
+       OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$'
+       ORDER BY 1;
 -- Arguments and columns that other functions call otherwise.
 SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
 WHERE argument ~ 'positive|negative|in_vain|document_id|look' ORDER BY 1;
@@ -57,32 +76,42 @@ WHERE argument ~ 'positive|negative|in_vain|document_id|look' ORDER BY 1;
 -- Shared arguments with another default or type than everywhere else.
 SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants
 FROM (SELECT a.argument, a.type, pg_get_function_arg_default(p.oid, a.position::int) AS value
-      FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]), coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs]))) WITH ORDINALITY AS a (argument, type, mode, position)
-      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold', 'recall', 'num_hashes') AND a.mode = 'i' AND a.type <> 'integer[]'::regtype
+      FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]),
+      coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs]))) WITH ORDINALITY AS a (argument, type, mode,
+      position)
+      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold',
+      'recall', 'num_hashes') AND a.mode = 'i' AND a.type <> 'integer[]'::regtype
         AND pg_get_function_arg_default(p.oid, a.position::int) IS NOT NULL) AS arguments
 GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
 
 -- Operator classes that do not validate.
-SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid WHERE NOT amvalidate(c.oid) ORDER BY object;
-SELECT opcname, amname, opcdefault FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid ORDER BY amname;
+SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid
+    WHERE NOT amvalidate(c.oid) ORDER BY object;
+SELECT opcname, amname, opcdefault FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
+    JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid ORDER BY amname;
 
 -- Operators without commutator; conditions without selectivity, comparisons without negator.
 SELECT oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
-WHERE oprcom = 0 OR oprresult = 'boolean'::regtype AND (oprrest = 0 OR oprjoin = 0) OR oprname ~ '[<=>]$' AND oprname <> '<%>' AND oprnegate = 0
+WHERE oprcom = 0 OR oprresult = 'boolean'::regtype AND (oprrest = 0 OR oprjoin = 0) OR oprname ~ '[<=>]$'
+    AND oprname <> '<%>' AND oprnegate = 0
     OR (oprname = '=') <> oprcanhash OR (oprname = '=') <> oprcanmerge ORDER BY 1;
 -- Commutators and negators that are not each other's.
 SELECT o.oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid
-JOIN pg_operator c ON c.oid = o.oprcom LEFT JOIN pg_operator n ON n.oid = o.oprnegate WHERE c.oprcom <> o.oid OR n.oprnegate <> o.oid ORDER BY 1;
+JOIN pg_operator c ON c.oid = o.oprcom LEFT JOIN pg_operator n ON n.oid = o.oprnegate WHERE c.oprcom <> o.oid
+    OR n.oprnegate <> o.oid ORDER BY 1;
 
 -- The type's functions are all there.
-SELECT typinput <> 0 AS input, typoutput <> 0 AS output, typreceive <> 0 AS receive, typsend <> 0 AS send, typmodin <> 0 AS typmod_in FROM pg_type WHERE oid = 'minhash_signature'::regtype;
+SELECT typinput <> 0 AS input, typoutput <> 0 AS output, typreceive <> 0 AS receive, typsend <> 0 AS send,
+    typmodin <> 0 AS typmod_in FROM pg_type WHERE oid = 'minhash_signature'::regtype;
 
 -- It can be moved to another schema and works there, also when that is not in the search path.
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION minhash_lsh SET SCHEMA elsewhere;
 SET search_path = pg_catalog;
-SELECT elsewhere.minhash_similarity(elsewhere.minhash('a text'), elsewhere.minhash('a text')) AS similarity, pg_catalog.count(*) AS bands FROM elsewhere.lsh_bands(elsewhere.minhash('a text'), 16, 8);
-SELECT elsewhere.minhash_num_hashes(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16)), (elsewhere.lsh_params()).bands;
+SELECT elsewhere.minhash_similarity(elsewhere.minhash('a text'), elsewhere.minhash('a text')) AS similarity,
+    pg_catalog.count(*) AS bands FROM elsewhere.lsh_bands(elsewhere.minhash('a text'), 16, 8);
+SELECT elsewhere.minhash_num_hashes(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16)),
+    (elsewhere.lsh_params()).bands;
 RESET search_path;
 ALTER EXTENSION minhash_lsh SET SCHEMA public;
 DROP SCHEMA elsewhere;

@@ -19,10 +19,15 @@ SELECT :'cafe' AS cafe, :'cafe_shingles' AS shingles;
 SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16) AS japanese, minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word') AS japanese_words \gset
 SELECT :'japanese' AS japanese, :'japanese_words' AS words;
 SELECT minhash('µ ÿ ß Å', 16) AS micro \gset
-SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) AS latin FROM generate_series(500, 530) n \gset
-SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) AS kanji FROM generate_series(500, 530) n \gset
-SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16) AS long_latin, minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true) AS long_kanji FROM generate_series(1, 20000) i \gset
-SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16) AS latin_members, minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16) AS kanji_members \gset
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) AS latin
+    FROM generate_series(500, 530) n \gset
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) AS kanji
+    FROM generate_series(500, 530) n \gset
+SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16) AS long_latin,
+    minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true) AS long_kanji
+    FROM generate_series(1, 20000) i \gset
+SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16) AS latin_members,
+    minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16) AS kanji_members \gset
 SELECT minhash_elements('日 日本語 ascii'::tsvector, 16) AS lexemes \gset
 
 -- LATIN1.
@@ -31,11 +36,16 @@ CREATE DATABASE minhash_lsh_latin1 TEMPLATE template0 ENCODING 'LATIN1' LOCALE_P
 \encoding UTF8
 CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding(), octet_length('Café NAÏVE');
-SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, shingles('Café NAÏVE', 3)::text = :'cafe_shingles' AS shingles, minhash('µ ÿ ß Å', 16)::text = :'micro' AS micro;
-SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) = :'latin' AS pieces FROM generate_series(500, 530) n;
-SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16)::text = :'long_latin' AS long FROM generate_series(1, 20000) i;
-SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)], 16)::text = :'latin_members' AS members;
-SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160) || 'b', 3) AS no_break_space, shingles('«oui»', 1, 'word') AS quotes;
+SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, shingles('Café NAÏVE',
+    3)::text = :'cafe_shingles' AS shingles, minhash('µ ÿ ß Å', 16)::text = :'micro' AS micro;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('É', 2000) || n, 16)::text, '' ORDER BY n)) = :'latin' AS pieces
+    FROM generate_series(500, 530) n;
+SELECT minhash(string_agg('Élan ' || i, 'Ü ' ORDER BY i), 16)::text = :'long_latin' AS long
+    FROM generate_series(1, 20000) i;
+SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('É', 5000)],
+    16)::text = :'latin_members' AS members;
+SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160) || 'b', 3) AS no_break_space,
+    shingles('«oui»', 1, 'word') AS quotes;
 -- µ folds to a letter that LATIN1 does not have: it can be signed and compared, but not shown.
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
 SELECT shingles('5 µm', 4);
@@ -51,10 +61,15 @@ SELECT getdatabaseencoding(), octet_length('a日丂ｱ');
 -- Two bytes that EUC_JP allows and Unicode has no character for: signed as they are.
 SELECT minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash(E'\xa9\xa1 abcdef')) AS same,
        minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash('abcdef')) < 1 AS differs_without;
-SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese, minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word')::text = :'japanese_words' AS words;
-SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
-SELECT minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true)::text = :'long_kanji' AS long FROM generate_series(1, 20000) i;
-SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members, minhash_elements('日 日本語 ascii'::tsvector, 16)::text = :'lexemes' AS lexemes,
+SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese,
+    minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word')::text = :'japanese_words' AS words;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) =
+    :'kanji' AS pieces FROM generate_series(500, 530) n;
+SELECT minhash(string_agg('日本語 ' || i, '丂。' ORDER BY i), 16, 2, 'word', bag => true)::text = :'long_kanji' AS long
+    FROM generate_series(1, 20000) i;
+SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)],
+    16)::text = :'kanji_members' AS members, minhash_elements('日 日本語 ascii'::tsvector,
+    16)::text = :'lexemes' AS lexemes,
        minhash_elements(ARRAY[E'\xa9\xa1 abcdef']) <> minhash_elements(ARRAY['abcdef']) AS no_character;
 SELECT shingles('東京都庁', 2), shingles('東京、 京都。', 1, 'word'), shingle_jaccard('ＡＢＣ東京', 'ａｂｃ東京', 2) AS full_width;
 
@@ -65,14 +80,22 @@ CREATE DATABASE minhash_lsh_sql_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LO
 CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding();
 SELECT minhash('Café NAÏVE', 16)::text = :'cafe' AS cafe, minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese;
-SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) = :'kanji' AS pieces FROM generate_series(500, 530) n;
-SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)], 16)::text = :'kanji_members' AS members;
+SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) =
+    :'kanji' AS pieces FROM generate_series(500, 530) n;
+SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)],
+    16)::text = :'kanji_members' AS members;
 -- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, beyond the last code point.
-SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes, (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ') FROM unnest(shingles(document, 1)) s) AS characters,
-       minhash_similarity(minhash(document), minhash(document)) AS itself, minhash_similarity(minhash(document), minhash('abc')) AS other
-FROM unnest(ARRAY[E'\xff\xfe\x80', E'A\x80Z', E'caf\xe9', E'\xe6\x97', E'\xe6\x97\xa5', E'\xc0\xaf', E'\xed\xa0\x80', E'\xf4\x90\x80\x80', E'\xf0\x9f\x98', E'\xe6\x97A']) document;
-SELECT minhash_similarity(minhash(repeat(E'\xe6\x97', 5000)), minhash(repeat(E'\xe6\x97', 4000))) AS long_and_cut, shingle_jaccard(repeat(E'\xff', 10000), repeat(E'\xff', 5000)) AS exact,
-       minhash(repeat(E'\xff', 10000), unit => 'word') IS NOT NULL AS words, minhash(repeat(E'\xe6\x97 ', 3000), bag => true, unit => 'word') IS NOT NULL AS bag;
+SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes,
+    (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ')
+    FROM unnest(shingles(document, 1)) s) AS characters,
+       minhash_similarity(minhash(document), minhash(document)) AS itself,
+       minhash_similarity(minhash(document), minhash('abc')) AS other
+FROM unnest(ARRAY[E'\xff\xfe\x80', E'A\x80Z', E'caf\xe9', E'\xe6\x97', E'\xe6\x97\xa5', E'\xc0\xaf', E'\xed\xa0\x80',
+    E'\xf4\x90\x80\x80', E'\xf0\x9f\x98', E'\xe6\x97A']) document;
+SELECT minhash_similarity(minhash(repeat(E'\xe6\x97', 5000)), minhash(repeat(E'\xe6\x97', 4000))) AS long_and_cut,
+    shingle_jaccard(repeat(E'\xff', 10000), repeat(E'\xff', 5000)) AS exact,
+       minhash(repeat(E'\xff', 10000), unit => 'word') IS NOT NULL AS words,
+       minhash(repeat(E'\xe6\x97 ', 3000), bag => true, unit => 'word') IS NOT NULL AS bag;
 
 \c :home
 DROP DATABASE minhash_lsh_latin1;

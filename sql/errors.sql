@@ -1,36 +1,36 @@
 -- What users are told: SQLSTATE, message, detail and hint of every error that an argument can cause.
 
--- Shows an error without the line numbers of the source.
-CREATE FUNCTION pg_temp.error_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE query;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', code || ': ' || message, '    ' || nullif(detail, ''), '    ' || nullif(hint, ''));
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
 \pset format unaligned
 \pset tuples_only on
 \pset fieldsep ' -> '
 
 -- num_hashes of a signature: 16 to 4096.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['minhash(''a'', 15)', 'minhash(''a'', 16)', 'minhash(''a'', 4096)', 'minhash(''a'', 4097)', 'minhash(''a'', 0)', 'minhash(''a'', -2147483648)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash(''a'', 15)', 'minhash(''a'', 16)', 'minhash(''a'', 4096)', 'minhash(''a'', 4097)',
+    'minhash(''a'', 0)', 'minhash(''a'', -2147483648)']) call;
 -- shingle_size, wherever it is an argument: 1 to 255.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['minhash(''a'', shingle_size => 0)', 'minhash(''a'', shingle_size => 256)', 'minhash(''a'', shingle_size => 65541)', 'shingles(''a'', 0)', 'shingles(''a'', 1)',
-    'shingles(''a'', 255)', 'shingles(''a'', 256)', 'shingle_jaccard(''a'', ''b'', 0)', 'shingle_containment(''a'', ''b'', -1)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash(''a'', shingle_size => 0)', 'minhash(''a'', shingle_size => 256)',
+    'minhash(''a'', shingle_size => 65541)', 'shingles(''a'', 0)', 'shingles(''a'', 1)',
+    'shingles(''a'', 255)', 'shingles(''a'', 256)', 'shingle_jaccard(''a'', ''b'', 0)',
+    'shingle_containment(''a'', ''b'', -1)']) call;
 -- Unknown unit and method: the choices. They are compared to the letter.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['minhash(''a'', unit => ''line'')', 'minhash(''a'', unit => '''')', 'minhash(''a'', unit => ''Char'')', 'shingles(''a'', 5, ''words'')', 'shingle_jaccard(''a'', ''b'', unit => ''x'')',
-    'shingle_containment(''a'', ''b'', unit => ''é'')', 'minhash(''a'', method => ''simhash'')', 'minhash(''a'', method => ''FSS'')', 'minhash(''a'', method => '''')']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash(''a'', unit => ''line'')', 'minhash(''a'', unit => '''')',
+    'minhash(''a'', unit => ''Char'')', 'shingles(''a'', 5, ''words'')', 'shingle_jaccard(''a'', ''b'', unit => ''x'')',
+    'shingle_containment(''a'', ''b'', unit => ''é'')', 'minhash(''a'', method => ''simhash'')',
+    'minhash(''a'', method => ''FSS'')', 'minhash(''a'', method => '''')']) call;
 -- The arguments are checked for an empty text, too; NULL arguments give NULL before anything is checked.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['minhash('''', 15)', 'shingles('''', 0)', 'lsh_band_keys(minhash(''''), 0, 1)', 'lsh_band_keys(minhash(''''), 129, 1)', 'minhash(NULL, 15)', 'lsh_params(NULL, 0)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash('''', 15)', 'shingles('''', 0)', 'lsh_band_keys(minhash(''''), 0, 1)',
+    'lsh_band_keys(minhash(''''), 129, 1)', 'minhash(NULL, 15)', 'lsh_params(NULL, 0)']) call;
 
 -- Signatures of different schemes: both are shown.
-SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''a''), minhash(''a'', %s))', difference)) FROM unnest(ARRAY['num_hashes => 127', 'shingle_size => 4', 'unit => ''word''', 'fold => false', 'bag => true',
+SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''a''), minhash(''a'', %s))', difference))
+    FROM unnest(ARRAY['num_hashes => 127', 'shingle_size => 4', 'unit => ''word''', 'fold => false', 'bag => true',
     'seed => -43', 'method => ''classic''']) difference;
 SELECT pg_temp.error_of('SELECT minhash_distance(minhash(''a'', 64), minhash(''b'', 4096, 255, ''word'', false, true, -9223372036854775808, ''classic''))');
 SELECT pg_temp.error_of('SELECT minhash_similarity(minhash(''''), minhash('''', 16))');
@@ -44,27 +44,48 @@ FROM unnest(ARRAY['minhash_elements(''{1}''::int[]), minhash_elements(''{1}''::i
     'minhash_from_values(minhash_to_values(minhash(''a'')), 2), minhash_from_values(minhash_to_values(minhash(''a'')), 1)']) call;
 
 -- bands and rows: 1 to 4096, and no more together than the signature has hashes; the hint says what fits.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_band_keys(minhash(''a''), 0, 1)', 'lsh_band_keys(minhash(''a''), 1, 0)', 'lsh_band_keys(minhash(''a''), -1, 1)', 'lsh_band_keys(minhash(''a''), 4097, 1)', 'lsh_band_keys(minhash(''a''), 1, 4097)',
-    'lsh_band_keys(minhash(''a''), 20, 7)', 'lsh_band_keys(minhash(''a''), 129, 1)', 'lsh_band_keys(minhash(''a''), 1, 129)', 'lsh_band_keys(minhash(''a''), 2, 65)', 'lsh_band_keys(minhash(''a''), 4096, 4096)',
-    'lsh_bands(minhash(''a''), 20, 7)', 'lsh_bands(minhash(''a''), 0, 7)', 'lsh_band_keys(minhash(''a'', 16), 16, 1)', 'lsh_band_keys(minhash(''a'', 16), 1, 16)', 'lsh_band_keys(minhash(''a'', 16), 4, 5)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['lsh_band_keys(minhash(''a''), 0, 1)', 'lsh_band_keys(minhash(''a''), 1, 0)',
+    'lsh_band_keys(minhash(''a''), -1, 1)', 'lsh_band_keys(minhash(''a''), 4097, 1)',
+    'lsh_band_keys(minhash(''a''), 1, 4097)',
+    'lsh_band_keys(minhash(''a''), 20, 7)', 'lsh_band_keys(minhash(''a''), 129, 1)',
+    'lsh_band_keys(minhash(''a''), 1, 129)', 'lsh_band_keys(minhash(''a''), 2, 65)',
+    'lsh_band_keys(minhash(''a''), 4096, 4096)',
+    'lsh_bands(minhash(''a''), 20, 7)', 'lsh_bands(minhash(''a''), 0, 7)', 'lsh_band_keys(minhash(''a'', 16), 16, 1)',
+    'lsh_band_keys(minhash(''a'', 16), 1, 16)', 'lsh_band_keys(minhash(''a'', 16), 4, 5)']) call;
 SELECT pg_temp.error_of('SELECT * FROM lsh_bands(minhash(''a'', 16), 5, 4)');
 
 -- The S-curve: a similarity is between 0 and 1, NaN is not.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_probability(-0.1, 20, 5)', 'lsh_probability(1.1, 20, 5)', 'lsh_probability(''NaN'', 20, 5)', 'lsh_probability(''Infinity'', 20, 5)', 'lsh_probability(0.5, 0, 5)', 'lsh_probability(0.5, 20, 0)',
-    'lsh_probability(0.5, 4097, 5)', 'lsh_threshold(0, 5)', 'lsh_threshold(20, 4097)', 'lsh_steepest_point(0, 5)', 'lsh_steepest_point(20, -5)', 'lsh_curve(0, 5)', 'lsh_curve(20, 0)', 'lsh_curve(20, 5, 0)', 'lsh_curve(20, 5, -1)', 'lsh_curve(20, 5, 1000001)',
-    'minhash_standard_error(-0.1)', 'minhash_standard_error(1.1)', 'minhash_standard_error(''NaN'')', 'minhash_standard_error(0.5, 0)', 'minhash_standard_error(0.5, 4097)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['lsh_probability(-0.1, 20, 5)', 'lsh_probability(1.1, 20, 5)', 'lsh_probability(''NaN'', 20, 5)',
+    'lsh_probability(''Infinity'', 20, 5)', 'lsh_probability(0.5, 0, 5)', 'lsh_probability(0.5, 20, 0)',
+    'lsh_probability(0.5, 4097, 5)', 'lsh_threshold(0, 5)', 'lsh_threshold(20, 4097)', 'lsh_steepest_point(0, 5)',
+    'lsh_steepest_point(20, -5)', 'lsh_curve(0, 5)', 'lsh_curve(20, 0)', 'lsh_curve(20, 5, 0)', 'lsh_curve(20, 5, -1)',
+    'lsh_curve(20, 5, 1000001)',
+    'minhash_standard_error(-0.1)', 'minhash_standard_error(1.1)', 'minhash_standard_error(''NaN'')',
+    'minhash_standard_error(0.5, 0)', 'minhash_standard_error(0.5, 4097)']) call;
 
 -- lsh_params: threshold above 0, recall between 0 and 1, weights, the rule's name.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0)', 'lsh_params(-0.5)', 'lsh_params(1.5)', 'lsh_params(''NaN'')', 'lsh_params(0.8, 0)', 'lsh_params(0.8, 4097)', 'lsh_params(0.8, 128, 0)', 'lsh_params(0.8, 128, 1)', 'lsh_params(0.8, recall => -1)',
-    'lsh_params(0.8, recall => ''NaN'')', 'lsh_params(0.8, recall => 95)', 'lsh_params(rule => ''best'')', 'lsh_params(rule => '''')', 'lsh_params(rule => ''Area'')',
-    'lsh_params(rule => ''area'', false_candidate_weight => -1)', 'lsh_params(rule => ''area'', missed_pair_weight => -0.1)', 'lsh_params(rule => ''area'', false_candidate_weight => 0, missed_pair_weight => 0)',
-    'lsh_params(rule => ''area'', false_candidate_weight => ''NaN'')', 'lsh_params(rule => ''area'', missed_pair_weight => ''Infinity'')', 'lsh_params(rule => ''area'', false_candidate_weight => 0)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['lsh_params(0)', 'lsh_params(-0.5)', 'lsh_params(1.5)', 'lsh_params(''NaN'')',
+    'lsh_params(0.8, 0)', 'lsh_params(0.8, 4097)', 'lsh_params(0.8, 128, 0)', 'lsh_params(0.8, 128, 1)',
+    'lsh_params(0.8, recall => -1)',
+    'lsh_params(0.8, recall => ''NaN'')', 'lsh_params(0.8, recall => 95)', 'lsh_params(rule => ''best'')',
+    'lsh_params(rule => '''')', 'lsh_params(rule => ''Area'')',
+    'lsh_params(rule => ''area'', false_candidate_weight => -1)',
+    'lsh_params(rule => ''area'', missed_pair_weight => -0.1)',
+    'lsh_params(rule => ''area'', false_candidate_weight => 0, missed_pair_weight => 0)',
+    'lsh_params(rule => ''area'', false_candidate_weight => ''NaN'')',
+    'lsh_params(rule => ''area'', missed_pair_weight => ''Infinity'')',
+    'lsh_params(rule => ''area'', false_candidate_weight => 0)']) call;
 -- A recall that no bands and rows reach.
-SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_params(0.01, 16)', 'lsh_params(0.5, 4, 0.99)', 'lsh_params(0.1, 128, 0.999999999)']) call;
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['lsh_params(0.01, 16)', 'lsh_params(0.5, 4, 0.99)', 'lsh_params(0.1, 128, 0.999999999)']) call;
 
 -- An index with half of its options.
 CREATE TEMP TABLE signed AS SELECT minhash('a') AS sig;
-SELECT options, pg_temp.error_of(format('CREATE INDEX ON signed USING gin (sig gin_minhash_ops (%s))', options)) FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 13, rows = 7', 'bands = 20, rows = 7']) options;
+SELECT options, pg_temp.error_of(format('CREATE INDEX ON signed USING gin (sig gin_minhash_ops (%s))', options))
+    FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 13, rows = 7', 'bands = 20, rows = 7']) options;
 
 -- Errors in a query over a table, and signing goes on after them.
 CREATE TEMP TABLE schemes (n int);

@@ -2,19 +2,24 @@
 
 SET minhash_lsh.recall_notice = 0;
 SET jit = off;
-SELECT amvalidate(oid) AS valid, opcdefault AS default, opckeytype::regtype AS keys FROM pg_opclass WHERE opcname = 'gin_minhash_ops';
+SELECT amvalidate(oid) AS valid, opcdefault AS default, opckeytype::regtype AS keys FROM pg_opclass
+    WHERE opcname = 'gin_minhash_ops';
 
--- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy, empty texts, NULL, short texts.
-CREATE TABLE documents (id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+-- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy,
+-- empty texts, NULL, short texts.
+CREATE TABLE documents (id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body))
+    STORED);
 INSERT INTO documents
-SELECT id, string_agg(CASE WHEN id > 100 AND ('x' || left(md5(id || 'change' || word), 2))::bit(8)::int < id / 10 THEN md5(id || 'new' || word)::text ELSE left(md5(id % 100 || ' ' || word), 4 + word % 5) END, ' ' ORDER BY word)
+SELECT id, string_agg(CASE WHEN id > 100 AND ('x' || left(md5(id || 'change' || word), 2))::bit(8)::int < id / 10
+    THEN md5(id || 'new' || word)::text ELSE left(md5(id % 100 || ' ' || word), 4 + word % 5) END, ' ' ORDER BY word)
 FROM generate_series(1, 300) id, generate_series(1, 40) word GROUP BY id;
 INSERT INTO documents SELECT 301, body FROM documents WHERE id = 7;
 INSERT INTO documents VALUES (302, ''), (303, '   '), (304, NULL), (305, 'cat'), (306, 'Cat'), (307, 'dog'), (308, '');
 ANALYZE documents;
 
 -- Every pair that has something in common, without an index.
-CREATE TABLE pairs AS SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS similarity FROM documents a, documents b WHERE minhash_similarity(a.sig, b.sig) > 0;
+CREATE TABLE pairs AS SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS similarity FROM documents a,
+    documents b WHERE minhash_similarity(a.sig, b.sig) > 0;
 ANALYZE pairs;
 
 -- Whether a query is answered by an index on signatures. (Plans look different in each version.)
@@ -30,9 +35,12 @@ BEGIN
     RETURN false;
 END $$;
 
--- The pairs that % finds in a join through an index on the second table, against what it should find: of the pairs that are similar enough, those that share a key.
-CREATE FUNCTION compare(threshold float8, num_bands int DEFAULT 13, num_rows int DEFAULT 7, relation regclass DEFAULT 'documents',
-    OUT by_index boolean, OUT alike bigint, OUT sharing_a_key bigint, OUT returned bigint, OUT missing bigint, OUT wrong bigint)
+-- The pairs that % finds in a join through an index on the second table, against what it should find: of the pairs that
+-- are similar enough, those that share a key.
+CREATE FUNCTION compare(threshold float8, num_bands int DEFAULT 13, num_rows int DEFAULT 7,
+    relation regclass DEFAULT 'documents',
+    OUT by_index boolean, OUT alike bigint, OUT sharing_a_key bigint, OUT returned bigint, OUT missing bigint,
+    OUT wrong bigint)
 LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     query text := format('SELECT a.id AS a, b.id AS b FROM documents a JOIN %s b ON b.sig %% a.sig', relation);
@@ -41,9 +49,11 @@ BEGIN
     by_index := uses_index(query);
     EXECUTE format($query$
         WITH alike AS MATERIALIZED (SELECT a, b, lsh_band_keys(x.sig, $2, $3) && lsh_band_keys(y.sig, $2, $3) AS shared
-                                    FROM pairs JOIN documents x ON x.id = a JOIN documents y ON y.id = b WHERE similarity >= $1),
+                                    FROM pairs JOIN documents x ON x.id = a JOIN documents y ON y.id = b
+                                    WHERE similarity >= $1),
         found AS MATERIALIZED (%s)
-        SELECT count(a.a), count(*) FILTER (WHERE shared), count(f.a), count(*) FILTER (WHERE shared AND f.a IS NULL), count(f.a) FILTER (WHERE shared IS NOT true)
+        SELECT count(a.a), count(*) FILTER (WHERE shared), count(f.a), count(*) FILTER (WHERE shared AND f.a IS NULL),
+        count(f.a) FILTER (WHERE shared IS NOT true)
         FROM alike a FULL JOIN found f USING (a, b)
         $query$, query) INTO alike, sharing_a_key, returned, missing, wrong USING threshold, num_bands, num_rows;
 END $$;
@@ -69,7 +79,8 @@ DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig);
 SET enable_seqscan = off;
 SELECT uses_index('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
-SELECT id, round((sig <%> (SELECT sig FROM documents WHERE id = 7))::numeric, 2) AS distance FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7) ORDER BY distance, id;
+SELECT id, round((sig <%> (SELECT sig FROM documents WHERE id = 7))::numeric, 2) AS distance FROM documents
+    WHERE sig % (SELECT sig FROM documents WHERE id = 7) ORDER BY distance, id;
 PREPARE look_up(text) AS SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash($1) % sig;
 EXECUTE look_up('CAT');
 EXECUTE look_up('');
@@ -121,7 +132,8 @@ SELECT * FROM compare(0.7);
 -- Options belong to the index as made.
 ALTER INDEX documents_sig SET (bands = 3);
 DROP INDEX documents_sig;
-CREATE INDEX CONCURRENTLY documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 9, rows = 8)) WITH (fastupdate = off, gin_pending_list_limit = 64);
+CREATE INDEX CONCURRENTLY documents_sig ON documents
+    USING gin (sig gin_minhash_ops (bands = 9, rows = 8)) WITH (fastupdate = off, gin_pending_list_limit = 64);
 ALTER INDEX documents_sig RENAME TO renamed;
 REINDEX INDEX CONCURRENTLY renamed;
 SELECT pg_get_indexdef('renamed'::regclass);
@@ -142,10 +154,13 @@ SELECT uses_index('SELECT FROM documents WHERE sig % (SELECT sig FROM documents 
 DROP INDEX documents_part;
 ALTER TABLE documents ADD tags bigint[];
 UPDATE documents SET tags = ARRAY[id % 2, id % 3 + 10];
-CREATE INDEX documents_columns ON documents USING gin (tags, sig gin_minhash_ops (bands = 20, rows = 6), (minhash(body, 64)));
+CREATE INDEX documents_columns ON documents USING gin (tags, sig gin_minhash_ops (bands = 20, rows = 6),
+    (minhash(body, 64)));
 SELECT * FROM compare(0.7, 20, 6);
-SELECT array_agg(id ORDER BY id) FROM documents WHERE tags @> ARRAY[1, 11]::bigint[] AND sig % (SELECT sig FROM documents WHERE id = 7);
-SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND sig % minhash('cat') AND tags @> ARRAY[10]::bigint[];
+SELECT array_agg(id ORDER BY id) FROM documents WHERE tags @> ARRAY[1, 11]::bigint[]
+    AND sig % (SELECT sig FROM documents WHERE id = 7);
+SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND sig % minhash('cat')
+    AND tags @> ARRAY[10]::bigint[];
 SELECT uses_index('SELECT FROM documents WHERE tags @> ARRAY[1, 11]::bigint[] AND sig % (SELECT sig FROM documents WHERE id = 7)');
 DROP INDEX documents_columns;
 CREATE TABLE parts (id int, sig minhash_signature) PARTITION BY RANGE (id);
@@ -153,7 +168,8 @@ CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
 CREATE INDEX parts_sig ON parts USING gin (sig gin_minhash_ops (bands = 10, rows = 6));
 CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
 INSERT INTO parts SELECT id, sig FROM documents;
-SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('parts'::regclass, 'parts_low'::regclass, 'parts_high'::regclass) ORDER BY 1;
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('parts'::regclass, 'parts_low'::regclass,
+    'parts_high'::regclass) ORDER BY 1;
 SELECT * FROM compare(0.7, 10, 6, 'parts');
 DROP TABLE parts;
 
@@ -164,15 +180,19 @@ BEGIN
     EXECUTE format('ALTER TABLE documents DROP IF EXISTS sig, ADD sig minhash_signature(%s) GENERATED ALWAYS AS (minhash(body, %s)) STORED', hashes, hashes);
     CREATE INDEX ON documents USING gin (sig);
     TRUNCATE pairs;
-    INSERT INTO pairs SELECT a.id, b.id, minhash_similarity(a.sig, b.sig) FROM documents a, documents b WHERE minhash_similarity(a.sig, b.sig) > 0;
+    INSERT INTO pairs SELECT a.id, b.id, minhash_similarity(a.sig, b.sig) FROM documents a, documents b
+        WHERE minhash_similarity(a.sig, b.sig) > 0;
     ANALYZE pairs;
     RETURN QUERY SELECT bands, rows, c.* FROM lsh_params(0.8, hashes), compare(0.8, bands, rows) c;
 END $$;
 SET client_min_messages = warning;
-SELECT hashes, c.* FROM unnest(ARRAY[16, 17, 64, 100, 256, 400]) hashes, compare_hashes(hashes) c (bands int, rows int, by_index boolean, alike bigint, sharing_a_key bigint, returned bigint, missing bigint, wrong bigint);
+SELECT hashes, c.* FROM unnest(ARRAY[16, 17, 64, 100, 256, 400]) hashes,
+    compare_hashes(hashes) c (bands int, rows int, by_index boolean, alike bigint, sharing_a_key bigint,
+    returned bigint, missing bigint, wrong bigint);
 RESET client_min_messages;
 
--- Never silently lossy: a notice where the index finds a small share of the rows at the threshold, once in a statement and only where the index is used.
+-- Never silently lossy: a notice where the index finds a small share of the rows at the threshold, once in a statement
+-- and only where the index is used.
 RESET minhash_lsh.recall_notice;
 ALTER TABLE documents DROP sig, ADD sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
 CREATE INDEX documents_sig ON documents USING gin (sig);
@@ -196,7 +216,8 @@ BEGIN
         PERFORM FROM documents WHERE sig % minhash('cat' || number);
     END LOOP;
 END $$;
-SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents WHERE sig % minhash('dog')) both_texts;
+SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
+    WHERE sig % minhash('dog')) both_texts;
 -- A floor of one's own; no floor.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;

@@ -1,48 +1,71 @@
 -- Large texts: signed piece by piece, with a known result, and cancelled at once.
 
 -- 10 MB of one letter have one shingle; 10 MB of spaces have none.
-SELECT minhash(repeat('a', 10000000)) = minhash('aaaaa') AS letters, minhash(repeat('a', 3000000), method => 'classic') = minhash('aaaaa', method => 'classic') AS classic,
-       minhash(repeat(' ', 10000000)) = minhash('') AS spaces, minhash(repeat(' ', 10000000), unit => 'word') = minhash('', unit => 'word') AS words,
+SELECT minhash(repeat('a', 10000000)) = minhash('aaaaa') AS letters,
+    minhash(repeat('a', 3000000), method => 'classic') = minhash('aaaaa', method => 'classic') AS classic,
+       minhash(repeat(' ', 10000000)) = minhash('') AS spaces,
+       minhash(repeat(' ', 10000000), unit => 'word') = minhash('', unit => 'word') AS words,
        minhash(repeat('.,', 5000000), unit => 'word') = minhash('', unit => 'word') AS punctuation;
-SELECT shingles(repeat('a', 5000000)) AS shingles, shingles(repeat(' ', 10000000)) AS of_spaces, shingle_jaccard(repeat('a', 5000000), 'aaaaaa') AS jaccard, shingle_containment('aaaaab', repeat('a', 5000000)) AS containment;
+SELECT shingles(repeat('a', 5000000)) AS shingles, shingles(repeat(' ', 10000000)) AS of_spaces,
+    shingle_jaccard(repeat('a', 5000000), 'aaaaaa') AS jaccard,
+    shingle_containment('aaaaab', repeat('a', 5000000)) AS containment;
 
 -- White space and a few letters: the gaps are one space each, however long.
-SELECT minhash('abc' || repeat(E' \t\n', 1000000) || 'def' || repeat(' ', 3000000)) = minhash('abc def') AS gap, minhash(repeat(' ', 3000000) || 'abc def') = minhash('abc def') AS leading,
+SELECT minhash('abc' || repeat(E' \t\n', 1000000) || 'def' || repeat(' ', 3000000)) = minhash('abc def') AS gap,
+    minhash(repeat(' ', 3000000) || 'abc def') = minhash('abc def') AS leading,
        shingles('abc' || repeat(' ', 3000000) || 'def', 7) AS shingles;
 
 -- A text that repeats itself has the shingles of two rounds of it.
 SELECT minhash(repeat('the quick brown fox ', 200000)) = minhash(repeat('the quick brown fox ', 2)) AS chars,
-       minhash(repeat('the quick brown fox ', 200000), shingle_size => 3, unit => 'word') = minhash(repeat('the quick brown fox ', 2), shingle_size => 3, unit => 'word') AS words,
+       minhash(repeat('the quick brown fox ', 200000), shingle_size => 3,
+       unit => 'word') = minhash(repeat('the quick brown fox ', 2), shingle_size => 3, unit => 'word') AS words,
        shingle_jaccard(repeat('the quick brown fox ', 200000), repeat('the quick brown fox ', 2)) AS exact;
-SELECT minhash(repeat('Žluťoučký kůň ', 100000)) = minhash(repeat('žluťoučký KŮŇ  ', 2)) AS two_bytes, minhash(repeat('日本語。', 100000), shingle_size => 3) = minhash(repeat('日本語。', 2), shingle_size => 3) AS three_bytes,
-       minhash(repeat('😀😁', 100000), shingle_size => 255) = minhash(repeat('😀😁', 128), shingle_size => 255) AS four_bytes;
+SELECT minhash(repeat('Žluťoučký kůň ', 100000)) = minhash(repeat('žluťoučký KŮŇ  ', 2)) AS two_bytes,
+    minhash(repeat('日本語。', 100000), shingle_size => 3) = minhash(repeat('日本語。', 2), shingle_size => 3) AS three_bytes,
+       minhash(repeat('😀😁', 100000), shingle_size => 255) = minhash(repeat('😀😁', 128),
+       shingle_size => 255) AS four_bytes;
 
 -- One word of 5 MB is one word: what stands around it does not count, its last letter does.
-SELECT minhash(word, shingle_size => 1, unit => 'word') = minhash('  "' || upper(word) || E'"!\n', shingle_size => 1, unit => 'word') AS same,
-       minhash_similarity(minhash(word, shingle_size => 1, unit => 'word'), minhash(word || 'x', shingle_size => 1, unit => 'word')) AS longer,
-       minhash_similarity(minhash(word, shingle_size => 3, unit => 'word'), minhash('one ' || word, shingle_size => 3, unit => 'word')) AS with_another,
+SELECT minhash(word, shingle_size => 1, unit => 'word') = minhash('  "' || upper(word) || E'"!\n', shingle_size => 1,
+    unit => 'word') AS same,
+       minhash_similarity(minhash(word, shingle_size => 1, unit => 'word'),
+       minhash(word || 'x', shingle_size => 1, unit => 'word')) AS longer,
+       minhash_similarity(minhash(word, shingle_size => 3, unit => 'word'),
+       minhash('one ' || word, shingle_size => 3, unit => 'word')) AS with_another,
        cardinality(shingles(word, 1, 'word')) AS shingles
 FROM (SELECT repeat('abcdefghij', 500000) AS word) AS given;
 -- Words just around the size up to which they are kept whole.
-SELECT count(*) AS lengths, count(*) FILTER (WHERE minhash(repeat('w', n) || ' end', shingle_size => 1, unit => 'word') <> minhash('end ' || repeat('w', n), shingle_size => 1, unit => 'word')) AS differ
+SELECT count(*) AS lengths, count(*)
+    FILTER (WHERE minhash(repeat('w', n) || ' end', shingle_size => 1,
+    unit => 'word') <> minhash('end ' || repeat('w', n), shingle_size => 1, unit => 'word')) AS differ
 FROM generate_series(1, 5000, 7) n;
 
 -- A million words: in any order the same set; half of them are half of the set.
 CREATE TEMP TABLE million AS
-SELECT (SELECT string_agg('w' || i, ' ') FROM generate_series(1, 1000000) i) AS document, (SELECT string_agg('w' || i, ', ') FROM generate_series(1000000, 1, -1) i) AS backwards,
+SELECT (SELECT string_agg('w' || i, ' ') FROM generate_series(1, 1000000) i) AS document,
+    (SELECT string_agg('w' || i, ', ') FROM generate_series(1000000, 1, -1) i) AS backwards,
        (SELECT string_agg('w' || i, ' ') FROM generate_series(500001, 1000000) i) AS half;
-SELECT minhash(document, shingle_size => 1, unit => 'word') = minhash(backwards, shingle_size => 1, unit => 'word') AS any_order,
-       abs(minhash_similarity(minhash(document, shingle_size => 1, unit => 'word'), minhash(half, shingle_size => 1, unit => 'word')) - 0.5) <= 4 * minhash_standard_error(0.5) AS half FROM million;
-SELECT shingle_jaccard(document, half, 1, 'word') AS exact, shingle_containment(half, document, 1, 'word') AS containment, cardinality(shingles(half, 2, 'word')) AS pairs FROM million;
+SELECT minhash(document, shingle_size => 1, unit => 'word') = minhash(backwards, shingle_size => 1,
+    unit => 'word') AS any_order,
+       abs(minhash_similarity(minhash(document, shingle_size => 1, unit => 'word'),
+       minhash(half, shingle_size => 1, unit => 'word')) - 0.5) <= 4 * minhash_standard_error(0.5) AS half FROM million;
+SELECT shingle_jaccard(document, half, 1, 'word') AS exact,
+    shingle_containment(half, document, 1, 'word') AS containment, cardinality(shingles(half, 2, 'word')) AS pairs
+    FROM million;
 -- No word occurs twice, so that the bag has the slots of the set; twice the text is twice each word.
-SELECT minhash(document, shingle_size => 1, unit => 'word', bag => true)::bigint[] = minhash(document, shingle_size => 1, unit => 'word')::bigint[] AS bag_of_a_set,
-       abs(minhash_similarity(minhash(document, shingle_size => 1, unit => 'word', bag => true), minhash(document || ' ' || document, shingle_size => 1, unit => 'word', bag => true)) - 0.5) <= 4 * minhash_standard_error(0.5) AS twice FROM million;
+SELECT minhash(document, shingle_size => 1, unit => 'word', bag => true)::bigint[] = minhash(document,
+    shingle_size => 1, unit => 'word')::bigint[] AS bag_of_a_set,
+       abs(minhash_similarity(minhash(document, shingle_size => 1, unit => 'word', bag => true),
+       minhash(document || ' ' || document, shingle_size => 1, unit => 'word', bag => true)) - 0.5) <= 4 *
+       minhash_standard_error(0.5) AS twice FROM million;
 
 -- More distinct shingles than the table of a bag holds: 4 million, none of them twice, in several passes over the text.
-SELECT minhash(document, shingle_size => 20, bag => true)::bigint[] = minhash(document, shingle_size => 20)::bigint[] AS passes
+SELECT minhash(document, shingle_size => 20, bag => true)::bigint[] = minhash(document,
+    shingle_size => 20)::bigint[] AS passes
 FROM (SELECT string_agg(md5(i::text), '') AS document FROM generate_series(1, 125000) i) AS given;
 -- One shingle three million times, and half as often.
-SELECT abs(minhash_similarity(minhash(repeat('a', 3000004), bag => true), minhash(repeat('a', 1500004), bag => true)) - 0.5) <= 4 * minhash_standard_error(0.5) AS half,
+SELECT abs(minhash_similarity(minhash(repeat('a', 3000004), bag => true),
+    minhash(repeat('a', 1500004), bag => true)) - 0.5) <= 4 * minhash_standard_error(0.5) AS half,
        shingle_jaccard(repeat('a', 3000004), repeat('a', 1500004), bag => true) AS exact;
 
 -- Cancelling takes no time.

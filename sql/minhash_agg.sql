@@ -3,46 +3,81 @@
 \set VERBOSITY terse
 
 CREATE TABLE items AS
-    SELECT n AS id, n % 7 AS small_group, n / 3 AS large_group, n::bigint << 20 AS large, (n % 5000)::smallint AS small, 'item ' || n AS name, md5(n::text)::uuid AS uuid, decode(md5(n::text), 'hex') AS bytes
+    SELECT n AS id, n % 7 AS small_group, n / 3 AS large_group, n::bigint << 20 AS large, (n % 5000)::smallint AS small,
+    'item ' || n AS name, md5(n::text)::uuid AS uuid, decode(md5(n::text), 'hex') AS bytes
     FROM generate_series(1, 20000) AS n;
 ANALYZE items;
 
--- The signature of all values is that of their array, of every type; smaller integers turn into bigint, strings into text.
-SELECT minhash_elements_agg(id) = minhash_elements(array_agg(id)) AS integer, minhash_elements_agg(large) = minhash_elements(array_agg(large)) AS bigint, minhash_elements_agg(small) = minhash_elements(array_agg(small)) AS smallint, minhash_elements_agg(name) = minhash_elements(array_agg(name)) AS text,
-       minhash_elements_agg(name::varchar) = minhash_elements(array_agg(name)) AS varchar, minhash_elements_agg(name::name) = minhash_elements(array_agg(name)) AS name, minhash_elements_agg(uuid) = minhash_elements(array_agg(uuid)) AS uuid, minhash_elements_agg(bytes) = minhash_elements(array_agg(bytes)) AS bytea FROM items;
-SELECT pg_typeof(minhash_elements_agg('a')) AS literal, minhash_elements_agg('a') = minhash_elements('{a}'::text[]) AS text, minhash_elements_agg(NULL) AS unknown;
+-- The signature of all values is that of their array, of every type; smaller integers turn into bigint, strings into
+-- text.
+SELECT minhash_elements_agg(id) = minhash_elements(array_agg(id)) AS integer,
+    minhash_elements_agg(large) = minhash_elements(array_agg(large)) AS bigint,
+    minhash_elements_agg(small) = minhash_elements(array_agg(small)) AS smallint,
+    minhash_elements_agg(name) = minhash_elements(array_agg(name)) AS text,
+       minhash_elements_agg(name::varchar) = minhash_elements(array_agg(name)) AS varchar,
+       minhash_elements_agg(name::name) = minhash_elements(array_agg(name)) AS name,
+       minhash_elements_agg(uuid) = minhash_elements(array_agg(uuid)) AS uuid,
+       minhash_elements_agg(bytes) = minhash_elements(array_agg(bytes)) AS bytea FROM items;
+SELECT pg_typeof(minhash_elements_agg('a')) AS literal,
+    minhash_elements_agg('a') = minhash_elements('{a}'::text[]) AS text, minhash_elements_agg(NULL) AS unknown;
 -- With arguments, in the order of minhash_elements().
-SELECT minhash_elements_agg(id, 64, 7, 'classic') = minhash_elements(array_agg(id), 64, 7, 'classic') AS integers, minhash_elements_agg(large, 1000, -1, 'fss') = minhash_elements(array_agg(large), 1000, -1, 'fss') AS bigints, minhash_elements_agg(name, 4096, 7, 'fss') = minhash_elements(array_agg(name), 4096, 7) AS texts,
-       minhash_elements_agg(uuid, 16, 7, 'classic') = minhash_elements(array_agg(uuid), 16, 7, 'classic') AS uuids, minhash_elements_agg(bytes, 17, 0, 'fss') = minhash_elements(array_agg(bytes), 17, 0) AS bytes, minhash_elements_agg(id, 128, 42, 'fss') = minhash_elements_agg(id) AS defaults FROM items;
+SELECT minhash_elements_agg(id, 64, 7, 'classic') = minhash_elements(array_agg(id), 64, 7, 'classic') AS integers,
+    minhash_elements_agg(large, 1000, -1, 'fss') = minhash_elements(array_agg(large), 1000, -1, 'fss') AS bigints,
+    minhash_elements_agg(name, 4096, 7, 'fss') = minhash_elements(array_agg(name), 4096, 7) AS texts,
+       minhash_elements_agg(uuid, 16, 7, 'classic') = minhash_elements(array_agg(uuid), 16, 7, 'classic') AS uuids,
+       minhash_elements_agg(bytes, 17, 0, 'fss') = minhash_elements(array_agg(bytes), 17, 0) AS bytes,
+       minhash_elements_agg(id, 128, 42, 'fss') = minhash_elements_agg(id) AS defaults FROM items;
 
 -- Groups of every size, from one member to far more than are held before a signature is made.
-SELECT size, minhash_elements_agg(n) = minhash_elements(array_agg(n)) AS integers, minhash_elements_agg(n::text, 16, 1, 'classic') = minhash_elements(array_agg(n::text), 16, 1, 'classic') AS texts
-FROM unnest(ARRAY[1, 2, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) AS size, generate_series(1, size) AS n GROUP BY size ORDER BY size;
-SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_elements_agg(name) AS collected, minhash_elements(array_agg(name)) AS expected FROM items GROUP BY large_group) AS groups;
-SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different FROM (SELECT minhash_elements_agg(uuid) AS collected, minhash_elements(array_agg(uuid)) AS expected FROM items GROUP BY small_group) AS groups;
+SELECT size, minhash_elements_agg(n) = minhash_elements(array_agg(n)) AS integers,
+    minhash_elements_agg(n::text, 16, 1, 'classic') = minhash_elements(array_agg(n::text), 16, 1, 'classic') AS texts
+FROM unnest(ARRAY[1, 2, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) AS size,
+    generate_series(1, size) AS n GROUP BY size ORDER BY size;
+SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
+    FROM (SELECT minhash_elements_agg(name) AS collected, minhash_elements(array_agg(name)) AS expected FROM items
+    GROUP BY large_group) AS groups;
+SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
+    FROM (SELECT minhash_elements_agg(uuid) AS collected, minhash_elements(array_agg(uuid)) AS expected FROM items
+    GROUP BY small_group) AS groups;
 -- Members that come again and again, and in any order.
-SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three, minhash_elements_agg(n % 50) = minhash_elements_agg(n % 50 ORDER BY n DESC) AS fifty, minhash_elements_agg(DISTINCT n % 50) = minhash_elements_agg(n % 50) AS distinct_ones, minhash_elements_agg((n * 7919) % 20011) = minhash_elements_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
+SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three,
+    minhash_elements_agg(n % 50) = minhash_elements_agg(n % 50 ORDER BY n DESC) AS fifty,
+    minhash_elements_agg(DISTINCT n % 50) = minhash_elements_agg(n % 50) AS distinct_ones,
+    minhash_elements_agg((n * 7919) % 20011) = minhash_elements_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
 -- Of parts the union is that of all.
-SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
+SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal
+    FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
 
 -- NULL is no member; without any member there is no signature, as with SQL's own aggregates.
-SELECT minhash_elements_agg(n) AS none, minhash_elements_agg(n::text, 64, 7, 'fss') AS none_either FROM generate_series(1, 0) AS n;
-SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('{2,4,6}'::int[]) AS even, minhash_elements_agg(NULL::uuid) AS only_nulls, minhash_elements_agg(n) FILTER (WHERE n > 4) = minhash_elements('{5,6}'::int[]) AS filtered, minhash_elements_agg(n) FILTER (WHERE n > 9) AS nothing FROM generate_series(1, 6) AS n;
-SELECT minhash_elements_agg('') = minhash_elements('{""}'::text[]) AS empty_text, minhash_elements_agg(''::bytea) = minhash_elements(ARRAY[''::bytea]) AS no_bytes;
+SELECT minhash_elements_agg(n) AS none, minhash_elements_agg(n::text, 64, 7, 'fss') AS none_either
+    FROM generate_series(1, 0) AS n;
+SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('{2,4,6}'::int[]) AS even,
+    minhash_elements_agg(NULL::uuid) AS only_nulls, minhash_elements_agg(n)
+    FILTER (WHERE n > 4) = minhash_elements('{5,6}'::int[]) AS filtered, minhash_elements_agg(n)
+    FILTER (WHERE n > 9) AS nothing FROM generate_series(1, 6) AS n;
+SELECT minhash_elements_agg('') = minhash_elements('{""}'::text[]) AS empty_text,
+    minhash_elements_agg(''::bytea) = minhash_elements(ARRAY[''::bytea]) AS no_bytes;
 -- Grouping sets, and windows, which ask for the result after each row.
-SELECT small_group, minhash_elements_agg(id, 16, 42, 'fss') = (SELECT minhash_elements(array_agg(id), 16) FROM items i WHERE i.small_group = items.small_group OR items.small_group IS NULL) AS equal FROM items GROUP BY ROLLUP (small_group) ORDER BY 1;
+SELECT small_group, minhash_elements_agg(id, 16, 42, 'fss') = (SELECT minhash_elements(array_agg(id), 16) FROM items i
+    WHERE i.small_group = items.small_group OR items.small_group IS NULL) AS equal FROM items
+    GROUP BY ROLLUP (small_group) ORDER BY 1;
 SELECT count(*) AS rows, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
-FROM (SELECT minhash_elements_agg(id) OVER two AS collected, minhash_elements(array_agg(id) OVER two) AS expected FROM items WHERE id < 500 WINDOW two AS (PARTITION BY small_group ORDER BY id ROWS 1 PRECEDING)
-      UNION ALL SELECT minhash_elements_agg(name, 16, 1, 'classic') OVER growing, minhash_elements(array_agg(name) OVER growing, 16, 1, 'classic') FROM items WHERE id < 1500 WINDOW growing AS (ORDER BY id)) AS windows;
+FROM (SELECT minhash_elements_agg(id) OVER two AS collected, minhash_elements(array_agg(id) OVER two) AS expected
+    FROM items WHERE id < 500 WINDOW two AS (PARTITION BY small_group ORDER BY id ROWS 1 PRECEDING)
+      UNION ALL SELECT minhash_elements_agg(name, 16, 1, 'classic') OVER growing,
+      minhash_elements(array_agg(name) OVER growing, 16, 1, 'classic') FROM items WHERE id < 1500
+      WINDOW growing AS (ORDER BY id)) AS windows;
 
 -- Texts: the union of their signatures, to the bit; other arguments are those of minhash().
 CREATE TABLE documents AS
 SELECT n AS id, n % 3 AS topic, string_agg('Word' || (n * word) % 211, ' ') || repeat(' again and again', n % 5) AS body
 FROM generate_series(1, 200) AS n, generate_series(0, n) AS word GROUP BY n;
-SELECT topic, minhash_agg(body) = minhash_union_agg(minhash(body)) AS equal FROM documents GROUP BY topic ORDER BY topic;
+SELECT topic, minhash_agg(body) = minhash_union_agg(minhash(body)) AS equal FROM documents GROUP BY topic
+    ORDER BY topic;
 SELECT minhash_agg(body) = minhash(repeat('abc ', 300000)) AS long
 FROM (VALUES (repeat('abc ', 300000)), (NULL), ('')) AS texts (body);
-SELECT minhash_agg(NULL) AS unknown, minhash_slots(minhash_agg('')) AS empty, minhash_agg('a') = minhash('a') AS literal,
+SELECT minhash_agg(NULL) AS unknown, minhash_slots(minhash_agg('')) AS empty,
+    minhash_agg('a') = minhash('a') AS literal,
        minhash_agg(body) FILTER (WHERE id = 7) = minhash(max(body) FILTER (WHERE id = 7)) AS one FROM documents;
 SELECT count(*) AS rows, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
 FROM (SELECT minhash_agg(body) OVER growing AS collected, minhash_union_agg(minhash(body)) OVER growing AS expected
@@ -55,14 +90,25 @@ SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT minhash_elements_agg(id) FROM items;
 EXPLAIN (COSTS OFF) SELECT minhash_agg(body) FROM documents;
 CREATE TEMP TABLE in_parallel AS
-    SELECT minhash_elements_agg(id) AS id, minhash_elements_agg(large, 64, 7, 'classic') AS large, minhash_elements_agg(small) AS small, minhash_elements_agg(name) AS name, minhash_elements_agg(uuid, 4096, 1, 'fss') AS uuid, minhash_elements_agg(bytes) AS bytes, minhash_elements_agg(id) FILTER (WHERE id < 20) AS few, minhash_elements_agg(id) FILTER (WHERE id = 0) AS none FROM items;
-CREATE TEMP TABLE groups_in_parallel AS SELECT small_group, minhash_elements_agg(id) AS id, minhash_elements_agg(name) FILTER (WHERE id < 50) AS name FROM items GROUP BY small_group;
+    SELECT minhash_elements_agg(id) AS id, minhash_elements_agg(large, 64, 7, 'classic') AS large,
+    minhash_elements_agg(small) AS small, minhash_elements_agg(name) AS name,
+    minhash_elements_agg(uuid, 4096, 1, 'fss') AS uuid, minhash_elements_agg(bytes) AS bytes, minhash_elements_agg(id)
+    FILTER (WHERE id < 20) AS few, minhash_elements_agg(id) FILTER (WHERE id = 0) AS none FROM items;
+CREATE TEMP TABLE groups_in_parallel AS SELECT small_group, minhash_elements_agg(id) AS id, minhash_elements_agg(name)
+    FILTER (WHERE id < 50) AS name FROM items GROUP BY small_group;
 CREATE TEMP TABLE texts_in_parallel AS
     SELECT minhash_agg(body) AS characters, minhash_agg(CASE WHEN id = 5 THEN '' END) AS empty FROM documents;
 SET max_parallel_workers_per_gather = 0;
-SELECT p.id = minhash_elements(array_agg(i.id)) AS id, p.large = minhash_elements(array_agg(i.large), 64, 7, 'classic') AS large, p.small = minhash_elements(array_agg(i.small)) AS small, p.name = minhash_elements(array_agg(i.name)) AS name,
-       p.uuid = minhash_elements(array_agg(i.uuid), 4096, 1) AS uuid, p.bytes = minhash_elements(array_agg(i.bytes)) AS bytes, p.few = minhash_elements(array_agg(i.id) FILTER (WHERE i.id < 20)) AS few, p.none FROM in_parallel p, items i GROUP BY p.*, p.id, p.large, p.small, p.name, p.uuid, p.bytes, p.few, p.none;
-SELECT count(*) AS equal FROM groups_in_parallel p JOIN (SELECT small_group, minhash_elements_agg(id) AS id, minhash_elements(array_agg(name) FILTER (WHERE id < 50)) AS name FROM items GROUP BY 1) AS one_by_one USING (small_group) WHERE p.id = one_by_one.id AND p.name = one_by_one.name;
+SELECT p.id = minhash_elements(array_agg(i.id)) AS id, p.large = minhash_elements(array_agg(i.large), 64, 7,
+    'classic') AS large, p.small = minhash_elements(array_agg(i.small)) AS small,
+    p.name = minhash_elements(array_agg(i.name)) AS name,
+       p.uuid = minhash_elements(array_agg(i.uuid), 4096, 1) AS uuid,
+       p.bytes = minhash_elements(array_agg(i.bytes)) AS bytes,
+       p.few = minhash_elements(array_agg(i.id) FILTER (WHERE i.id < 20)) AS few, p.none FROM in_parallel p, items i
+       GROUP BY p.*, p.id, p.large, p.small, p.name, p.uuid, p.bytes, p.few, p.none;
+SELECT count(*) AS equal FROM groups_in_parallel p JOIN (SELECT small_group, minhash_elements_agg(id) AS id,
+    minhash_elements(array_agg(name) FILTER (WHERE id < 50)) AS name FROM items GROUP BY 1) AS one_by_one
+    USING (small_group) WHERE p.id = one_by_one.id AND p.name = one_by_one.name;
 SELECT characters = minhash_union_agg(minhash(body)) AS characters, minhash_num_hashes(empty) AS hashes,
        minhash_slots(empty) AS empty FROM texts_in_parallel, documents GROUP BY characters, empty;
 RESET max_parallel_workers_per_gather;
@@ -93,9 +139,11 @@ SELECT minhash_agg(id) FROM documents;
 SELECT minhash_elements_agg(1.5);
 SELECT minhash_elements_agg(id, num_hashes => 16) FROM items;
 \set VERBOSITY terse
-SELECT small_group, minhash_num_hashes(minhash_elements_agg(id, 16 + small_group, 42, 'fss')) AS hashes FROM items GROUP BY small_group ORDER BY 1;
+SELECT small_group, minhash_num_hashes(minhash_elements_agg(id, 16 + small_group, 42, 'fss')) AS hashes FROM items
+    GROUP BY small_group ORDER BY 1;
 -- A row without a value asks for nothing.
-SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42, 'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
+SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42,
+    'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
 -- What the aggregate is made of cannot be called by hand.
 CREATE FUNCTION pg_temp.is_refused(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,21 +1,15 @@
 -- The operators % (similar) and <%> (distance), their setting, and what the planner expects of %.
 
-CREATE FUNCTION pg_temp.error_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE query;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', SQLSTATE || ': ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
 
--- % is true from the setting on, which is a similarity. (Settings are known once the library is loaded, as by any of its functions.)
+-- % is true from the setting on, which is a similarity. (Settings are known once the library is loaded, as by any of
+-- its functions.)
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
-SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.(sim|rec)' ORDER BY name;
+SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.(sim|rec)'
+    ORDER BY name;
 CREATE TEMP TABLE pair AS SELECT minhash('this is really rude') AS a, minhash('this is really crude') AS b;
 SELECT minhash_similarity(a, b) AS similarity FROM pair \gset
 SELECT :similarity AS similarity, a <%> b AS distance, a <%> b = minhash_distance(a, b) AS same FROM pair;
@@ -27,9 +21,11 @@ SELECT a % b AS above, a % a AS itself FROM pair;
 SET minhash_lsh.similarity_threshold = 1;
 SELECT a % b AS at_1, a % a AS itself FROM pair;
 SET minhash_lsh.similarity_threshold = 0;
-SELECT a % minhash('nothing of it') AS everything, a % minhash('') AS empty, minhash('') <%> minhash('') AS empty_distance FROM pair;
+SELECT a % minhash('nothing of it') AS everything, a % minhash('') AS empty,
+    minhash('') <%> minhash('') AS empty_distance FROM pair;
 RESET minhash_lsh.similarity_threshold;
-SELECT a % minhash('') AS empty, minhash('') % minhash('') AS both_empty, a % NULL AS "null", NULL <%> b AS null_distance FROM pair;
+SELECT a % minhash('') AS empty, minhash('') % minhash('') AS both_empty, a % NULL AS "null",
+    NULL <%> b AS null_distance FROM pair;
 
 -- A setting of a transaction, and of a function.
 BEGIN;
@@ -37,13 +33,16 @@ SET LOCAL minhash_lsh.similarity_threshold = 0.5;
 SELECT a % b AS inside FROM pair;
 COMMIT;
 SELECT a % b AS after FROM pair;
-CREATE FUNCTION pg_temp.half(a minhash_signature, b minhash_signature) RETURNS boolean LANGUAGE sql STABLE SET minhash_lsh.similarity_threshold = 0.5 RETURN a % b;
+CREATE FUNCTION pg_temp.half(a minhash_signature, b minhash_signature) RETURNS boolean
+    LANGUAGE sql STABLE SET minhash_lsh.similarity_threshold = 0.5 RETURN a % b;
 SELECT pg_temp.half(a, b) FROM pair;
 
 -- What it refuses.
 \pset format unaligned
 \pset tuples_only on
-SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting)) FROM unnest(ARRAY['similarity_threshold = -0.1', 'similarity_threshold = 1.1', 'similarity_threshold = ''NaN''', 'similarity_threshold = ''high''', 'recall_notice = 2', 'similarity = 0.5']) setting;
+SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting))
+    FROM unnest(ARRAY['similarity_threshold = -0.1', 'similarity_threshold = 1.1', 'similarity_threshold = ''NaN''',
+    'similarity_threshold = ''high''', 'recall_notice = 2', 'similarity = 0.5']) setting;
 SELECT pg_temp.error_of('SELECT a % minhash(''x'', 64) FROM pair');
 SELECT pg_temp.error_of('SELECT a <%> minhash(''x'', shingle_size => 4) FROM pair');
 SELECT pg_temp.error_of('SELECT a % 1 FROM pair') ~ 'operator does not exist';
@@ -64,28 +63,42 @@ BEGIN
 END $$;
 CREATE TEMP TABLE texts AS SELECT id, minhash('text number ' || id) AS sig FROM generate_series(1, 1000) id;
 CREATE TEMP TABLE few AS SELECT id, minhash('text number ' || id % 10) AS sig FROM generate_series(1, 1000) id;
-CREATE TEMP TABLE holes AS SELECT id, CASE WHEN id % 10 > 0 THEN minhash('text') END AS sig FROM generate_series(1, 1000) id;
+CREATE TEMP TABLE holes AS SELECT id, CASE WHEN id % 10 > 0 THEN minhash('text') END AS sig
+    FROM generate_series(1, 1000) id;
 CREATE TEMP TABLE unknown AS SELECT * FROM texts LIMIT 600;
 ANALYZE texts, few, holes;
 -- From 0.5 on little more than the rows that are equal; the lower, the more; at 0 all.
-SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct, pg_temp.expected('SELECT FROM few WHERE sig % minhash(''text'')') AS ten_different,
-       pg_temp.expected('SELECT FROM holes WHERE sig % minhash(''text'')') AS tenth_null, pg_temp.expected('SELECT FROM unknown WHERE sig % minhash(''text'')') AS not_analyzed,
-       pg_temp.expected('SELECT FROM texts a JOIN texts b ON a.sig % b.sig') AS join, pg_temp.expected('SELECT FROM texts a JOIN few b ON a.sig % b.sig') AS join_few
-FROM unnest(ARRAY[1, 0.8, 0.5, 0.2, 0.05, 0]) threshold, set_config('minhash_lsh.similarity_threshold', threshold::text, false);
+SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct,
+    pg_temp.expected('SELECT FROM few WHERE sig % minhash(''text'')') AS ten_different,
+       pg_temp.expected('SELECT FROM holes WHERE sig % minhash(''text'')') AS tenth_null,
+       pg_temp.expected('SELECT FROM unknown WHERE sig % minhash(''text'')') AS not_analyzed,
+       pg_temp.expected('SELECT FROM texts a JOIN texts b ON a.sig % b.sig') AS join,
+       pg_temp.expected('SELECT FROM texts a JOIN few b ON a.sig % b.sig') AS join_few
+FROM unnest(ARRAY[1, 0.8, 0.5, 0.2, 0.05, 0]) threshold, set_config('minhash_lsh.similarity_threshold', threshold::text,
+    false);
 RESET minhash_lsh.similarity_threshold;
 -- A million rows are expected to hold a few near-duplicates, not thousands.
 BEGIN;
 UPDATE pg_class SET reltuples = 1000000 WHERE oid IN ('texts'::regclass, 'unknown'::regclass);
-SELECT pg_temp.expected('SELECT FROM texts') AS all, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct, pg_temp.expected('SELECT FROM unknown WHERE sig % minhash(''text'')') AS not_analyzed,
-       pg_temp.expected('SELECT FROM texts WHERE sig % (SELECT sig FROM few LIMIT 1)') AS of_a_query, pg_temp.expected('SELECT FROM texts a JOIN texts b ON a.sig % b.sig') AS join;
+SELECT pg_temp.expected('SELECT FROM texts') AS all,
+    pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct,
+    pg_temp.expected('SELECT FROM unknown WHERE sig % minhash(''text'')') AS not_analyzed,
+       pg_temp.expected('SELECT FROM texts WHERE sig % (SELECT sig FROM few LIMIT 1)') AS of_a_query,
+       pg_temp.expected('SELECT FROM texts a JOIN texts b ON a.sig % b.sig') AS join;
 ROLLBACK;
 -- The other side first, nothing for NULL, rows with and without a partner.
-SELECT pg_temp.expected('SELECT FROM few WHERE minhash(''text'') % sig') AS commuted, pg_temp.expected('SELECT FROM texts WHERE sig % NULL::text::minhash_signature') AS "null",
-       pg_temp.expected('SELECT FROM few a WHERE EXISTS (SELECT FROM texts b WHERE a.sig % b.sig)') AS all_with_partner, pg_temp.expected('SELECT FROM texts a WHERE EXISTS (SELECT FROM few b WHERE a.sig % b.sig)') AS one_of_100,
-       pg_temp.expected('SELECT FROM texts a WHERE NOT EXISTS (SELECT FROM few b WHERE b.sig % a.sig)') AS most_without, pg_temp.expected('SELECT FROM texts a LEFT JOIN few b ON a.sig % b.sig') AS left_join;
+SELECT pg_temp.expected('SELECT FROM few WHERE minhash(''text'') % sig') AS commuted,
+    pg_temp.expected('SELECT FROM texts WHERE sig % NULL::text::minhash_signature') AS "null",
+       pg_temp.expected('SELECT FROM few a WHERE EXISTS (SELECT FROM texts b WHERE a.sig % b.sig)') AS all_with_partner,
+       pg_temp.expected('SELECT FROM texts a WHERE EXISTS (SELECT FROM few b WHERE a.sig % b.sig)') AS one_of_100,
+       pg_temp.expected('SELECT FROM texts a WHERE NOT EXISTS (SELECT FROM few b WHERE b.sig % a.sig)') AS most_without,
+       pg_temp.expected('SELECT FROM texts a LEFT JOIN few b ON a.sig % b.sig') AS left_join;
 -- Expressions, a column with itself, rows of no table.
-SELECT pg_temp.expected('SELECT FROM texts WHERE minhash(id::text) % minhash(''text'')') AS expression, pg_temp.expected('SELECT FROM texts WHERE sig % sig') AS same_table, pg_temp.expected('SELECT FROM texts a WHERE id < 10 AND sig % (SELECT sig FROM texts b WHERE a.id = b.id)') AS correlated,
-       pg_temp.expected('SELECT FROM (SELECT sig FROM texts GROUP BY sig) g WHERE sig % minhash(''text'')') AS grouped, pg_temp.expected('SELECT FROM unnest(ARRAY[minhash(''a''), minhash(''b'')]) sig WHERE sig % minhash(''text'')') AS of_an_array;
+SELECT pg_temp.expected('SELECT FROM texts WHERE minhash(id::text) % minhash(''text'')') AS expression,
+    pg_temp.expected('SELECT FROM texts WHERE sig % sig') AS same_table,
+    pg_temp.expected('SELECT FROM texts a WHERE id < 10 AND sig % (SELECT sig FROM texts b WHERE a.id = b.id)') AS correlated,
+       pg_temp.expected('SELECT FROM (SELECT sig FROM texts GROUP BY sig) g WHERE sig % minhash(''text'')') AS grouped,
+       pg_temp.expected('SELECT FROM unnest(ARRAY[minhash(''a''), minhash(''b'')]) sig WHERE sig % minhash(''text'')') AS of_an_array;
 
 -- On operators between other types the estimators know nothing, and look at nothing.
 CREATE SCHEMA other;
@@ -93,16 +106,25 @@ CREATE FUNCTION other.f(text, text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE A
 CREATE FUNCTION other.f(int, int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
 CREATE FUNCTION other.f(minhash_signature, text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
 CREATE FUNCTION other.f(bytea) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
-CREATE FUNCTION other.f(minhash_signature, minhash_signature) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = text, RIGHTARG = text, RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = int, RIGHTARG = int, RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = text, RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
+CREATE FUNCTION other.f(minhash_signature, minhash_signature) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = text, RIGHTARG = text, RESTRICT = minhash_similar_sel,
+    JOIN = minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = int, RIGHTARG = int, RESTRICT = minhash_similar_sel,
+    JOIN = minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = text,
+    RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
 CREATE OPERATOR other.~~~ (FUNCTION = other.f, RIGHTARG = bytea, RESTRICT = minhash_similar_sel);
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = minhash_signature, RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
+    RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
 SELECT condition, pg_temp.expected('SELECT FROM pg_class a, texts b WHERE ' || condition) <> '' AS planned
-FROM unnest(ARRAY['relname::text OPERATOR(other.~~~) ''x''', 'relname::text OPERATOR(other.~~~) NULL', 'reltype::int OPERATOR(other.~~~) 3', 'relname::text OPERATOR(other.~~~) id::text', 'id OPERATOR(other.~~~) relnatts', 'sig OPERATOR(other.~~~) ''x''::text',
-    'sig OPERATOR(other.~~~) relname::text', 'OPERATOR(other.~~~) relname::text::bytea', 'sig OPERATOR(other.~~~) sig', 'sig OPERATOR(other.~~~) minhash(relname::text)']) condition;
-SELECT pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) ''x''::text') AS other_type, pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) minhash(''x'')') AS same_type;
+FROM unnest(ARRAY['relname::text OPERATOR(other.~~~) ''x''', 'relname::text OPERATOR(other.~~~) NULL',
+    'reltype::int OPERATOR(other.~~~) 3', 'relname::text OPERATOR(other.~~~) id::text',
+    'id OPERATOR(other.~~~) relnatts', 'sig OPERATOR(other.~~~) ''x''::text',
+    'sig OPERATOR(other.~~~) relname::text', 'OPERATOR(other.~~~) relname::text::bytea', 'sig OPERATOR(other.~~~) sig',
+    'sig OPERATOR(other.~~~) minhash(relname::text)']) condition;
+SELECT pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) ''x''::text') AS other_type,
+    pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) minhash(''x'')') AS same_type;
 SET client_min_messages = warning;
 DROP SCHEMA other CASCADE;
 
@@ -112,7 +134,8 @@ DECLARE
     call text;
 BEGIN
     FOR call IN
-        SELECT format('SELECT %s(%s)', oid::regproc, (SELECT string_agg('NULL::' || type::regtype, ', ') FROM unnest(proargtypes) type))
+        SELECT format('SELECT %s(%s)', oid::regproc, (SELECT string_agg('NULL::' || type::regtype, ', ')
+        FROM unnest(proargtypes) type))
         FROM pg_proc WHERE 'internal'::regtype = ANY (proargtypes) AND probin = 'minhash_lsh'
     LOOP
         BEGIN

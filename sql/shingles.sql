@@ -28,7 +28,8 @@ FROM (VALUES
     ('I went to work today', 'today I went to work', 5, 5)
 ) AS example (a, b, shared, either);
 
--- Examples with larger shingles, sets and bags. The "lor" of "Lorem" and of "dolor" are one shingle where case is folded.
+-- Examples with larger shingles, sets and bags. The "lor" of "Lorem" and of "dolor" are one shingle where case is
+-- folded.
 SELECT a, b, size, unit, fold, bag, shingle_jaccard(a, b, size, unit, fold, bag) AS jaccard,
        shared || '/' || either AS expected,
        shingle_jaccard(a, b, size, unit, fold, bag) = shared / either::float8 AS exact
@@ -36,77 +37,109 @@ FROM (VALUES
     ('I went to work today', 'today I went to work', 2, 'word', true, false, 3, 5),
     ('this is really rude', 'this is really crude', 3, 'char', true, false, 14, 19),
     ('this is really rude', 'this is really crude', 3, 'char', true, true, 15, 20),
-    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 5, 'char', true, false, 22, 47),
-    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 5, 'char', false, false, 22, 47),
-    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 3, 'char', false, false, 24, 49),
-    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 3, 'char', true, false, 23, 48),
-    ('The quick brown fox jumps over the lazy dog', 'The quick brown fox jumps over the dog', 4, 'word', true, false, 4, 7),
+    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 5, 'char', true, false, 22,
+    47),
+    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 5, 'char', false, false, 22,
+    47),
+    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 3, 'char', false, false, 24,
+    49),
+    ('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts', 3, 'char', true, false, 23,
+    48),
+    ('The quick brown fox jumps over the lazy dog', 'The quick brown fox jumps over the dog', 4, 'word', true, false, 4,
+    7),
     ('Charlotte Brown', 'Charlene Browning', 2, 'char', true, false, 10, 20),
     ('Olivia Thomas', 'Olive Thomason', 2, 'char', true, false, 9, 16)
 ) AS example (a, b, size, unit, fold, bag, shared, either);
 
 -- How many windows, and how many of them distinct.
-SELECT document, cardinality(shingles(document, 3, bag => true)) AS windows, cardinality(shingles(document, 3)) AS distinct_ones
+SELECT document, cardinality(shingles(document, 3, bag => true)) AS windows,
+    cardinality(shingles(document, 3)) AS distinct_ones
 FROM (VALUES ('this is really rude'), ('this is really crude')) AS example (document);
 
 -- Containment asks about the first text's shingles: 22 of 22, and 22 of 47 the other way round.
-SELECT shingle_containment('Lorem Ipsum dolor sit amet', 'Lorem Ipsum dolor sit amet is how dummy text starts') AS first_in_second,
-       round(shingle_containment('Lorem Ipsum dolor sit amet is how dummy text starts', 'Lorem Ipsum dolor sit amet')::numeric, 10) AS second_in_first,
+SELECT shingle_containment('Lorem Ipsum dolor sit amet',
+    'Lorem Ipsum dolor sit amet is how dummy text starts') AS first_in_second,
+       round(shingle_containment('Lorem Ipsum dolor sit amet is how dummy text starts',
+       'Lorem Ipsum dolor sit amet')::numeric, 10) AS second_in_first,
        round(22 / 47.0, 10) AS expected;
 -- Bags: {a, a, a, b} has two of the three a and the b in {a, a, b, b}; of sets all.
 SELECT shingle_containment('aaab', 'aabb', 1, bag => true) AS bag, shingle_containment('aaab', 'aabb', 1) AS set,
-       shingle_jaccard('aaab', 'aabb', 1, bag => true) AS bag_jaccard, shingle_jaccard('aaab', 'aabb', 1) AS set_jaccard;
+       shingle_jaccard('aaab', 'aabb', 1, bag => true) AS bag_jaccard,
+       shingle_jaccard('aaab', 'aabb', 1) AS set_jaccard;
 
 -- Texts shorter than a window are one shingle; size for size they may be equal.
-SELECT shingles('cat'), shingles('cat', bag => true), shingles('one two', 3, 'word'), shingles('x', 255), shingles('abcde'), shingles('abcdef');
-SELECT shingle_jaccard('cat', 'cat') AS same, shingle_jaccard('cat', 'dog') AS other, shingle_jaccard('cat', 'cats') AS longer,
+SELECT shingles('cat'), shingles('cat', bag => true), shingles('one two', 3, 'word'), shingles('x', 255),
+    shingles('abcde'), shingles('abcdef');
+SELECT shingle_jaccard('cat', 'cat') AS same, shingle_jaccard('cat', 'dog') AS other,
+    shingle_jaccard('cat', 'cats') AS longer,
        shingle_jaccard('one two', 'One, two!', 3, 'word') AS same_words;
 
 -- Empty texts, and texts that fold to nothing, have no shingles and are similar to nothing.
-SELECT shingles(''), shingles(E' \t\n '), shingles('', unit => 'word'), shingles('... --- !', unit => 'word'), shingles('', fold => false);
+SELECT shingles(''), shingles(E' \t\n '), shingles('', unit => 'word'), shingles('... --- !', unit => 'word'),
+    shingles('', fold => false);
 SELECT shingle_jaccard('', '') AS both, shingle_jaccard('', 'text') AS first, shingle_jaccard('text', '') AS second,
-       shingle_containment('', '') AS in_empty, shingle_containment('', 'text') AS of_empty, shingle_containment('text', '') AS in_nothing;
+       shingle_containment('', '') AS in_empty, shingle_containment('', 'text') AS of_empty,
+       shingle_containment('text', '') AS in_nothing;
 -- Without folding, white space is text, for words still a separator.
-SELECT shingles('   ', 2, fold => false), shingles('   ', 2, 'word', fold => false), shingles('!', 2, 'word', fold => false);
+SELECT shingles('   ', 2, fold => false), shingles('   ', 2, 'word', fold => false),
+    shingles('!', 2, 'word', fold => false);
 
 -- NULL in any argument is NULL.
-SELECT shingles(NULL), shingles('abc', NULL), shingles('abc', unit => NULL), shingles('abc', fold => NULL), shingles('abc', bag => NULL);
-SELECT shingle_jaccard(NULL, 'a'), shingle_jaccard('a', NULL), shingle_jaccard('a', 'a', NULL), shingle_jaccard('a', 'a', unit => NULL),
-       shingle_containment(NULL, 'a'), shingle_containment('a', NULL), shingle_containment('a', 'a', fold => NULL), shingle_containment('a', 'a', bag => NULL);
+SELECT shingles(NULL), shingles('abc', NULL), shingles('abc', unit => NULL), shingles('abc', fold => NULL),
+    shingles('abc', bag => NULL);
+SELECT shingle_jaccard(NULL, 'a'), shingle_jaccard('a', NULL), shingle_jaccard('a', 'a', NULL),
+    shingle_jaccard('a', 'a', unit => NULL),
+       shingle_containment(NULL, 'a'), shingle_containment('a', NULL), shingle_containment('a', 'a', fold => NULL),
+       shingle_containment('a', 'a', bag => NULL);
 
 -- Folding: case, runs of white space, none at the ends; without it the text as it is.
-SELECT shingles('  Ab  C ', 3), shingles('  Ab  C ', 3, fold => false), shingles(' Ab  C, d', 2, 'word'), shingles(' Ab  C, d', 2, 'word', fold => false);
-SELECT shingle_jaccard('The Cat', ' the   cat ') AS folded, shingle_jaccard('The Cat', ' the   cat ', fold => false) AS as_it_is;
+SELECT shingles('  Ab  C ', 3), shingles('  Ab  C ', 3, fold => false), shingles(' Ab  C, d', 2, 'word'),
+    shingles(' Ab  C, d', 2, 'word', fold => false);
+SELECT shingle_jaccard('The Cat', ' the   cat ') AS folded,
+    shingle_jaccard('The Cat', ' the   cat ', fold => false) AS as_it_is;
 
 -- White space of every kind is one space: tab, newline, vertical tab, form feed, carriage return, next line,
 -- no-break space, en quad, em space, line and paragraph separator, narrow no-break, mathematical and ideographic space.
-SELECT to_hex(code) AS code, shingles('a' || chr(code) || chr(code) || 'b', 3) AS chars, shingles('a' || chr(code) || 'b', 1, 'word') AS words,
+SELECT to_hex(code) AS code, shingles('a' || chr(code) || chr(code) || 'b', 3) AS chars,
+    shingles('a' || chr(code) || 'b', 1, 'word') AS words,
        shingles('a' || chr(code) || 'b', 1, 'word', fold => false) AS unfolded_words
 FROM unnest(ARRAY[9, 10, 11, 12, 13, 32, 133, 160, 5760, 8192, 8195, 8232, 8233, 8239, 8287, 12288]) AS code;
 -- Not white space: zero width space and joiner, word joiner, byte order mark, Mongolian vowel separator.
-SELECT to_hex(code) AS code, cardinality(shingles('a' || chr(code) || 'b', 1)) AS chars, cardinality(shingles('a' || chr(code) || 'b', 1, 'word')) AS words
+SELECT to_hex(code) AS code, cardinality(shingles('a' || chr(code) || 'b', 1)) AS chars,
+    cardinality(shingles('a' || chr(code) || 'b', 1, 'word')) AS words
 FROM unnest(ARRAY[8203, 8205, 8288, 65279, 6158]) AS code;
 
 -- Punctuation separates folded words, and is text for characters and for words that are not folded.
-SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded, shingles('well-known, isn''t it? (yes) a_b', 1, 'word', fold => false) AS as_it_is;
-SELECT shingles('a,b', 2) AS chars, shingles('一、二。三', 1, 'word') AS ideographic, shingles('«oui» – non…', 1, 'word') AS quotes, shingles('¿qué? ¡sí!', 1, 'word') AS spanish;
+SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded,
+    shingles('well-known, isn''t it? (yes) a_b', 1, 'word', fold => false) AS as_it_is;
+SELECT shingles('a,b', 2) AS chars, shingles('一、二。三', 1, 'word') AS ideographic,
+    shingles('«oui» – non…', 1, 'word') AS quotes, shingles('¿qué? ¡sí!', 1, 'word') AS spanish;
 -- ASCII symbols separate too; currency signs, degrees and emoji beyond ASCII do not.
 SELECT shingles('a$b+c<d=e>f^g`h|i~j', 1, 'word') AS ascii_symbols, shingles('5€ 20°C 👍ok', 1, 'word') AS other_symbols;
 
 -- Simple case folding, one character to one: final sigma, long s, Kelvin, Angstrom, capital sharp s, micro, titlecase,
--- Cherokee (small letters fold to capital ones), Deseret, Roman numerals. Dotted capital I, dotless i and ligatures stay.
-SELECT shingles('Σσς', 1) AS sigma, shingles('Sſs', 1) AS s, shingles('KKk', 1) AS kelvin, shingles('ÅÅå', 1) AS angstrom, shingles('ẞß', 1) AS sharp_s,
-       shingles('µμΜ', 1) AS micro, shingles('ǄǅǆǱ', 1) AS titlecase, shingles('Ꭰꭰ', 1) AS cherokee, shingles('𐐀𐐨', 1) AS deseret, shingles('Ⅷⅷ', 1) AS roman;
-SELECT shingles('İIıi', 1) AS i, shingles('ﬁfi', 1) AS ligature, shingles('ßss', 1) AS ss, shingles('ΣσςſK', 1, fold => false) AS as_it_is;
-SELECT shingle_jaccard('ΟΔΥΣΣΕΥΣ', 'οδυσσευς', 3) AS greek, shingle_jaccard('STRAẞE', 'straße', 3) AS german, shingle_jaccard('STRASSE', 'straße', 3) AS ss;
+-- Cherokee (small letters fold to capital ones), Deseret, Roman numerals. Dotted capital I, dotless i and ligatures
+-- stay.
+SELECT shingles('Σσς', 1) AS sigma, shingles('Sſs', 1) AS s, shingles('KKk', 1) AS kelvin,
+    shingles('ÅÅå', 1) AS angstrom, shingles('ẞß', 1) AS sharp_s,
+       shingles('µμΜ', 1) AS micro, shingles('ǄǅǆǱ', 1) AS titlecase, shingles('Ꭰꭰ', 1) AS cherokee,
+       shingles('𐐀𐐨', 1) AS deseret, shingles('Ⅷⅷ', 1) AS roman;
+SELECT shingles('İIıi', 1) AS i, shingles('ﬁfi', 1) AS ligature, shingles('ßss', 1) AS ss,
+    shingles('ΣσςſK', 1, fold => false) AS as_it_is;
+SELECT shingle_jaccard('ΟΔΥΣΣΕΥΣ', 'οδυσσευς', 3) AS greek, shingle_jaccard('STRAẞE', 'straße', 3) AS german,
+    shingle_jaccard('STRASSE', 'straße', 3) AS ss;
 
 -- Windows count characters, whatever they take: two, three and four bytes; combining marks are characters of their own.
-SELECT shingles('žluťoučký', 7), shingles('東京都庁', 2), shingles('a😀b😀', 2), shingles('e' || chr(769) || 'e', 1) = ARRAY['e', chr(769)] AS combining;
+SELECT shingles('žluťoučký', 7), shingles('東京都庁', 2), shingles('a😀b😀', 2),
+    shingles('e' || chr(769) || 'e', 1) = ARRAY['e', chr(769)] AS combining;
 
 -- Named notation and defaults: five characters, folded, as a set.
-SELECT shingles('Hello, World!') = shingles(document => 'Hello, World!', shingle_size => 5, unit => 'char', fold => true, bag => false) AS shingles,
-       shingle_jaccard('Hello, World!', 'hello world') = shingle_jaccard(a => 'Hello, World!', b => 'hello world', bag => false, fold => true, unit => 'char', shingle_size => 5) AS jaccard,
-       shingle_containment('Hello, World!', 'hello world') = shingle_containment(b => 'hello world', a => 'Hello, World!', shingle_size => 5) AS containment;
+SELECT shingles('Hello, World!') = shingles(document => 'Hello, World!', shingle_size => 5, unit => 'char',
+    fold => true, bag => false) AS shingles,
+       shingle_jaccard('Hello, World!', 'hello world') = shingle_jaccard(a => 'Hello, World!', b => 'hello world',
+       bag => false, fold => true, unit => 'char', shingle_size => 5) AS jaccard,
+       shingle_containment('Hello, World!', 'hello world') = shingle_containment(b => 'hello world',
+       a => 'Hello, World!', shingle_size => 5) AS containment;
 
 -- The same from SQL alone: windows by substr(), words by an array, on a few hundred texts of all lengths.
 CREATE TEMP TABLE texts AS
@@ -119,14 +152,18 @@ SELECT i, k, position, substr(f, position, k) AS shingle
 FROM folded, unnest(ARRAY[1, 2, 5, 9]) k, generate_series(1, greatest(length(f) - k + 1, least(length(f), 1))) position;
 CREATE TEMP TABLE word_windows AS
 SELECT i, k, position, array_to_string(words[position:position + k - 1], ' ') AS shingle
-FROM folded, string_to_array(f, ' ') words, unnest(ARRAY[1, 2, 5, 9]) k, generate_series(1, greatest(cardinality(words) - k + 1, least(cardinality(words), 1))) position;
+FROM folded, string_to_array(f, ' ') words, unnest(ARRAY[1, 2, 5, 9]) k,
+    generate_series(1, greatest(cardinality(words) - k + 1, least(cardinality(words), 1))) position;
 -- Bags and sets, characters and words: texts on which the two disagree, of how many with shingles.
 SELECT unit, count(*) AS compared,
        count(*) FILTER (WHERE shingles(document, k, unit, bag => true) <> bag) AS bags_differ,
-       count(*) FILTER (WHERE (SELECT array_agg(s ORDER BY s) FROM unnest(shingles(document, k, unit)) s) <> set) AS sets_differ
-FROM (SELECT 'char' AS unit, i, k, array_agg(shingle ORDER BY position) AS bag, array_agg(DISTINCT shingle) AS set FROM windows GROUP BY i, k
+       count(*) FILTER (WHERE (SELECT array_agg(s ORDER BY s)
+       FROM unnest(shingles(document, k, unit)) s) <> set) AS sets_differ
+FROM (SELECT 'char' AS unit, i, k, array_agg(shingle ORDER BY position) AS bag, array_agg(DISTINCT shingle) AS set
+    FROM windows GROUP BY i, k
       UNION ALL
-      SELECT 'word', i, k, array_agg(shingle ORDER BY position), array_agg(DISTINCT shingle) FROM word_windows GROUP BY i, k) AS counted
+      SELECT 'word', i, k, array_agg(shingle ORDER BY position), array_agg(DISTINCT shingle) FROM word_windows
+      GROUP BY i, k) AS counted
 JOIN texts USING (i)
 GROUP BY unit ORDER BY unit;
 -- Exact similarities of neighbours, as sets and as bags; the intersection and union of bags are those of INTERSECT ALL.
@@ -139,7 +176,8 @@ FROM texts a JOIN texts b ON b.i = a.i + 1
 CROSS JOIN unnest(ARRAY[1, 2, 5, 9]) k
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE x > 0 AND y > 0) / coalesce(nullif(count(*), 0), 1)::float8 AS jaccard,
-           count(*) FILTER (WHERE x > 0 AND y > 0) / coalesce(nullif(count(*) FILTER (WHERE x > 0), 0), 1)::float8 AS containment,
+           count(*) FILTER (WHERE x > 0 AND y > 0) / coalesce(nullif(count(*) FILTER (WHERE x > 0), 0),
+           1)::float8 AS containment,
            coalesce(sum(least(x, y)) / nullif(sum(greatest(x, y)), 0)::float8, 0) AS bag_jaccard,
            coalesce(sum(least(x, y)) / nullif(sum(x), 0)::float8, 0) AS bag_containment
     FROM (SELECT count(*) FILTER (WHERE w.i = a.i) AS x, count(*) FILTER (WHERE w.i = b.i) AS y

@@ -3,29 +3,37 @@
 
 -- The text form, digit by digit: method and version, hashes and bits, unit and size, fold, set, seed, slots.
 SELECT minhash('abc', 16, seed => 0);
-SELECT regexp_replace(s::text, '[0-9a-f]+$', '') AS prefix, length(s::text) - length(regexp_replace(s::text, '[0-9a-f]+$', '')) AS digits
-FROM (VALUES (minhash('abc')), (minhash('abc', 4096, 255, 'word', false, true, -9223372036854775808, 'classic'))) AS v (s);
-SELECT s::text = 'fss1:16x32:char5:fold:set:42:' || string_agg(lpad(to_hex(slot), 8, '0'), '' ORDER BY position) AS slots_in_text
+SELECT regexp_replace(s::text, '[0-9a-f]+$', '') AS prefix,
+    length(s::text) - length(regexp_replace(s::text, '[0-9a-f]+$', '')) AS digits
+FROM (VALUES (minhash('abc')),
+    (minhash('abc', 4096, 255, 'word', false, true, -9223372036854775808, 'classic'))) AS v (s);
+SELECT s::text = 'fss1:16x32:char5:fold:set:42:' || string_agg(lpad(to_hex(slot), 8, '0'), ''
+    ORDER BY position) AS slots_in_text
 FROM minhash('abc', 16) s, unnest(s::bigint[]) WITH ORDINALITY AS each (slot, position) GROUP BY s;
 
 -- Reading back what was written gives the same value, for every scheme; upper-case digits are read, too.
 CREATE TEMP TABLE signatures AS
 SELECT row_number() OVER () AS id, minhash(document, n, size, unit, fold, bag, seed, method) AS s
-FROM unnest(ARRAY['', 'a', 'some text']) document, unnest(ARRAY[16, 17, 4096]) n, unnest(ARRAY[1, 255]) size, unnest(ARRAY['char', 'word']) unit,
-     unnest(ARRAY[true, false]) fold, unnest(ARRAY[true, false]) bag, unnest(ARRAY[0, -1, 9223372036854775807]) seed, unnest(ARRAY['fss', 'classic']) method;
+FROM unnest(ARRAY['', 'a', 'some text']) document, unnest(ARRAY[16, 17, 4096]) n, unnest(ARRAY[1, 255]) size,
+    unnest(ARRAY['char', 'word']) unit,
+     unnest(ARRAY[true, false]) fold, unnest(ARRAY[true, false]) bag, unnest(ARRAY[0, -1, 9223372036854775807]) seed,
+     unnest(ARRAY['fss', 'classic']) method;
 SELECT count(*) AS signatures, count(*) FILTER (WHERE s::text::minhash_signature <> s) AS text_differs,
        count(*) FILTER (WHERE s::text::minhash_signature::text <> s::text) AS text_of_text_differs FROM signatures;
-SELECT upper(right(s::text, 128)) <> right(s::text, 128) AS has_letters, (left(s::text, -128) || upper(right(s::text, 128)))::minhash_signature = s AS upper_case FROM minhash('abc', 16) s;
+SELECT upper(right(s::text, 128)) <> right(s::text, 128) AS has_letters,
+    (left(s::text, -128) || upper(right(s::text, 128)))::minhash_signature = s AS upper_case FROM minhash('abc', 16) s;
 
 -- Inside of arrays and rows, where it needs no quotes.
 SELECT array_agg(s)::text::minhash_signature[] = array_agg(s) AS array, array_agg(s)::text !~ '"' AS unquoted_array,
        bool_and(ROW(1, s)::text !~ '"') AS unquoted_row FROM signatures;
 CREATE TYPE signed_text AS (id int, signature minhash_signature(16), other minhash_signature);
-SELECT bool_and(r::text::signed_text = r) AS row, bool_and(jsonb_populate_record(NULL::signed_text, to_jsonb(r)) = r) AS json
+SELECT bool_and(r::text::signed_text = r) AS row,
+    bool_and(jsonb_populate_record(NULL::signed_text, to_jsonb(r)) = r) AS json
 FROM (SELECT ROW(id, s, s)::signed_text AS r FROM signatures WHERE minhash_num_hashes(s) = 16) AS rows;
 
 -- The binary form: 16 bytes and 4 for each slot, as stored. COPY in text and binary form to a file and back.
-SELECT octet_length(minhash_signature_send(minhash('abc', 100))) AS abc, octet_length(minhash_signature_send(minhash('', 100))) AS empty;
+SELECT octet_length(minhash_signature_send(minhash('abc', 100))) AS abc,
+    octet_length(minhash_signature_send(minhash('', 100))) AS empty;
 SELECT encode(minhash_signature_send(minhash('', 256, 3, 'word', true, true, 1, 'classic')), 'hex') AS header;
 SELECT encode(minhash_signature_send(minhash('abc', 16, seed => 0)), 'hex') AS abc;
 \getenv abs_builddir PG_ABS_BUILDDIR
@@ -35,45 +43,48 @@ SELECT encode(minhash_signature_send(minhash('abc', 16, seed => 0)), 'hex') AS a
 CREATE TEMP TABLE copied (LIKE signatures);
 :copy_out
 :copy_in
-SELECT count(*) AS copied, count(*) FILTER (WHERE copied.s <> signatures.s) AS differ FROM copied JOIN signatures USING (id);
+SELECT count(*) AS copied, count(*) FILTER (WHERE copied.s <> signatures.s) AS differ FROM copied JOIN signatures
+    USING (id);
 TRUNCATE copied;
 \set copy_out '\\copy signatures TO ' :'file' ' (FORMAT binary)'
 \set copy_in '\\copy copied FROM ' :'file' ' (FORMAT binary)'
 :copy_out
 :copy_in
-SELECT count(*) AS copied, count(*) FILTER (WHERE copied.s <> signatures.s) AS differ FROM copied JOIN signatures USING (id);
+SELECT count(*) AS copied, count(*) FILTER (WHERE copied.s <> signatures.s) AS differ FROM copied JOIN signatures
+    USING (id);
 
--- Shows an error without the line numbers of the source.
-CREATE FUNCTION pg_temp.error_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE query;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', code || ': ' || message, '    ' || nullif(detail, ''), '    ' || nullif(hint, ''));
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
 \pset format unaligned
 \pset tuples_only on
 
--- Malformed text, for each thing that can be wrong with it: method, version, number of hashes, bits, unit, shingle size,
--- fold, bag, seed, number of slots, digits. Nothing but the written form is read: no spaces, signs, leading zeros or capital names.
+-- Malformed text, for each thing that can be wrong with it: method, version, number of hashes, bits, unit, shingle
+-- size,
+-- fold, bag, seed, number of slots, digits. Nothing but the written form is read: no spaces, signs, leading zeros or
+-- capital names.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', value)) FROM unnest(ARRAY[
-    '', 'x', 'FSS1:16x32:char5:fold:set:42:', ' fss1:16x32:char5:fold:set:42:', 'fss', 'fss:16x32:char5:fold:set:42:', 'fss01:16x32:char5:fold:set:42:', 'fss300:16x32:char5:fold:set:42:',
-    'fss1;16x32', 'fss1:', 'fss1:x32', 'fss1:016x32', 'fss1:+16x32', 'fss1:-16x32', 'fss1:65536x32', 'fss1:16*32', 'fss1:16x', 'fss1:16x256:', 'fss1:16x32;',
-    'fss1:16x32:byte5', 'fss1:16x32:char', 'fss1:16x32:char-5', 'fss1:16x32:char65536', 'fss1:16x32:char5', 'fss1:16x32:char5:folded', 'fss1:16x32:char5:fold', 'fss1:16x32:char5:fold:',
-    'fss1:16x32:char5:fold:list:', 'fss1:16x32:char5:fold:set:', 'fss1:16x32:char5:fold:set:a:', 'fss1:16x32:char5:fold:set:042:', 'fss1:16x32:char5:fold:set:-0:',
-    'fss1:16x32:char5:fold:set:9223372036854775808:', 'fss1:16x32:char5:fold:set:42', 'fss1:16x32:char5:fold:set:42:0', 'fss1:16x32:char5:fold:set:42:00000000',
-    'fss1:16x32:char5:fold:set:42:' || repeat('0', 127), 'fss1:16x32:char5:fold:set:42:' || repeat('0', 129), 'fss1:16x32:char5:fold:set:42:' || repeat('0', 136),
-    'fss1:16x32:char5:fold:set:42:' || repeat('0', 120) || '0000000g', 'fss1:16x32:char5:fold:set:42:' || repeat('0', 120) || '-0000000', 'fss1:16x32:char5:fold:set:42:0x000000' || repeat('0', 120),
-    'fss1:16x32:char5:fold:set:42:' || repeat('0', 128) || ' ', 'fss1:16x32:char5:fold:sét:42:', 'fss1:16x32:char5:fold:set:42:é' || repeat('0', 126)]) AS value;
+    '', 'x', 'FSS1:16x32:char5:fold:set:42:', ' fss1:16x32:char5:fold:set:42:', 'fss', 'fss:16x32:char5:fold:set:42:',
+    'fss01:16x32:char5:fold:set:42:', 'fss300:16x32:char5:fold:set:42:',
+    'fss1;16x32', 'fss1:', 'fss1:x32', 'fss1:016x32', 'fss1:+16x32', 'fss1:-16x32', 'fss1:65536x32', 'fss1:16*32',
+    'fss1:16x', 'fss1:16x256:', 'fss1:16x32;',
+    'fss1:16x32:byte5', 'fss1:16x32:char', 'fss1:16x32:char-5', 'fss1:16x32:char65536', 'fss1:16x32:char5',
+    'fss1:16x32:char5:folded', 'fss1:16x32:char5:fold', 'fss1:16x32:char5:fold:',
+    'fss1:16x32:char5:fold:list:', 'fss1:16x32:char5:fold:set:', 'fss1:16x32:char5:fold:set:a:',
+    'fss1:16x32:char5:fold:set:042:', 'fss1:16x32:char5:fold:set:-0:',
+    'fss1:16x32:char5:fold:set:9223372036854775808:', 'fss1:16x32:char5:fold:set:42', 'fss1:16x32:char5:fold:set:42:0',
+    'fss1:16x32:char5:fold:set:42:00000000',
+    'fss1:16x32:char5:fold:set:42:' || repeat('0', 127), 'fss1:16x32:char5:fold:set:42:' || repeat('0', 129),
+    'fss1:16x32:char5:fold:set:42:' || repeat('0', 136),
+    'fss1:16x32:char5:fold:set:42:' || repeat('0', 120) || '0000000g',
+    'fss1:16x32:char5:fold:set:42:' || repeat('0', 120) || '-0000000',
+    'fss1:16x32:char5:fold:set:42:0x000000' || repeat('0', 120),
+    'fss1:16x32:char5:fold:set:42:' || repeat('0', 128) || ' ', 'fss1:16x32:char5:fold:sét:42:',
+    'fss1:16x32:char5:fold:set:42:é' || repeat('0', 126)]) AS value;
 -- A well-formed head with a value out of its range.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', value)) FROM unnest(ARRAY[
-    'fss0:16x32:char5:fold:set:42:', 'fss2:16x32:char5:fold:set:42:', 'fss1:15x32:char5:fold:set:42:', 'fss1:4097x32:char5:fold:set:42:', 'fss1:16x3:char5:fold:set:42:',
+    'fss0:16x32:char5:fold:set:42:', 'fss2:16x32:char5:fold:set:42:', 'fss1:15x32:char5:fold:set:42:',
+    'fss1:4097x32:char5:fold:set:42:', 'fss1:16x3:char5:fold:set:42:',
     'fss1:16x32:char0:fold:set:42:', 'fss1:16x32:char256:fold:set:42:']) AS value;
 -- Long input is clipped, between characters.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', repeat('x', 100)));
@@ -85,7 +96,8 @@ SELECT pg_temp.error_of('SELECT minhash_similarity(''oops'', ''fss1:16x32:char5:
 
 -- A type modifier is enforced by input, cast, insert, update and COPY.
 CREATE TEMP TABLE sixteen (id int, s minhash_signature(16));
-INSERT INTO sixteen VALUES (1, minhash('abc', 16)), (2, NULL), (3, minhash('', 16)), (4, 'fss1:16x32:char5:fold:set:42:');
+INSERT INTO sixteen VALUES (1, minhash('abc', 16)), (2, NULL), (3, minhash('', 16)),
+    (4, 'fss1:16x32:char5:fold:set:42:');
 SELECT pg_temp.error_of('INSERT INTO sixteen VALUES (5, minhash(''abc''))');
 SELECT pg_temp.error_of('INSERT INTO sixteen VALUES (5, ''fss1:17x32:char5:fold:set:42:'')');
 SELECT pg_temp.error_of('INSERT INTO sixteen VALUES (5, minhash('''', 17))');
@@ -110,13 +122,15 @@ ALTER TABLE sixteen ALTER s TYPE minhash_signature(16);
 SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'sixteen'::regclass AND attname = 's';
 SELECT pg_typeof(s), format_type('minhash_signature'::regtype, 128) FROM minhash('abc') s;
 -- Modifiers are numbers of hashes.
-SELECT modifier, pg_temp.error_of(format('SELECT NULL::minhash_signature%s', modifier)) FROM unnest(ARRAY['(16)', '(4096)', '(15)', '(4097)', '(0)', '(-1)', '(16, 32)', '(x)', '()']) modifier;
+SELECT modifier, pg_temp.error_of(format('SELECT NULL::minhash_signature%s', modifier))
+    FROM unnest(ARRAY['(16)', '(4096)', '(15)', '(4097)', '(0)', '(-1)', '(16, 32)', '(x)', '()']) modifier;
 
 -- Damaged binary input: each thing that can be wrong. bytea is sent as it is, so COPY of bytea writes the file.
 CREATE TEMP TABLE received (s minhash_signature);
 \set copy_in '\\copy received FROM ' :'file' ' (FORMAT binary)'
 -- Good ones: an empty signature, and one of 16 slots of zeros.
-COPY (VALUES ('\x01012011050010002a00000000000000'::bytea), ('\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 64), 'hex'))) TO STDOUT (FORMAT binary) \g :file
+COPY (VALUES ('\x01012011050010002a00000000000000'::bytea),
+    ('\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 64), 'hex'))) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 SELECT s FROM received;
 -- No bytes at all, and the SQLSTATE of it.
@@ -128,7 +142,8 @@ COPY (SELECT ''::bytea) TO STDOUT (FORMAT binary) \g :file
 -- Half a header.
 COPY (SELECT '\x0101201105001000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
--- Version 2, method 3, 16 bits, unit 3, unit 0, an undefined flag, shingle size 0, shingle size 256, 15 hashes, 4097 hashes.
+-- Version 2, method 3, 16 bits, unit 3, unit 0, an undefined flag, shingle size 0, shingle size 256, 15 hashes, 4097
+-- hashes.
 COPY (SELECT '\x02012011050010002a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 COPY (SELECT '\x01042011050010002a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file
@@ -150,13 +165,17 @@ COPY (SELECT '\x0101201105000f002a00000000000000'::bytea) TO STDOUT (FORMAT bina
 COPY (SELECT '\x01012011050001102a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 -- A byte too few and too many, one slot, and more than any signature has.
-COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 63), 'hex')) TO STDOUT (FORMAT binary) \g :file
+COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 63),
+    'hex')) TO STDOUT (FORMAT binary) \g :file
 :copy_in
-COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 65), 'hex')) TO STDOUT (FORMAT binary) \g :file
+COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 65),
+    'hex')) TO STDOUT (FORMAT binary) \g :file
 :copy_in
-COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 4), 'hex')) TO STDOUT (FORMAT binary) \g :file
+COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 4),
+    'hex')) TO STDOUT (FORMAT binary) \g :file
 :copy_in
-COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 16385), 'hex')) TO STDOUT (FORMAT binary) \g :file
+COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 16385),
+    'hex')) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 SELECT count(*) FROM received;
 \! rm -f "$PG_ABS_BUILDDIR/signatures.copy"
@@ -164,47 +183,66 @@ SELECT count(*) FROM received;
 -- Damaged stored bytes, made by a cast that reads nothing: whatever is asked of them is an error.
 CREATE CAST (bytea AS minhash_signature) WITHOUT FUNCTION;
 SELECT pg_temp.error_of(format('SELECT minhash_num_hashes(%L::bytea::minhash_signature)', damaged))
-FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050010002a00000000000000', '\x01042011050010002a00000000000000', '\x01010c11050010002a00000000000000',
-                  '\x01012014050010002a00000000000000', '\x01012091050010002a00000000000000', '\x01012011000010002a00000000000000', '\x0101201105000f002a00000000000000',
+FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050010002a00000000000000',
+    '\x01042011050010002a00000000000000', '\x01010c11050010002a00000000000000',
+                  '\x01012014050010002a00000000000000', '\x01012091050010002a00000000000000',
+                  '\x01012011000010002a00000000000000', '\x0101201105000f002a00000000000000',
                   '\x01012011050010002a0000000000000000', '\x01012011050010002a0000000000000000000000']) damaged;
 SELECT call, pg_temp.error_of(format('SELECT * FROM (SELECT ''\x01032011''::bytea::minhash_signature AS s, minhash(''a'') AS good) AS given, LATERAL (SELECT %s) AS asked', call))
-FROM unnest(ARRAY['s::text', 'minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)', 'minhash_distance(s, s)', 'minhash_num_hashes(s)', 'minhash_scheme(s)', 'minhash_slots(s)',
+FROM unnest(ARRAY['s::text', 'minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)',
+    'minhash_distance(s, s)', 'minhash_num_hashes(s)', 'minhash_scheme(s)', 'minhash_slots(s)',
                   's::bigint[]', 'lsh_band_keys(s, 1, 1)', 'lsh_bands(s, 1, 1)', 's::minhash_signature(16)']) call;
--- Any bit of the header flipped, and any length: an error or another valid signature, and nothing read beyond the value.
-SELECT count(*) AS flipped, count(*) FILTER (WHERE result = 'no error') AS valid, count(*) FILTER (WHERE result LIKE 'XX001:%') AS refused
+-- Any bit of the header flipped, and any length: an error or another valid signature, and nothing read beyond the
+-- value.
+SELECT count(*) AS flipped, count(*) FILTER (WHERE result = 'no error') AS valid, count(*)
+    FILTER (WHERE result LIKE 'XX001:%') AS refused
 FROM (SELECT pg_temp.error_of(format('SELECT minhash_scheme(%1$L::bytea::minhash_signature), %1$L::bytea::minhash_signature::text', set_bit(bytes, bit, 1 - get_bit(bytes, bit)))) AS result
-      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent, generate_series(0, 127) bit) AS results;
-SELECT count(*) AS lengths, array_agg(length) FILTER (WHERE result = 'no error') AS valid, count(*) FILTER (WHERE result LIKE 'XX001:%') AS refused
-FROM (SELECT length, pg_temp.error_of(format('SELECT %L::bytea::minhash_signature::text', substr(bytes || bytes, 1, length))) AS result
-      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent, generate_series(0, 100) length) AS results;
+      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
+      generate_series(0, 127) bit) AS results;
+SELECT count(*) AS lengths, array_agg(length) FILTER (WHERE result = 'no error') AS valid, count(*)
+    FILTER (WHERE result LIKE 'XX001:%') AS refused
+FROM (SELECT length, pg_temp.error_of(format('SELECT %L::bytea::minhash_signature::text',
+    substr(bytes || bytes, 1, length))) AS result
+      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
+      generate_series(0, 100) length) AS results;
 DROP CAST (bytea AS minhash_signature);
 \pset format aligned
 \pset tuples_only off
 
 -- Equality is of scheme and slots; the order is total.
-SELECT a = a AS itself, a = b AS other, a <> b AS differs, a < b AS less, a > b AS greater, a <= a AS less_or_equal, a >= a AS greater_or_equal, minhash_cmp(a, a) AS cmp, minhash_cmp(a, b) = -minhash_cmp(b, a) AS antisymmetric
-FROM (VALUES ('fss1:16x32:char5:fold:set:42:'::minhash_signature, 'fss1:16x32:char5:fold:set:43:'::minhash_signature)) AS v (a, b);
-SELECT count(*) AS pairs, count(*) FILTER (WHERE (minhash_cmp(a.s, b.s) < 0) <> (a.s < b.s) OR (minhash_cmp(a.s, b.s) <= 0) <> (a.s <= b.s) OR (minhash_cmp(a.s, b.s) = 0) <> (a.s = b.s)
-       OR (a.s = b.s) = (a.s <> b.s) OR (a.s < b.s) <> (b.s > a.s) OR (a.s <= b.s) <> (b.s >= a.s) OR (a.s = b.s) <> (minhash_signature_send(a.s) = minhash_signature_send(b.s))
+SELECT a = a AS itself, a = b AS other, a <> b AS differs, a < b AS less, a > b AS greater, a <= a AS less_or_equal,
+    a >= a AS greater_or_equal, minhash_cmp(a, a) AS cmp, minhash_cmp(a, b) = -minhash_cmp(b, a) AS antisymmetric
+FROM (VALUES ('fss1:16x32:char5:fold:set:42:'::minhash_signature,
+    'fss1:16x32:char5:fold:set:43:'::minhash_signature)) AS v (a, b);
+SELECT count(*) AS pairs, count(*) FILTER (WHERE (minhash_cmp(a.s, b.s) < 0) <> (a.s < b.s)
+    OR (minhash_cmp(a.s, b.s) <= 0) <> (a.s <= b.s) OR (minhash_cmp(a.s, b.s) = 0) <> (a.s = b.s)
+       OR (a.s = b.s) = (a.s <> b.s) OR (a.s < b.s) <> (b.s > a.s) OR (a.s <= b.s) <> (b.s >= a.s)
+       OR (a.s = b.s) <> (minhash_signature_send(a.s) = minhash_signature_send(b.s))
        OR (a.s < b.s) <> (minhash_signature_send(a.s) < minhash_signature_send(b.s))) AS inconsistent
 FROM signatures a, signatures b WHERE a.id % 20 = 0 AND b.id % 20 IN (0, 1);
-SELECT count(*) FILTER (WHERE minhash_hash(s) <> minhash_hash(s::text::minhash_signature) OR minhash_hash_extended(s, 7) <> minhash_hash_extended(s::text::minhash_signature, 7)) AS differ,
-       count(*) FILTER (WHERE minhash_hash_extended(s, 0) & 4294967295 <> minhash_hash(s)::bigint & 4294967295) AS low_half_differs,
-       count(DISTINCT minhash_hash(s)) > 0.9 * count(DISTINCT s) AS spread, count(DISTINCT minhash_hash_extended(s, 1)) = count(DISTINCT s) AS spread_extended FROM signatures;
+SELECT count(*) FILTER (WHERE minhash_hash(s) <> minhash_hash(s::text::minhash_signature)
+    OR minhash_hash_extended(s, 7) <> minhash_hash_extended(s::text::minhash_signature, 7)) AS differ,
+       count(*) FILTER (WHERE minhash_hash_extended(s, 0) & 4294967295 <>
+       minhash_hash(s)::bigint & 4294967295) AS low_half_differs,
+       count(DISTINCT minhash_hash(s)) > 0.9 * count(DISTINCT s) AS spread,
+       count(DISTINCT minhash_hash_extended(s, 1)) = count(DISTINCT s) AS spread_extended FROM signatures;
 
 -- DISTINCT, GROUP BY, ORDER BY by sorting and by hashing.
 CREATE TEMP TABLE documents AS SELECT i AS id, minhash('document ' || i % 100) AS s FROM generate_series(1, 500) i;
 ANALYZE documents;
 SET enable_hashagg = off;
-SELECT count(*) AS groups, min(n) AS least, max(n) AS most FROM (SELECT s, count(*) AS n FROM documents GROUP BY s) AS g;
+SELECT count(*) AS groups, min(n) AS least, max(n) AS most FROM (SELECT s, count(*) AS n FROM documents
+    GROUP BY s) AS g;
 SELECT count(*) FROM (SELECT DISTINCT s FROM documents) AS d;
 SET enable_hashagg = on;
 SET enable_sort = off;
-SELECT count(*) AS groups, min(n) AS least, max(n) AS most FROM (SELECT s, count(*) AS n FROM documents GROUP BY s) AS g;
+SELECT count(*) AS groups, min(n) AS least, max(n) AS most FROM (SELECT s, count(*) AS n FROM documents
+    GROUP BY s) AS g;
 SELECT count(*) FROM (SELECT DISTINCT s FROM documents) AS d;
 RESET enable_hashagg;
 RESET enable_sort;
-SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s) OVER (ORDER BY s) AS before FROM documents) AS ordered;
+SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s) OVER (ORDER BY s) AS before
+    FROM documents) AS ordered;
 
 -- Hash, merge and nested loop joins find the same.
 CREATE FUNCTION pg_temp.node_of(query text, what text) RETURNS text LANGUAGE plpgsql AS $$
@@ -212,7 +250,8 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON, COSTS OFF) ' || query INTO plan;
-    RETURN jsonb_path_query_first(plan, ('strict $.**."' || what || '" ? (@ like_regex "Join|Loop|_")')::jsonpath) ->> 0;
+    RETURN jsonb_path_query_first(plan, ('strict $.**."' || what || '" ? (@ like_regex "Join|Loop|_")')::jsonpath) ->>
+        0;
 END $$;
 \set join_query 'SELECT count(*) FROM documents a JOIN documents b USING (s)'
 SET enable_mergejoin = off;
@@ -252,7 +291,8 @@ DROP INDEX documents_hash;
 CREATE INDEX documents_btree ON documents (s);
 SELECT pg_temp.node_of('SELECT id FROM documents WHERE s = minhash(''document 7'')', 'Index Name');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE s = minhash('document 7');
-SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s) OVER () AS before FROM (SELECT s FROM documents ORDER BY s OFFSET 0) AS ordered) AS pairs;
+SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s) OVER () AS before
+    FROM (SELECT s FROM documents ORDER BY s OFFSET 0) AS ordered) AS pairs;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
@@ -261,11 +301,13 @@ CREATE TEMP TABLE parts (id int, s minhash_signature) PARTITION BY HASH (s);
 CREATE TEMP TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TEMP TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO parts SELECT id, s FROM documents;
-SELECT count(*) AS rows, count(DISTINCT tableoid) AS partitions, count(DISTINCT (s, tableoid)) = count(DISTINCT s) AS each_in_one FROM parts;
+SELECT count(*) AS rows, count(DISTINCT tableoid) AS partitions,
+    count(DISTINCT (s, tableoid)) = count(DISTINCT s) AS each_in_one FROM parts;
 SELECT count(*) FROM parts WHERE s = minhash('document 7');
 
 -- Casts: to bigint[] explicitly only, and nothing else but text.
-SELECT castsource::regtype, casttarget::regtype, castcontext FROM pg_cast WHERE castsource = 'minhash_signature'::regtype OR casttarget = 'minhash_signature'::regtype ORDER BY 2;
+SELECT castsource::regtype, casttarget::regtype, castcontext FROM pg_cast
+    WHERE castsource = 'minhash_signature'::regtype OR casttarget = 'minhash_signature'::regtype ORDER BY 2;
 SELECT minhash('', 16)::bigint[] AS cast, CAST(minhash('', 16) AS bigint[]) AS standard;
 CREATE TEMP TABLE slots (slots bigint[]);
 \set VERBOSITY terse
@@ -277,8 +319,10 @@ SELECT cardinality(minhash('abc', 16));
 SELECT typlen, typbyval, typalign, typstorage FROM pg_type WHERE oid = 'minhash_signature'::regtype;
 CREATE TABLE large_signatures (s minhash_signature);
 INSERT INTO large_signatures SELECT minhash('text ' || i, 4096) FROM generate_series(1, 3) i;
-SELECT pg_relation_size(reltoastrelid) > 3 * 16384 AS out_of_line, pg_column_compression(s) AS compression, pg_column_size(s) AS bytes FROM pg_class, large_signatures WHERE relname = 'large_signatures' LIMIT 1;
-SELECT count(*) FILTER (WHERE s = minhash('text 2', 4096)) AS equal, max(minhash_similarity(s, minhash('text 2', 4096))) AS similarity FROM large_signatures;
+SELECT pg_relation_size(reltoastrelid) > 3 * 16384 AS out_of_line, pg_column_compression(s) AS compression,
+    pg_column_size(s) AS bytes FROM pg_class, large_signatures WHERE relname = 'large_signatures' LIMIT 1;
+SELECT count(*) FILTER (WHERE s = minhash('text 2', 4096)) AS equal,
+    max(minhash_similarity(s, minhash('text 2', 4096))) AS similarity FROM large_signatures;
 DROP TABLE large_signatures;
 
 -- A generated column, an expression index, a domain with a check, an aggregate.

@@ -220,7 +220,7 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
     scheme.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
-    // Numbers of so many digits: slots of 32 bits, or bytes.
+    // Numbers of this many digits: slots of 32 bits, or bytes.
     std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
     const std::size_t digits = scheme.bits == bits_per_slot ? digits_per_slot : 2;
     const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);

@@ -3,7 +3,7 @@
 // Stored and sent (little-endian; the varlena header that PostgreSQL puts in front is not ours):
 //
 //     0       1       2       3       4         6         8         16
-//     version method  bits    flags   shingle   number    seed      slots, of so many bits each;
+//     version method  bits    flags   shingle   number    seed      slots, of that many bits each;
 //                                     size      of hashes           none for the empty set
 //
 // flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits
@@ -63,7 +63,7 @@ constexpr std::size_t stored_bytes(std::size_t slots) noexcept
 // The signature whose stored slots (or none) are at `slots`: aligned to four if they have 32 bits.
 signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept;
 
-// Writes header_bytes bytes. The slots go behind them as they are.
+// Writes header_bytes bytes. The slots follow them as they are.
 void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 
 // Reads stored or sent bytes, aligned to four. The slots of `out` point into them.

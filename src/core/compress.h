@@ -21,7 +21,7 @@ std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 // The number of equal slots of two signatures of one scheme, both as they are stored.
 std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept;
 
-// The similarity that so many equal slots tell of: their share, without agreement by accident.
+// The similarity that `equal` equal slots stand for: their share, without agreement by accident.
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept;
 
 } // namespace minhash

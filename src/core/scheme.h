@@ -55,7 +55,7 @@ struct scheme {
 status validate(const shingling& shingles) noexcept;
 status validate(const scheme& value) noexcept;
 
-// Whether slots can have so many bits: 32, or compressed to 1, 2, 4, 8 or 16.
+// Whether slots can have this many bits: 32, or compressed to 1, 2, 4, 8 or 16.
 bool valid_bits(int bits) noexcept;
 
 const char* name_of(method value) noexcept;

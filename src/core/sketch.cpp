@@ -8,7 +8,7 @@ namespace minhash {
 namespace {
 
 // A text whose first batches leave slots wanting repeats itself, and each batch costs a guarantee
-// round. Elements met of late are left out then: absorbing them again would change nothing.
+// round. Elements absorbed recently are left out then: absorbing them again would change nothing.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,

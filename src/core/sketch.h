@@ -38,7 +38,7 @@ struct sketch {
     bool filled;    // FSS-4: every slot holds a value of round 0
     bool repeating; // FSS-4: batches came and slots are wanting still, so `seen` is in use
     alignas(64) std::uint32_t slots[max_num_hashes + padding];
-    std::uint64_t seen[1024]; // elements of late, each where its hash says
+    std::uint64_t seen[1024]; // recently absorbed elements, by hash
 };
 
 // Starts the signature of the empty set: all slots empty.

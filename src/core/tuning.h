@@ -31,7 +31,7 @@ struct band_choice {
 };
 
 // Of all choices that find at least `recall` of the pairs at the threshold, the one with the most
-// rows, hence with few candidates in vain, and as few bands as that takes.
+// rows, hence with few false candidates, and as few bands as that takes.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
 // The choice that minimises the weighted areas under the curve left of the threshold (candidates

@@ -104,14 +104,14 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
         *to++ = ' ';
     u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
 
-    // Half of all vectors hold punctuation and a space behind it: that is no branch to predict.
+    // Half of all vectors hold punctuation and a space after it: that branch cannot be predicted.
 #if defined(MINHASH_HAS_LOOKUP)
     constexpr bool drops_often = punctuation;
 #else
     constexpr bool drops_often = false; // appending is slow
 #endif
 
-    // Folds the front of a vector of `left` bytes or more, behind which two more can be read;
+    // Folds the front of a vector of `left` bytes or more, after which two more can be read;
     // returns how much.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
         const bytes given = load_bytes(from);

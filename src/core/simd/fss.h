@@ -52,7 +52,7 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 }
 
 // How many there are cannot be predicted: they are filled up to whole groups with codes that lower
-// nothing, for the slot behind the last one.
+// nothing, for the slot after the last one.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
@@ -161,7 +161,7 @@ void throw_below(
     scatter(thrown, ready, slots, num_hashes);
 }
 
-// Sets of up to so many slots fit registers.
+// Sets of up to this many slots fit registers.
 constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
 MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec slot)

@@ -101,7 +101,7 @@ void hash_medium(const u8* text,
 #endif
 }
 
-// Some of the ranges of a step, one behind the other.
+// Some of the ranges of a step, one after the other.
 struct some_ranges {
     alignas(64) u32 number[step + lanes];
     alignas(64) u32 begin[step + lanes];

@@ -82,7 +82,7 @@ MINHASH_INLINE Value larger(Value a, Value b)
 }
 
 // How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
-// the one before: with one chain behind the other, too few of them are within the CPU's sight.
+// the one before: with one chain after the other, too few of them are within the CPU's sight.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
@@ -240,7 +240,7 @@ constexpr position_table make_positions()
 
 alignas(64) constexpr position_table positions = make_positions();
 
-// Writes the lanes whose bits are set one behind the other (a whole vector is written, the rest of
+// Writes the lanes whose bits are set one after the other (a whole vector is written, the rest of
 // it arbitrary) and returns where the next ones go.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
@@ -339,14 +339,14 @@ MINHASH_INLINE bytes front_mask(std::size_t count)
     return load_bytes(ones.of + vector_bytes - count);
 }
 
-// The vector of bytes from `at` on, of a padded text of so many; zeros behind its end.
+// The vector of bytes from `at` on, of a padded text of this size; zeros after its end.
 MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
 {
     const bytes given = load_bytes(text + at);
     return at + vector_bytes <= count ? given : given & front_mask(count - at);
 }
 
-// The last bytes of a text that is not padded, fewer than two vectors, with zeros behind.
+// The last bytes of a text that is not padded, fewer than two vectors, followed by zeros.
 struct end_of_text {
     alignas(64) u8 room[4 * vector_bytes];
 
@@ -444,7 +444,7 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 }
 #endif
 
-// Writes the bytes whose bits are set one behind the other (a whole vector is written, the rest of
+// Writes the bytes whose bits are set one after the other (a whole vector is written, the rest of
 // it arbitrary) and returns where the next ones go.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {

@@ -38,7 +38,7 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of so many distinct signatures that is similar to one of them. Few pairs of texts are
+// The share of `distinct` signatures that is similar to one of them. Few pairs of texts are
 // similar by chance: from 0.5 on little more than the signature itself, then more and more the
 // lower the threshold is, and all at 0.
 double similar_share(double distinct, double threshold)

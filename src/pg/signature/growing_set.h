@@ -15,7 +15,7 @@ struct growing_set {
     minhash::scheme scheme;
     bool integers;          // what waits are integers, to be hashed together; else hashes
     std::uint32_t waiting;  // members that the slots do not have yet
-    std::uint32_t room;     // for so many, always more than there are
+    std::uint32_t room;     // of `members`, always more than are waiting
     std::uint64_t* members; // that wait
     std::uint32_t* slots;   // of all other members, null as long as there are none
 };

@@ -104,7 +104,7 @@ overlap measure_all(const exact_state& state)
     return sizes;
 }
 
-// Answers to cancel every so many bytes that the walk has looked at.
+// Answers to cancel each time that the walk has looked at `bytes_between` bytes.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle)
 {
     constexpr std::size_t bytes_between = 1000000;

@@ -131,10 +131,6 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument);
 // The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
-// The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if
-// the schemes differ.
-double similarity(const signature& a, const signature& b);
-
 // A new varlena.
 Datum make_signature(const signature& value);
 
@@ -175,9 +171,6 @@ struct banding {
 };
 
 banding arg_banding(FunctionCallInfo fcinfo, int first);
-
-// The key of each band, none for the empty set; an ERROR if the signature has too few hashes.
-std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
 // An ERROR if bands * rows is more than num_hashes.
 void check_hashes(banding shape, int num_hashes);

@@ -1,6 +1,7 @@
 #include "pg/band_table/guard_search.h"
 #include "pg/band_table/lookup.h"
 #include "pg/extension.h"
+#include "pg/lsh/bands.h"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
+#include "pg/lsh/bands.h"
 
 extern "C" {
 #include "access/relation.h"

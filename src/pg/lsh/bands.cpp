@@ -1,6 +1,8 @@
 // Band keys of a signature, as an array and as rows.
 #include "pg/glue.h"
 
+#include "pg/lsh/bands.h"
+
 #include "core/bands.h"
 
 namespace minhash::pg {

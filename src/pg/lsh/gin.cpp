@@ -3,6 +3,7 @@
 // no row that it would not give without, but misses those that share no key. Where that is more
 // than a few, users are told.
 #include "pg/errors.h"
+#include "pg/lsh/bands.h"
 #include "pg/lsh/gin.h"
 #include "pg/lsh/query.h"
 #include "pg/settings.h"

@@ -5,6 +5,7 @@
 #include "pg/errors.h"
 #include "pg/lsh/query.h"
 #include "pg/settings.h"
+#include "pg/signature/signatures.h"
 
 #include <algorithm>
 

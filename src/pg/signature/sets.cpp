@@ -8,6 +8,7 @@
 #include "pg/glue.h"
 
 #include "pg/errors.h"
+#include "pg/signature/signatures.h"
 
 #include "core/cardinality.h"
 #include "core/sketch.h"

@@ -3,6 +3,7 @@
 
 #include "pg/errors.h"
 #include "pg/settings.h"
+#include "pg/signature/signatures.h"
 #include "pg/signer.h"
 
 #include "core/compress.h"

@@ -54,8 +54,8 @@ $(error no headers of a PostgreSQL server. Install them (Debian: postgresql-serv
     another server by PG_CONFIG=/path/to/pg_config. make demo installs all that is needed)
 endif
 
-# src/core knows nothing of PostgreSQL; src/pg knows nothing but glue.
-SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp pg/*.cpp pg/*/*.cpp)))
+# src/core and src/bulk know nothing of PostgreSQL; src/pg is glue.
+SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp pg/*.cpp pg/*/*.cpp)))
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)
@@ -78,7 +78,7 @@ $(REGRESS_PREP):
 	mkdir -p $@
 
 # gcc vectorises at -O3 only; PGXS builds at -O2.
-src/core/%.o: override CXXFLAGS += -O3
+src/core/%.o src/bulk/%.o: override CXXFLAGS += -O3
 $(KERNEL_OBJS): src/core/simd/kernels_%.o: src/core/simd/kernels.cpp
 	$(COMPILE.cc) $(KERNEL_FLAGS_$*) -o $@ $<
 

@@ -28,25 +28,6 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 // Trigger functions.
 [[noreturn]] void fail_not_trigger(const char* function);
 
-// Bulk functions: their queries and rows.
-[[noreturn]] void fail_query_columns(int columns, bool ranked);
-[[noreturn]] void fail_query_ids(Oid actual, Oid wanted);
-[[noreturn]] void fail_query_values(Oid actual);
-[[noreturn]] void fail_query_kinds();
-[[noreturn]] void fail_many_statements();
-[[noreturn]] void fail_query_writes();
-[[noreturn]] void fail_exact_signatures();
-[[noreturn]] void fail_rank_type(Oid type);
-[[noreturn]] void fail_id_order(Oid type);
-[[noreturn]] void fail_mixed_schemes(const char* id, const scheme& actual, const scheme& others);
-[[noreturn]] void fail_sweep(int most);
-[[noreturn]] void fail_too_many_rows(std::uint64_t most);
-void tell_skipped(std::uint64_t rows);
-[[noreturn]] void fail_temporary_file(const char* action);
-void tell_spilled(std::size_t bytes);
-void tell_large_buckets(std::uint64_t buckets, int max_bucket);
-void tell_progress(const char* phase, std::uint64_t done, std::uint64_t total);
-
 // A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 

@@ -1,7 +1,6 @@
 // The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
 
-#include "pg/bulk/progress.h"
 #include "pg/settings.h"
 
 #include "core/kernels.h"
@@ -19,6 +18,7 @@ namespace minhash::pg {
 
 double similarity_threshold;
 double recall_notice;
+int progress_interval;
 
 namespace {
 

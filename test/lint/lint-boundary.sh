@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core knows nothing of PostgreSQL, and what may stand in one place only stands there.
+# The core and the engine know nothing of PostgreSQL, and what may stand in one place only stands there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -20,6 +20,8 @@ only_in() {
 only_in 'src/core includes its own files and the standard library only' \
     '^\s*#\s*include\s*+(?!"core/|<[a-z_]+>)' src/core \
     'src/core/hash.h src/core/simd/vector.h'
+only_in 'src/bulk includes its own files, those of src/core and the standard library only' \
+    '^\s*#\s*include\s*+(?!"bulk/|"core/|<[a-z_]+>)' src/bulk ''
 only_in 'only src/core/hash.h includes xxhash.h' 'include.*xxhash' src src/core/hash.h
 only_in 'only src/pg/glue.h includes postgres.h' 'include.*\bpostgres\.h' src src/pg/glue.h
 only_in 'PostgreSQL versions differ in src/pg/compat.h alone' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nothing in src/pg has a destructor: an error leaves by longjmp, which runs none. Asks clang for
-# variables and temporaries whose destructor does anything, after a proof that it finds them.
+# Nothing in src/pg and src/bulk has a destructor: an error leaves by longjmp, which runs none. Asks
+# clang for variables and temporaries whose destructor does anything, after a proof that it finds them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -18,8 +18,8 @@ set output diag
 let destructor cxxDestructorDecl(anyOf(unless(isDefaulted()), hasBody(stmt())))
 let record hasUnqualifiedDesugaredType(recordType(hasDeclaration(cxxRecordDecl(has(destructor)))))
 let array hasUnqualifiedDesugaredType(arrayType(hasElementType(record)))
-match varDecl(isExpansionInFileMatching("src/pg/"), anyOf(hasType(record), hasType(array)))
-match cxxBindTemporaryExpr(isExpansionInFileMatching("src/pg/"))
+match varDecl(isExpansionInFileMatching("src/(pg|bulk)/"), anyOf(hasType(record), hasType(array)))
+match cxxBindTemporaryExpr(isExpansionInFileMatching("src/(pg|bulk)/"))
 QUERY
 
 find_destructors() {
@@ -59,7 +59,7 @@ if [[ $found != "$expected" ]]; then
     exit 1
 fi
 
-output=$(find_destructors src/pg/*.cpp src/pg/*/*.cpp)
+output=$(find_destructors src/bulk/*.cpp src/pg/*.cpp src/pg/*/*.cpp)
 if grep -E ' error: |^Error|[1-9][0-9]* match(es)?\.' <<<"$output" >/dev/null; then
     grep -E ' error: |^Error|"root" binds here' <<<"$output" | sort -u
     exit 1

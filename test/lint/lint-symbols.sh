@@ -20,7 +20,7 @@ names() {
 }
 
 objects=$(find src -name '*.o' | sort)
-core=$(grep '^src/core/' <<<"$objects" || true)
+core=$(grep -E '^src/(core|bulk)/' <<<"$objects" || true)
 if [[ ! -e $library || -z $core ]]; then
     echo "$library is not built: run make"
     exit 1
@@ -32,7 +32,7 @@ wrong "$library needs the C++ runtime" "$(nm -D --undefined-only "$library" | na
 wrong "$library needs libraries" "$(readelf -d "$library" |
     sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|ld-linux.*)\.so')"
 # shellcheck disable=SC2086  # a list of files
-wrong 'the core allocates memory' "$(nm -u $core | names |
+wrong 'the core or the engine allocates memory' "$(nm -u $core | names |
     grep -xE '(m|c|re)alloc|free|aligned_alloc|posix_memalign|_Zn[wa].*|_Zd[la].*')"
 
 # The symbols that the install script, and the way to it, name.

@@ -1,4 +1,4 @@
-#include "core/buckets.h"
+#include "bulk/buckets.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -16,16 +16,16 @@ bucket_list group(const entry_list& entries)
 {
     const std::size_t count = entries.size();
     const std::unique_ptr<std::uint32_t[]> table(
-        new std::uint32_t[minhash::bucket_table_size(count)]);
+        new std::uint32_t[minhash::bulk::bucket_table_size(count)]);
     const std::unique_ptr<std::uint32_t[]> next(new std::uint32_t[count]);
     const std::unique_ptr<std::uint32_t[]> shared(new std::uint32_t[count]);
     const std::unique_ptr<std::uint32_t[]> rows(new std::uint32_t[count]);
     bucket_list found;
-    minhash::each_bucket({entries.data(), count},
-                         {table.get(), next.get(), shared.get(), rows.get()},
-                         [&found](std::span<const std::uint32_t> bucket) {
-                             found.emplace_back(bucket.begin(), bucket.end());
-                         });
+    minhash::bulk::each_bucket({entries.data(), count},
+                               {table.get(), next.get(), shared.get(), rows.get()},
+                               [&found](std::span<const std::uint32_t> bucket) {
+                                   found.emplace_back(bucket.begin(), bucket.end());
+                               });
     return found;
 }
 
@@ -57,7 +57,8 @@ entry_list make_entries(std::size_t count, Key key)
 {
     entry_list scheme;
     for (std::size_t i = 0; i < count; i++)
-        scheme.push_back(minhash::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
+        scheme.push_back(
+            minhash::bulk::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
     return scheme;
 }
 
@@ -85,12 +86,12 @@ TEST(buckets, are_those_of_a_map)
 
 TEST(buckets, all_buckets_of_a_partition_and_their_rows_in_order)
 {
-    const bucket_list found = group({minhash::make_entry(7, 3),
-                                     minhash::make_entry(9, 4),
-                                     minhash::make_entry(7, 5),
-                                     minhash::make_entry(8, 6),
-                                     minhash::make_entry(9, 0),
-                                     minhash::make_entry(7, 1)});
+    const bucket_list found = group({minhash::bulk::make_entry(7, 3),
+                                     minhash::bulk::make_entry(9, 4),
+                                     minhash::bulk::make_entry(7, 5),
+                                     minhash::bulk::make_entry(8, 6),
+                                     minhash::bulk::make_entry(9, 0),
+                                     minhash::bulk::make_entry(7, 1)});
     const bucket_list expected = {{3, 5, 1}, {4, 0}};
     EXPECT_EQ(bucket_list(found.rbegin(), found.rend()).size(), 2u);
     EXPECT_TRUE(found == expected || found == bucket_list(expected.rbegin(), expected.rend()));
@@ -112,30 +113,30 @@ TEST(buckets, partitions_follow_the_order_of_keys)
 {
     int last = 0;
     for (std::size_t rows = 1; rows < 3'000'000'000; rows += 1 + rows / 7) {
-        const int bits = minhash::partition_bits(rows);
+        const int bits = minhash::bulk::partition_bits(rows);
         EXPECT_GE(bits, last);
         EXPECT_LE(bits, 12);
         last = bits;
         const std::size_t partitions = std::size_t{1} << bits;
-        EXPECT_EQ(minhash::partition_of(0, bits), 0u);
-        EXPECT_EQ(minhash::partition_of(0xFFFFFFFF, bits), partitions - 1);
+        EXPECT_EQ(minhash::bulk::partition_of(0, bits), 0u);
+        EXPECT_EQ(minhash::bulk::partition_of(0xFFFFFFFF, bits), partitions - 1);
         if (bits < 12) {
             EXPECT_LE(rows / partitions, 2048u);
         }
     }
-    EXPECT_EQ(minhash::partition_bits(0), 0);
-    EXPECT_EQ(minhash::partition_of(0x80000000, 1), 1u);
-    EXPECT_EQ(minhash::partition_of(0x7FFFFFFF, 1), 0u);
+    EXPECT_EQ(minhash::bulk::partition_bits(0), 0);
+    EXPECT_EQ(minhash::bulk::partition_of(0x80000000, 1), 1u);
+    EXPECT_EQ(minhash::bulk::partition_of(0x7FFFFFFF, 1), 0u);
 }
 
 TEST(buckets, tables_have_room_and_numbers_for_all_rows)
 {
-    for (std::size_t entries = 0; entries < minhash::most_rows; entries += 1 + entries / 5)
-        EXPECT_GT(minhash::bucket_table_size(entries), entries);
-    EXPECT_EQ(minhash::bucket_table_size(minhash::most_rows), std::size_t{1} << 32);
-    EXPECT_EQ(minhash::short_key(-1), 0xFFFFFFFFu);
-    EXPECT_EQ(minhash::short_key(0x12345678'9ABCDEF0), 0x12345678u);
-    EXPECT_EQ(minhash::make_entry(0xFFFFFFFF, 1), 0xFFFFFFFF'00000001u);
+    for (std::size_t entries = 0; entries < minhash::bulk::most_rows; entries += 1 + entries / 5)
+        EXPECT_GT(minhash::bulk::bucket_table_size(entries), entries);
+    EXPECT_EQ(minhash::bulk::bucket_table_size(minhash::bulk::most_rows), std::size_t{1} << 32);
+    EXPECT_EQ(minhash::bulk::short_key(-1), 0xFFFFFFFFu);
+    EXPECT_EQ(minhash::bulk::short_key(0x12345678'9ABCDEF0), 0x12345678u);
+    EXPECT_EQ(minhash::bulk::make_entry(0xFFFFFFFF, 1), 0xFFFFFFFF'00000001u);
 }
 
 } // namespace

@@ -1,7 +1,8 @@
 // Crafted sets are as cheap as random ones in every table with open addressing. What is counted is
 // probes: how far entries lie from their place.
+#include "bulk/shared_elements.h"
+
 #include "core/probe.h"
-#include "core/shared_elements.h"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -83,15 +84,15 @@ double probes_of_shared_elements(const hash_list& elements)
 {
     std::vector<std::uint64_t> table(entries);
     std::vector<std::uint8_t> marks(entries);
-    minhash::shared_elements state = {};
+    minhash::bulk::shared_elements state = {};
     state.table = table;
     state.marks = marks.data();
-    state.room = minhash::no_overflow;
-    minhash::start_first(state);
+    state.room = minhash::bulk::no_overflow;
+    minhash::bulk::start_first(state);
     for (const std::uint64_t element : elements) {
         const std::uint32_t lo = minhash::low(element);
         const std::uint32_t hi = minhash::high(element);
-        minhash::add_first(state, &lo, &hi, 1);
+        minhash::bulk::add_first(state, &lo, &hi, 1);
     }
     return probes_per_entry(entries, [&](std::size_t at, std::uint64_t& hash) {
         hash = table[at];

@@ -1,4 +1,4 @@
-#include "core/shared_elements.h"
+#include "bulk/shared_elements.h"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -14,7 +14,7 @@ using reference::hash_list;
 class comparison {
 public:
     comparison(const hash_list& first, std::size_t second_room)
-        : size(minhash::element_table_size(first.size() + second_room)),
+        : size(minhash::bulk::element_table_size(first.size() + second_room)),
           table(new std::uint64_t[size]), marks(new std::uint8_t[size]),
           second_entries(new std::uint32_t[first.size() + second_room + 1])
     {
@@ -22,21 +22,21 @@ public:
         state.table = {table.get(), size};
         state.marks = marks.get();
         state.second_entries = second_entries.get();
-        state.room = minhash::no_overflow;
+        state.room = minhash::bulk::no_overflow;
         std::fill_n(table.get(), size, 0);
-        minhash::start_first(state);
-        add(first, minhash::add_first);
+        minhash::bulk::start_first(state);
+        add(first, minhash::bulk::add_first);
     }
 
     double with(const hash_list& second)
     {
-        while (!minhash::forget_second(state, 100)) {
+        while (!minhash::bulk::forget_second(state, 100)) {
         }
-        add(second, minhash::add_second);
-        return minhash::jaccard(minhash::sizes_of(state));
+        add(second, minhash::bulk::add_second);
+        return minhash::jaccard(minhash::bulk::sizes_of(state));
     }
 
-    minhash::shared_elements state;
+    minhash::bulk::shared_elements state;
 
 private:
     template <typename Add>

@@ -1,4 +1,4 @@
-#include "core/union_find.h"
+#include "bulk/union_find.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -14,12 +14,12 @@ using edge_list = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 row_list roots(std::size_t rows, const edge_list& edges)
 {
     row_list parent(rows);
-    minhash::start_components(parent);
+    minhash::bulk::start_components(parent);
     for (const auto& [a, b] : edges)
-        minhash::join(parent, a, b);
+        minhash::bulk::join(parent, a, b);
     row_list found(rows);
     for (std::size_t row = 0; row < rows; row++)
-        found[row] = minhash::find_root(parent, static_cast<std::uint32_t>(row));
+        found[row] = minhash::bulk::find_root(parent, static_cast<std::uint32_t>(row));
     return found;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace minhash {
+namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
@@ -89,4 +89,4 @@ void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room
     }
 }
 
-} // namespace minhash
+} // namespace minhash::bulk

@@ -1,25 +1,19 @@
-#include "pg/bulk/candidates.h"
+#include "bulk/candidates.h"
 
 #include <algorithm>
 
-namespace minhash::pg {
+namespace minhash::bulk {
 
 namespace {
-
-template <typename Value>
-Value* allocate_array(MemoryContext memory, std::size_t count)
-{
-    return static_cast<Value*>(allocate_large(memory, (count + 1) * sizeof(Value)));
-}
 
 // Calls take(key, row) for the rows of a band that stand for themselves.
 template <typename Take>
 void each_key(bucket_walk& walk, int band, Take&& take)
 {
-    byte_store& keys = walk.rows->keys[band];
+    byte_store& keys = *walk.rows->keys[band];
     std::uint32_t row = 0;
     for (std::uint64_t offset = 0; offset < keys.size;) {
-        CHECK_FOR_INTERRUPTS();
+        pause(*walk.rows->owner);
         const void* piece;
         const std::size_t bytes = fetch_piece(keys, offset, walk.buffer, piece);
         const std::uint32_t* const values = static_cast<const std::uint32_t*>(piece);
@@ -32,12 +26,11 @@ void each_key(bucket_walk& walk, int band, Take&& take)
 
 void free_room(bucket_walk& walk)
 {
-    if (walk.room_entries == 0)
-        return;
-    pfree(walk.room.table);
-    pfree(walk.room.next);
-    pfree(walk.room.shared);
-    pfree(walk.room.rows);
+    host& owner = *walk.rows->owner;
+    for (std::uint32_t* const memory :
+         {walk.room.table, walk.room.next, walk.room.shared, walk.room.rows})
+        release(owner, memory);
+    walk.room = {};
 }
 
 void enlarge_room(bucket_walk& walk, std::size_t entries)
@@ -45,26 +38,27 @@ void enlarge_room(bucket_walk& walk, std::size_t entries)
     if (entries <= walk.room_entries)
         return;
     free_room(walk);
-    const MemoryContext memory = walk.rows->memory;
-    walk.room_entries = entries + entries / 4;
-    walk.room.table = allocate_array<std::uint32_t>(memory, bucket_table_size(walk.room_entries));
-    walk.room.next = allocate_array<std::uint32_t>(memory, walk.room_entries);
-    walk.room.shared = allocate_array<std::uint32_t>(memory, walk.room_entries);
-    walk.room.rows = allocate_array<std::uint32_t>(memory, walk.room_entries);
+    host& owner = *walk.rows->owner;
+    const std::size_t room = entries + entries / 4;
+    walk.room.table = allocate<std::uint32_t>(owner, bucket_table_size(room));
+    walk.room.next = allocate<std::uint32_t>(owner, room);
+    walk.room.shared = allocate<std::uint32_t>(owner, room);
+    walk.room.rows = allocate<std::uint32_t>(owner, room);
+    walk.room_entries = room;
 }
 
 } // namespace
 
-void start_walk(bucket_walk& walk, bulk_rows& rows, const char* phase)
+void start_walk(bucket_walk& walk, row_set& rows, const char* phase)
 {
+    host& owner = *rows.owner;
     walk = {};
     walk.rows = &rows;
+    walk.phase = phase;
     walk.bits = partition_bits(rows.count);
-    walk.entries = allocate_array<std::uint64_t>(rows.memory, rows.count);
-    walk.starts = allocate_array<std::uint32_t>(rows.memory, (std::size_t{1} << walk.bits) + 2);
-    walk.buffer = MemoryContextAlloc(rows.memory, rows.keys[0].chunk_bytes);
-    walk.progress_of =
-        start_phase(phase, static_cast<std::uint64_t>(rows.count) * (rows.shape.bands + 1));
+    walk.entries = allocate<std::uint64_t>(owner, rows.count);
+    walk.starts = allocate<std::uint32_t>(owner, (std::size_t{1} << walk.bits) + 2);
+    walk.buffer = allocate<char>(owner, rows.keys[0]->chunk_bytes);
 }
 
 void scatter(bucket_walk& walk, int band)
@@ -92,29 +86,31 @@ void scatter(bucket_walk& walk, int band)
 
 void end_walk(bucket_walk& walk)
 {
+    host& owner = *walk.rows->owner;
     free_room(walk);
-    pfree(walk.entries);
-    pfree(walk.starts);
-    pfree(walk.buffer);
+    release(owner, walk.entries);
+    release(owner, walk.starts);
+    release(owner, walk.buffer);
 }
 
 twins find_twins(bucket_walk& walk, verifier& same)
 {
-    bulk_rows& rows = *walk.rows;
+    row_set& rows = *walk.rows;
+    host& owner = *rows.owner;
     const std::size_t count = rows.count;
     const twins found = {
-        {allocate_array<std::uint32_t>(rows.memory, count), count},
-        {allocate_array<std::uint32_t>(rows.memory, count), count},
+        {allocate<std::uint32_t>(owner, count), count},
+        {allocate<std::uint32_t>(owner, count), count},
     };
-    for (std::size_t row = 0; row < count; row++) {
-        found.leader[row] = static_cast<std::uint32_t>(row);
+    for (std::uint32_t row = 0; row < count; row++) {
+        found.leader[row] = row;
         found.next[row] = no_row;
     }
-    walk_band(walk, rows.shape.bands, [&](std::span<const std::uint32_t> bucket) {
+    walk_band(walk, rows.task.shape.bands, [&](std::span<const std::uint32_t> bucket) {
         const std::uint32_t leader = bucket[0];
         std::uint32_t last = leader;
         for (const std::uint32_t row : bucket.subspan(1)) {
-            CHECK_FOR_INTERRUPTS();
+            pause(owner);
             if (!is_same(same, leader, row))
                 continue;
             found.leader[row] = leader;
@@ -126,4 +122,4 @@ twins find_twins(bucket_walk& walk, verifier& same)
     return found;
 }
 
-} // namespace minhash::pg
+} // namespace minhash::bulk

@@ -1,15 +1,14 @@
-// Whether two rows of a bulk function are near: by the share of equal slots of their signatures,
-// and where they are texts, by the exact Jaccard similarity of their shingles.
+// Whether two rows are near: by the share of equal slots of their signatures, and where they are
+// texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
-#include "pg/bulk/bulk_rows.h"
+#include "bulk/rows.h"
+#include "bulk/shared_elements.h"
 
-#include "core/shared_elements.h"
-
-namespace minhash::pg {
+namespace minhash::bulk {
 
 struct verifier {
-    bulk_rows* rows;
+    row_set* rows;
     std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
     void* slots[2];            // room for signatures that come from a file
     std::uint32_t first_slots; // the row in slots[0]
@@ -20,10 +19,11 @@ struct verifier {
     std::size_t used_room;      // of that, what the table is made for now
     std::uint32_t first_text;   // the row whose shingles are the first set
     std::size_t first_elements; // that it can have
-    text_buffer texts[2];
+    growing<std::uint8_t> texts[2];
 };
 
-void start_verifier(verifier& state, bulk_rows& rows);
+void start_verifier(verifier& state, row_set& rows);
+void end_verifier(verifier& state);
 
 // The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
 // is that of the call before.
@@ -32,7 +32,4 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b);
 // Whether two rows are the same: equal signatures, or equal sets of shingles.
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// The exact Jaccard similarity of two rows.
-double compare_exactly(verifier& state, std::uint32_t a, std::uint32_t b);
-
-} // namespace minhash::pg
+} // namespace minhash::bulk

@@ -1,12 +1,12 @@
-// Which rows of a bulk function share band keys.
+// Which rows share band keys, band by band; and which rows are the same, so that one of them stands
+// for all in the bands.
 #pragma once
 
-#include "pg/bulk/bulk_rows.h"
-#include "pg/bulk/verifier.h"
+#include "bulk/buckets.h"
+#include "bulk/rows.h"
+#include "bulk/verifier.h"
 
-#include "core/buckets.h"
-
-namespace minhash::pg {
+namespace minhash::bulk {
 
 // Rows that are the same as an earlier one take no part in banding; their leader stands for them.
 struct twins {
@@ -14,23 +14,22 @@ struct twins {
     std::span<std::uint32_t> next;   // the next row of the same leader, or no_row
 };
 
-// Memory for going through the buckets of one band.
+// Memory for going through the buckets of one band after the other.
 struct bucket_walk {
-    bulk_rows* rows;
-    std::span<const std::uint32_t>
-        leader; // rows that are not their own leader are passed over; none: all rows
+    row_set* rows;
+    const char* phase;
+    std::span<const std::uint32_t> leader; // rows with another leader are left out; none: no row
     int bits;
     std::uint64_t* entries;
     std::uint32_t* starts; // of partitions, and the end
     bucket_room room;
     std::size_t room_entries;
-    void* buffer; // a piece of a store
-    progress progress_of;
+    void* buffer;                // a piece of a store
     std::uint64_t done;          // rows of the bands before
     std::uint64_t large_buckets; // left out
 };
 
-void start_walk(bucket_walk& walk, bulk_rows& rows, const char* phase);
+void start_walk(bucket_walk& walk, row_set& rows, const char* phase);
 
 // Brings the rows of a band into partitions.
 void scatter(bucket_walk& walk, int band);
@@ -40,20 +39,23 @@ template <typename Visit>
 void walk_band(bucket_walk& walk, int band, Visit&& visit)
 {
     scatter(walk, band);
+    row_set& rows = *walk.rows;
+    const std::uint64_t total =
+        std::uint64_t{rows.count} * static_cast<unsigned>(rows.task.shape.bands + 1);
     const std::size_t partitions = std::size_t{1} << walk.bits;
-    const int max_bucket = walk.rows->wanted.max_bucket;
+    const std::uint32_t max_bucket = rows.task.max_bucket;
     for (std::size_t i = 0; i < partitions; i++) {
-        report(walk.progress_of, walk.done + walk.starts[i]);
+        report(*rows.owner, walk.phase, walk.done + walk.starts[i], total);
         const std::span<const std::uint64_t> entries = {walk.entries + walk.starts[i],
                                                         walk.starts[i + 1] - walk.starts[i]};
-        each_bucket(entries, walk.room, [&](std::span<const std::uint32_t> rows) {
-            if (max_bucket > 0 && rows.size() > static_cast<std::size_t>(max_bucket))
+        each_bucket(entries, walk.room, [&](std::span<const std::uint32_t> bucket) {
+            if (max_bucket > 0 && bucket.size() > max_bucket)
                 walk.large_buckets++;
             else
-                visit(rows);
+                visit(bucket);
         });
     }
-    walk.done += walk.rows->count;
+    walk.done += rows.count;
 }
 
 // Frees the walk's memory.
@@ -62,4 +64,4 @@ void end_walk(bucket_walk& walk);
 // Finds all twins. Classes of more than max_bucket rows are not collapsed, and left out.
 twins find_twins(bucket_walk& walk, verifier& same);
 
-} // namespace minhash::pg
+} // namespace minhash::bulk

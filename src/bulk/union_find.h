@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace minhash {
+namespace minhash::bulk {
 
 inline void start_components(std::span<std::uint32_t> parent) noexcept
 {
@@ -30,4 +30,4 @@ inline void join(std::span<std::uint32_t> parent, std::uint32_t a, std::uint32_t
     parent[root_a < root_b ? root_b : root_a] = root_a < root_b ? root_a : root_b;
 }
 
-} // namespace minhash
+} // namespace minhash::bulk

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-namespace minhash {
+namespace minhash::bulk {
 
 constexpr std::size_t no_overflow = SIZE_MAX;
 
@@ -51,4 +51,4 @@ void add_second(shared_elements& state,
 
 overlap sizes_of(const shared_elements& state) noexcept;
 
-} // namespace minhash
+} // namespace minhash::bulk

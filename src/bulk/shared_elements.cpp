@@ -1,7 +1,8 @@
-#include "core/probe.h"
-#include "core/shared_elements.h"
+#include "bulk/shared_elements.h"
 
-namespace minhash {
+#include "core/probe.h"
+
+namespace minhash::bulk {
 
 namespace {
 
@@ -110,4 +111,4 @@ overlap sizes_of(const shared_elements& state) noexcept
     return {state.first, state.second, state.shared};
 }
 
-} // namespace minhash
+} // namespace minhash::bulk

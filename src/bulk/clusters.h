@@ -1,0 +1,28 @@
+// Clusters of near-duplicates: the connected components of the rows over verified pairs.
+//
+// A bucket's rows are verified only while they are not connected yet, so a large bucket of similar
+// rows costs about one comparison a row; and all pairs that are not connected in the end have been
+// compared, so nothing is lost.
+#pragma once
+
+#include "bulk/rows.h"
+
+namespace minhash::bulk {
+
+struct cluster_sink {
+    // Brings the rows of a component into the order in which they may represent it.
+    void (*order)(host& owner, std::span<std::uint32_t> rows);
+    // Takes a cluster, its representative first.
+    void (*emit)(host& owner, std::span<const std::uint32_t> rows);
+};
+
+struct cluster_options {
+    bool near_representative; // members must reach the threshold with it
+    bool singletons;          // rows that are near no other are clusters, too
+};
+
+// Finds the clusters of at least one row. Returns how many buckets were left out, as they have more
+// than task.max_bucket rows.
+std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to);
+
+} // namespace minhash::bulk

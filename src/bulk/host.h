@@ -1,0 +1,91 @@
+// What the engine asks of whoever runs it: memory, files, and a chance to stop. The glue answers
+// with PostgreSQL's means, tests with their own.
+//
+// No call has to return: pause() may leave by longjmp() when a user cancels, and so may each of the
+// others when memory or disk is short. Therefore nothing in src/bulk has a destructor, and whoever
+// runs the engine frees what it has given when the engine has been left.
+//
+// The engine asks by the chunk and not by the value, so calls through pointers cost nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace minhash::bulk {
+
+struct host {
+    // Memory for any type, not cleared. Never null.
+    void* (*allocate)(host& self, std::size_t bytes);
+    void (*release)(host& self, void* memory);
+
+    // A temporary file; its number is not 0.
+    int (*open_file)(host& self);
+    void (*write_file)(
+        host& self, int file, const void* bytes, std::size_t count, std::uint64_t offset);
+    void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
+    void (*close_file)(host& self, int file);
+
+    // Called while `*stopping` is not 0: then somebody may want the engine to stop.
+    void (*pause)(host& self);
+    const volatile int* stopping;
+
+    // Called with what is done of a phase, if `reporting`. `total` is 0 if it is not known.
+    void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
+    bool reporting;
+
+    // There are more different shingles than can be counted. Does not return.
+    void (*fail_too_many_shingles)(host& self, std::uint64_t most);
+};
+
+// To be called at least once in a bounded amount of work, of some ten milliseconds at most.
+inline void pause(host& asked)
+{
+    if (*asked.stopping != 0) [[unlikely]]
+        asked.pause(asked);
+}
+
+inline void report(host& asked, const char* phase, std::uint64_t done, std::uint64_t total)
+{
+    pause(asked);
+    if (asked.reporting) [[unlikely]]
+        asked.report(asked, phase, done, total);
+}
+
+// Memory for values, and for none as well.
+template <typename Value>
+Value* allocate(host& asked, std::size_t count = 1)
+{
+    return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
+}
+
+// Frees memory, if there is any.
+inline void release(host& asked, void* memory)
+{
+    if (memory != nullptr)
+        asked.release(asked, memory);
+}
+
+// An array that grows. Clear it to start with an empty one.
+template <typename Value>
+struct growing {
+    Value* values;
+    std::size_t room;
+};
+
+// Makes room for `wanted` values and some more; the first `kept` stay as they are.
+template <typename Value>
+void grow(host& asked, growing<Value>& array, std::size_t kept, std::size_t wanted)
+{
+    if (wanted <= array.room)
+        return;
+    const std::size_t doubled = array.room * 2 < 1024 ? 1024 : array.room * 2;
+    const std::size_t room = wanted < doubled ? doubled : wanted;
+    Value* const fresh = allocate<Value>(asked, room);
+    if (kept > 0)
+        std::memcpy(fresh, array.values, kept * sizeof(Value));
+    release(asked, array.values);
+    array = {fresh, room};
+}
+
+} // namespace minhash::bulk

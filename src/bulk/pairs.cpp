@@ -1,0 +1,357 @@
+#include "bulk/candidates.h"
+#include "bulk/pairs.h"
+
+#include <algorithm>
+
+namespace minhash::bulk {
+
+namespace {
+
+// Rows of the largest bucket that is written as pairs.
+constexpr std::size_t small_bucket = 32;
+
+// Marks the number of a large bucket where a row's number could be. (There are no more rows.)
+constexpr std::uint32_t bucket_mark = most_rows + 1;
+
+constexpr std::size_t most_emitted = 512; // pairs at once
+
+// Where the rows of a large bucket are.
+struct large_bucket {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+};
+
+struct pair_finder {
+    row_set* rows;
+    host* owner;
+    pair_sink emit;
+    found_pair* found; // not emitted yet
+    std::size_t found_count;
+
+    twins same;
+    std::uint32_t* rights; // across two queries, the first row of the second one among each
+                           // leader's rows, or no_row; else null
+    int range_bits;        // rows per range, as a power of two
+    std::size_t range_count;
+    byte_store** ranges; // of candidates: the row that verifies them in the upper half
+    byte_store* large_buckets;
+    byte_store* large_rows;
+    std::uint32_t large_count;
+
+    verifier check;
+    std::uint32_t* met; // for each row, the last one that met it
+    void* buffer;       // a piece of large_rows
+};
+
+// Whether a leader has rows of the first query, and of the second one.
+bool is_left(const pair_finder& finder, std::uint32_t row)
+{
+    return finder.rights == nullptr || row < finder.rows->first_count;
+}
+
+bool is_right(const pair_finder& finder, std::uint32_t row)
+{
+    return finder.rights == nullptr || finder.rights[row] != no_row;
+}
+
+// Whether a left row verifies a right one that it meets: of two that are both, the first does.
+bool verifies(const pair_finder& finder, std::uint32_t left, std::uint32_t right)
+{
+    return left < right || (left > right && !(is_right(finder, left) && is_left(finder, right)));
+}
+
+void record_candidate(pair_finder& finder, std::uint32_t row, std::uint32_t met)
+{
+    const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
+    append(*finder.ranges[row >> finder.range_bits], &candidate, sizeof(candidate));
+}
+
+void record_bucket(pair_finder& finder, std::span<const std::uint32_t> bucket)
+{
+    pause(*finder.owner);
+    if (bucket.size() <= small_bucket) {
+        for (const std::uint32_t left : bucket)
+            for (const std::uint32_t right : bucket)
+                if (is_left(finder, left) && is_right(finder, right) &&
+                    verifies(finder, left, right))
+                    record_candidate(finder, left, right);
+        return;
+    }
+    const std::uint64_t start = finder.large_rows->size;
+    for (const std::uint32_t row : bucket)
+        if (is_right(finder, row))
+            append(*finder.large_rows, &row, sizeof(row));
+    const large_bucket at = {start, finder.large_rows->size - start};
+    if (at.bytes == 0)
+        return;
+    append(*finder.large_buckets, &at, sizeof(at));
+    for (const std::uint32_t row : bucket)
+        if (is_left(finder, row))
+            record_candidate(finder, row, bucket_mark | finder.large_count);
+    finder.large_count++;
+}
+
+void emit_found(pair_finder& finder)
+{
+    finder.emit(*finder.owner, {finder.found, finder.found_count});
+    finder.found_count = 0;
+}
+
+void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
+{
+    finder.found[finder.found_count++] = {left, right, similarity};
+    if (finder.found_count == most_emitted) {
+        pause(*finder.owner);
+        emit_found(finder);
+    }
+}
+
+// The pairs of a leader's rows of the first query with another's of the second one. (The first
+// query's rows come first.)
+void add_across(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
+{
+    const std::uint32_t first = finder.rights[right];
+    if (first == no_row)
+        return;
+    for (std::uint32_t a = left; a < finder.rows->first_count; a = finder.same.next[a])
+        for (std::uint32_t b = first; b != no_row; b = finder.same.next[b])
+            add_found(finder, a, b, similarity);
+}
+
+void add_all(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
+{
+    for (std::uint32_t a = left; a != no_row; a = finder.same.next[a])
+        for (std::uint32_t b = right; b != no_row; b = finder.same.next[b])
+            add_found(finder, a, b, similarity);
+}
+
+// The pairs among the rows that a leader stands for.
+void add_twins(pair_finder& finder, std::uint32_t leader)
+{
+    if (finder.rights != nullptr) {
+        add_across(finder, leader, leader, 1);
+        return;
+    }
+    for (std::uint32_t a = leader; a != no_row; a = finder.same.next[a])
+        for (std::uint32_t b = finder.same.next[a]; b != no_row; b = finder.same.next[b])
+            add_found(finder, a, b, 1);
+}
+
+// Verifies a candidate, once.
+void verify_once(pair_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    if (finder.met[b] == a)
+        return;
+    finder.met[b] = a;
+    pause(*finder.owner);
+    const double similarity = verify(finder.check, a, b);
+    if (similarity < 0)
+        return;
+    if (finder.rights == nullptr) {
+        add_all(finder, a, b, similarity);
+    } else {
+        add_across(finder, a, b, similarity);
+        add_across(finder, b, a, similarity);
+    }
+}
+
+void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
+{
+    large_bucket copy;
+    const large_bucket at = *static_cast<const large_bucket*>(
+        fetch(*finder.large_buckets, number * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    for (std::uint64_t offset = at.offset; offset < at.offset + at.bytes;) {
+        pause(*finder.owner);
+        const void* piece;
+        const std::size_t bytes =
+            std::min<std::uint64_t>(fetch_piece(*finder.large_rows, offset, finder.buffer, piece),
+                                    at.offset + at.bytes - offset);
+        const std::uint32_t* const rows = static_cast<const std::uint32_t*>(piece);
+        for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++)
+            if (verifies(finder, row, rows[i]))
+                verify_once(finder, row, rows[i]);
+        offset += bytes;
+    }
+}
+
+// Verifies the candidates of one row, which come in any order and more than once.
+void verify_row(pair_finder& finder, std::uint32_t row, std::span<std::uint32_t> candidates)
+{
+    std::sort(candidates.begin(), candidates.end());
+    for (const std::uint32_t candidate : candidates) {
+        if (candidate < bucket_mark)
+            verify_once(finder, row, candidate);
+        else
+            verify_bucket(finder, row, candidate - bucket_mark);
+    }
+}
+
+// The candidates of one range, row by row. They are read as often as memory makes necessary.
+struct range_reader {
+    std::uint32_t first; // row of the range
+    std::uint32_t rows;
+    std::uint64_t* starts;
+    growing<std::uint32_t> others;
+    std::size_t room; // candidates at once
+    void* buffer;
+};
+
+template <typename Take>
+void each_pair(host& owner, byte_store& range, void* buffer, Take&& take)
+{
+    for (std::uint64_t offset = 0; offset < range.size;) {
+        pause(owner);
+        const void* piece;
+        const std::size_t bytes = fetch_piece(range, offset, buffer, piece);
+        const std::uint64_t* const pairs = static_cast<const std::uint64_t*>(piece);
+        for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); i++)
+            take(static_cast<std::uint32_t>(pairs[i] >> 32), static_cast<std::uint32_t>(pairs[i]));
+        offset += bytes;
+    }
+}
+
+void verify_range(pair_finder& finder, byte_store& range, range_reader& reader)
+{
+    // starts[i + 1] counts the candidates of row i, and then says where they end.
+    std::fill_n(reader.starts, reader.rows + 1, 0);
+    each_pair(*finder.owner, range, reader.buffer, [&reader](std::uint32_t a, std::uint32_t) {
+        reader.starts[a - reader.first + 1]++;
+    });
+    for (std::uint32_t row = 0; row < reader.rows; row++)
+        reader.starts[row + 1] += reader.starts[row];
+
+    for (std::uint32_t from = 0; from < reader.rows;) {
+        // As many rows as fit, and at least one.
+        const std::uint64_t base = reader.starts[from];
+        std::uint32_t to = from + 1;
+        while (to < reader.rows && reader.starts[to + 1] - base <= reader.room)
+            to++;
+        const std::uint64_t wanted = reader.starts[to] - base;
+        if (wanted > 0) {
+            grow(*finder.owner, reader.others, 0, std::max<std::size_t>(reader.room, wanted));
+            std::uint32_t* const others = reader.others.values;
+            // Where the next candidate of a row goes: the start moves, and is put back below.
+            each_pair(*finder.owner, range, reader.buffer, [&](std::uint32_t a, std::uint32_t b) {
+                const std::uint32_t row = a - reader.first;
+                if (row >= from && row < to)
+                    others[reader.starts[row]++ - base] = b;
+            });
+            for (std::uint32_t row = to; row-- > from;)
+                reader.starts[row] = row == from ? base : reader.starts[row - 1];
+            for (std::uint32_t row = from; row < to; row++) {
+                report(*finder.owner,
+                       "verifying candidates of rows",
+                       reader.first + row,
+                       finder.rows->count);
+                verify_row(finder,
+                           reader.first + row,
+                           {others + (reader.starts[row] - base),
+                            reader.starts[row + 1] - reader.starts[row]});
+            }
+        }
+        from = to;
+    }
+}
+
+void start_ranges(pair_finder& finder)
+{
+    constexpr std::size_t most_ranges = 256;
+    memory_budget& budget = *finder.rows->budget;
+    const std::uint32_t count = finder.rows->count;
+    finder.range_bits = 12;
+    while ((count >> finder.range_bits) >= most_ranges)
+        finder.range_bits++;
+    finder.range_count = (count >> finder.range_bits) + 1;
+    finder.ranges = allocate<byte_store*>(*finder.owner, finder.range_count);
+    const std::size_t chunk = chunk_for(budget, finder.range_count, 32 * 1024);
+    for (std::size_t i = 0; i < finder.range_count; i++)
+        finder.ranges[i] = open_store(budget, chunk);
+    finder.large_buckets = open_store(budget, chunk);
+    finder.large_rows = open_store(budget, chunk);
+}
+
+void verify_ranges(pair_finder& finder)
+{
+    row_set& rows = *finder.rows;
+    host& owner = *finder.owner;
+    const std::size_t range_rows = std::size_t{1} << finder.range_bits;
+    const std::size_t least_room = 1024 * 1024;
+    range_reader reader = {};
+    reader.starts = allocate<std::uint64_t>(owner, range_rows + 1);
+    reader.room = std::max(least_room, rows.budget->limit / 16);
+    reader.buffer = allocate<char>(owner, finder.ranges[0]->chunk_bytes);
+    finder.buffer = allocate<char>(owner, finder.large_rows->chunk_bytes);
+    finder.met = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(finder.met, rows.count, no_row);
+    for (std::size_t i = 0; i < finder.range_count; i++) {
+        reader.first = static_cast<std::uint32_t>(i << finder.range_bits);
+        reader.rows = static_cast<std::uint32_t>(
+            std::min<std::size_t>(range_rows, rows.count - reader.first));
+        verify_range(finder, *finder.ranges[i], reader);
+        close_store(finder.ranges[i]);
+    }
+    release(owner, reader.starts);
+    release(owner, reader.others.values);
+    release(owner, reader.buffer);
+}
+
+void find_rights(pair_finder& finder)
+{
+    const row_set& rows = *finder.rows;
+    finder.rights = allocate<std::uint32_t>(*finder.owner, rows.count);
+    std::fill_n(finder.rights, rows.count, no_row);
+    for (std::uint32_t row = rows.count; row-- > rows.first_count;)
+        finder.rights[finder.same.leader[row]] = row;
+}
+
+void end_finder(pair_finder& finder)
+{
+    host& owner = *finder.owner;
+    end_verifier(finder.check);
+    close_store(finder.large_buckets);
+    close_store(finder.large_rows);
+    for (void* const memory : {static_cast<void*>(finder.found),
+                               static_cast<void*>(finder.same.leader.data()),
+                               static_cast<void*>(finder.same.next.data()),
+                               static_cast<void*>(finder.rights),
+                               static_cast<void*>(finder.ranges),
+                               static_cast<void*>(finder.met),
+                               finder.buffer})
+        release(owner, memory);
+}
+
+} // namespace
+
+std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
+{
+    pair_finder finder = {};
+    finder.rows = &rows;
+    finder.owner = rows.owner;
+    finder.emit = emit;
+    finder.found = allocate<found_pair>(*rows.owner, most_emitted);
+    start_verifier(finder.check, rows);
+
+    bucket_walk walk;
+    start_walk(walk, rows, "banding rows");
+    finder.same = find_twins(walk, finder.check);
+    if (crossing)
+        find_rights(finder);
+    start_ranges(finder);
+    for (int band = 0; band < rows.task.shape.bands; band++) {
+        walk_band(walk, band, [&finder](std::span<const std::uint32_t> bucket) {
+            record_bucket(finder, bucket);
+        });
+        close_band(rows, band);
+    }
+    end_walk(walk);
+
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        if (finder.same.leader[row] == row && finder.same.next[row] != no_row)
+            add_twins(finder, row);
+    verify_ranges(finder);
+    emit_found(finder);
+    end_finder(finder);
+    return walk.large_buckets;
+}
+
+} // namespace minhash::bulk

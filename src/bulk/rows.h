@@ -1,0 +1,60 @@
+// The rows that the engine works on, numbered from 0 as they come: their signatures, the halves of
+// their band keys, and their texts where those are to be compared, each in a store of its own. What
+// identifies a row to a user is the host's matter.
+#pragma once
+
+#include "bulk/buckets.h"
+#include "bulk/store.h"
+#include "bulk/text_signer.h"
+
+#include "core/bands.h"
+#include "core/tuning.h"
+
+namespace minhash::bulk {
+
+// What rows are taken for.
+struct task {
+    minhash::scheme scheme;   // of all signatures
+    band_choice shape;        // that they can be banded by (core/bands.h)
+    double threshold;         // the least similarity, 0 to 1
+    bool exact;               // texts are compared by their shingles, not by signatures
+    std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
+};
+
+struct row_set {
+    host* owner;
+    memory_budget* budget;
+    bulk::task task;
+    std::uint32_t count;
+    std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
+
+    byte_store* slots;
+    byte_store** keys;       // of each band; after them, of the whole signature
+    byte_store* documents;   // of exact tasks, in UTF-8
+    byte_store* document_at; // a document_place for each row
+    text_signer* signer;     // of tasks with texts, else null
+};
+
+// Starts without rows. `texts` says that rows will come as texts.
+row_set* make_rows(memory_budget& budget, const task& task, bool texts);
+
+// Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
+// set, which is near nothing and not taken.
+bool take_text(row_set& rows, text_bytes text);
+bool take_signature(row_set& rows, const signature& value);
+
+// The signature of a row, where it lies or in the buffer.
+inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
+{
+    const scheme& scheme = rows.task.scheme;
+    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    return fetch(*rows.slots, row * std::uint64_t{bytes}, bytes, buffer);
+}
+
+// The text of a row of an exact task, where it lies or in the buffer, which grows as it must.
+text_bytes fetch_text(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
+
+// Frees the keys of a band that has been gone through.
+void close_band(row_set& rows, int band);
+
+} // namespace minhash::bulk

@@ -1,0 +1,93 @@
+// Bytes that are appended and then read at random: in memory while there is room, then in a
+// temporary file. Several stores share a budget; when it is used up, the store that has most in
+// memory writes its oldest chunk to its file.
+//
+// (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
+// sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
+#pragma once
+
+#include "bulk/host.h"
+
+namespace minhash::bulk {
+
+struct byte_store;
+
+// Memory that several stores use together.
+struct memory_budget {
+    host* owner;
+    std::size_t limit;
+    std::size_t used;
+    bool exceeded;             // something went to a file
+    byte_store* stores;        // all that are open
+    struct spare_chunk* spare; // chunks already written out, kept for reuse: not counted as used
+    std::size_t spare_bytes;
+};
+
+memory_budget make_budget(host& owner, std::size_t limit);
+
+struct byte_store {
+    memory_budget* budget;
+    std::size_t chunk_bytes; // a power of two
+    std::uint64_t size;
+    std::uint64_t filed; // bytes in the file, a multiple of chunk_bytes; the others are in chunks
+    growing<char*> chunks;
+    std::size_t chunk_count;
+    char* at; // where the next byte goes, and the end of its chunk
+    char* end;
+    int file;         // 0: none
+    byte_store* next; // of the budget's
+};
+
+// The size of the chunks of each of `stores` stores, at most `wanted`, so that they fit into the
+// budget with one chunk each, which always stays in memory.
+std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
+
+// A store with chunks of `chunk_bytes`, a power of two.
+byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes);
+
+// Frees a store and its file, if there is one.
+void close_store(byte_store* store);
+
+// Closes all stores that are still open, and frees spare chunks.
+void close_stores(memory_budget& budget);
+
+// The memory that would have held everything.
+std::size_t needed_bytes(const memory_budget& budget);
+
+void append_slowly(byte_store& store, const void* bytes, std::size_t count);
+
+inline void append(byte_store& store, const void* bytes, std::size_t count)
+{
+    if (static_cast<std::size_t>(store.end - store.at) < count) {
+        append_slowly(store, bytes, count);
+        return;
+    }
+    std::memcpy(store.at, bytes, count);
+    store.at += count;
+    store.size += count;
+}
+
+// Whether fetch() needs no buffer for these bytes.
+inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t count)
+{
+    const std::size_t inside = offset & (store.chunk_bytes - 1);
+    return offset >= store.filed && inside + count <= store.chunk_bytes;
+}
+
+const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
+
+// `count` bytes from an offset, all of them inside the store: where they lie, or copied into the
+// buffer, which has room for them.
+inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
+{
+    if (!in_place(store, offset, count))
+        return fetch_slowly(store, offset, count, buffer);
+    return store.chunks.values[(offset - store.filed) / store.chunk_bytes] +
+           (offset & (store.chunk_bytes - 1));
+}
+
+// To read all bytes in order, piece by piece: how many come at once from an offset, and where they
+// are. The buffer has room for chunk_bytes.
+std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece);
+
+} // namespace minhash::bulk

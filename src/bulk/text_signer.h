@@ -1,0 +1,60 @@
+// Texts in UTF-8 cut into shingles and signed, one after the other, with memory for all of them.
+#pragma once
+
+#include "bulk/host.h"
+
+#include "core/bag.h"
+#include "core/shingle.h"
+#include "core/sketch.h"
+#include "core/unicode.h"
+
+#include <algorithm>
+#include <span>
+
+namespace minhash::bulk {
+
+using text_bytes = std::span<const std::uint8_t>;
+
+struct text_signer {
+    host* owner;
+    minhash::scheme scheme;
+    shingler cutter;
+    shingle_batch batch;
+    sketch slots;
+    bag_counter bag;
+    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
+};
+
+text_signer* make_signer(host& owner, const scheme& scheme);
+
+void start_bag(text_signer& state, std::size_t bytes);
+
+// Calls take(const shingle_batch&) for all shingles of a text, or for the numbered occurrences of a
+// bag. Occurrences may come more than once.
+template <typename Take>
+void each_batch(text_signer& state, text_bytes text, Take&& take)
+{
+    const bool bag = state.scheme.shingles.bag;
+    if (bag)
+        start_bag(state, text.size());
+    do {
+        text_bytes left = text;
+        start(state.cutter, state.scheme.shingles, state.scheme.seed);
+        do {
+            pause(*state.owner);
+            std::size_t bytes = std::min(left.size(), slice_bytes);
+            if (bytes < left.size())
+                bytes = whole_characters(left.data(), bytes);
+            cut(state.cutter, left.data(), bytes, bytes == left.size(), state.batch);
+            left = left.subspan(bytes);
+            if (bag)
+                number_occurrences(state.bag, state.batch);
+            take(state.batch);
+        } while (!left.empty() && !(bag && state.bag.overflowed));
+    } while (bag && start_next_pass(state.bag));
+}
+
+// The slots of a text's signature, which lie in state.slots; none for the empty set.
+std::span<const std::uint32_t> sign(text_signer& state, text_bytes text);
+
+} // namespace minhash::bulk

@@ -1,0 +1,60 @@
+#include "pg/bulk/arguments.h"
+#include "pg/errors.h"
+#include "pg/signer.h"
+
+namespace minhash::pg {
+
+namespace {
+
+verification arg_verification(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    const std::string_view name = {VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given)};
+    if (name == "exact")
+        return verification::exact;
+    if (name != "estimate")
+        fail_choice("verify", given, "\"exact\" and \"estimate\"");
+    return verification::estimate;
+}
+
+} // namespace
+
+bulk_request arg_bulk(const bulk_call& call)
+{
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    const auto at = [&call](int argument) { return position_of(call, argument); };
+    // The typed form with a number for the type of ids, and without a threshold, comes here.
+    if (!call.typed && PG_ARGISNULL(arg_threshold))
+        ereport(ERROR,
+                errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                errmsg("threshold must not be NULL"),
+                errhint("If the argument after the query gives the type of ids, give the threshold "
+                        "by name, for instance threshold => 0.8."));
+    for (int argument = arg_query; argument < arg_own; argument++) {
+        const bool optional = argument >= arg_bands && argument <= arg_max_bucket;
+        if (!optional && PG_ARGISNULL(at(argument)))
+            fail_null_argument(at(argument), fcinfo->flinfo->fn_oid);
+    }
+    bulk_request wanted = {};
+    wanted.id_type = call.typed ? get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1) : Oid{INT8OID};
+    if (!OidIsValid(lookup_type_cache(wanted.id_type, TYPECACHE_LT_OPR)->lt_opr))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an ordering operator for type %s",
+                       format_type_be(wanted.id_type)),
+                errdetail("Ids need an order."));
+    wanted.threshold = arg_fraction(fcinfo, at(arg_threshold), "threshold");
+    wanted.recall = arg_fraction(fcinfo, at(arg_recall), "recall");
+    if (PG_ARGISNULL(at(arg_bands)) != PG_ARGISNULL(at(arg_rows)))
+        fail_half_banding();
+    if (!PG_ARGISNULL(at(arg_bands)))
+        wanted.shape = arg_banding(fcinfo, at(arg_bands));
+    if (!PG_ARGISNULL(at(arg_verify)))
+        wanted.verify = arg_verification(fcinfo, at(arg_verify));
+    if (!PG_ARGISNULL(at(arg_max_bucket)))
+        wanted.max_bucket = arg_between(fcinfo, at(arg_max_bucket), "max_bucket", 1, INT_MAX);
+    wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
+    return wanted;
+}
+
+} // namespace minhash::pg

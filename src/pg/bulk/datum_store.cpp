@@ -1,0 +1,66 @@
+#include "pg/bulk/datum_store.h"
+
+namespace minhash::pg {
+
+namespace {
+
+constexpr std::size_t small_chunk = 64 * 1024;
+constexpr std::size_t large_chunk = 32 * 1024 * 1024;
+constexpr std::size_t large_stores = 4; // ids, ranks, and two of the engine's
+
+// Where a value by reference lies in `bytes`, or a value itself. A NULL has no size.
+struct datum_place {
+    std::uint64_t offset;
+    std::uint64_t size;
+};
+
+constexpr std::uint64_t null_size = ~std::uint64_t{0};
+
+// What is appended next can be read where it lies, whatever its type wants.
+void align(bulk::byte_store& store)
+{
+    static const char zeros[MAXIMUM_ALIGNOF] = {};
+    bulk::append(store, zeros, MAXALIGN(store.size) - store.size);
+}
+
+} // namespace
+
+datum_store open_datums(bulk::memory_budget& budget, Oid type)
+{
+    datum_store store = {};
+    store.type = type;
+    get_typlenbyval(type, &store.length, &store.by_value);
+    store.values = bulk::open_store(budget, small_chunk);
+    store.bytes = bulk::open_store(budget, bulk::chunk_for(budget, large_stores, large_chunk));
+    return store;
+}
+
+void append_datum(datum_store& store, Datum value, bool null)
+{
+    datum_place at = {0, null_size};
+    if (store.by_value) {
+        at = {static_cast<std::uint64_t>(value), null ? null_size : 0};
+    } else if (!null) {
+        if (store.length == -1)
+            value = PointerGetDatum(PG_DETOAST_DATUM(value));
+        at = {store.bytes->size, datumGetSize(value, false, store.length)};
+        bulk::append(*store.bytes, DatumGetPointer(value), at.size);
+        align(*store.bytes);
+    }
+    bulk::append(*store.values, &at, sizeof(at));
+}
+
+Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null)
+{
+    datum_place copy;
+    const datum_place at = *static_cast<const datum_place*>(
+        bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    null = at.size == null_size;
+    if (store.by_value || null)
+        return static_cast<Datum>(at.offset);
+    void* const buffer =
+        bulk::in_place(*store.bytes, at.offset, at.size) ? nullptr : palloc(at.size);
+    return PointerGetDatum(bulk::fetch(*store.bytes, at.offset, at.size, buffer));
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,27 @@
+// Values of one type, in the order in which they came, in stores of the engine's: within the memory
+// budget of a call, and beyond it in its temporary files.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "bulk/store.h"
+
+namespace minhash::pg {
+
+struct datum_store {
+    Oid type; // InvalidOid: not open
+    std::int16_t length;
+    bool by_value;
+    bulk::byte_store* values; // Datums; of types by reference, where they are
+    bulk::byte_store* bytes;
+};
+
+datum_store open_datums(bulk::memory_budget& budget, Oid type);
+
+// Values by reference are detoasted, and copied.
+void append_datum(datum_store& store, Datum value, bool null);
+
+// The value of a place, from 0 on. It is where the store has it, or in the current context.
+Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null);
+
+} // namespace minhash::pg

@@ -1,0 +1,31 @@
+// PostgreSQL as the engine's host (bulk/host.h): a memory context, temporary files that
+// temp_file_limit counts, answers to cancel, and notices of how far a long call has come, at the
+// interval of the setting minhash_lsh.progress_interval. What the engine leaves when an error or a
+// cancel makes it end goes with the transaction.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "bulk/store.h"
+
+namespace minhash::pg {
+
+struct bulk_host : bulk::host {
+    MemoryContext memory; // of all that the engine has
+    const char* phase;    // that was reported last
+    TimestampTz next_notice;
+};
+
+// Makes a host whose memory is in the current context.
+void start_host(bulk_host& fresh);
+
+// A budget of maintenance_work_mem.
+bulk::memory_budget make_budget(bulk_host& owner);
+
+// Tells, if so, that memory did not suffice.
+void notice_spilling(const bulk::memory_budget& budget);
+
+// Tells, if so, that buckets were left out.
+void notice_large_buckets(std::uint64_t buckets, std::uint32_t max_bucket);
+
+} // namespace minhash::pg

@@ -1,0 +1,316 @@
+#include "pg/bulk/query.h"
+#include "pg/errors.h"
+#include "pg/extension.h"
+
+#include "core/tuning.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// Exact pairs are candidates before anything else, so candidates must not be what loses them.
+constexpr double least_exact_recall = 0.99;
+
+struct receiver {
+    DestReceiver pub; // PostgreSQL knows this part
+    bulk_job* job;
+};
+
+bool is_exact(const bulk_job& job)
+{
+    return job.from_texts && job.wanted.verify != verification::estimate;
+}
+
+bulk::task make_task(const bulk_job& job, const scheme& scheme)
+{
+    banding shape = job.wanted.shape;
+    if (shape.bands == 0) {
+        const double recall =
+            is_exact(job) ? std::max(job.wanted.recall, least_exact_recall) : job.wanted.recall;
+        const band_choice choice =
+            choose_by_recall(job.wanted.threshold, scheme.num_hashes, recall);
+        if (choice.bands == 0)
+            fail_no_choice(job.wanted.threshold, scheme.num_hashes, recall);
+        shape = {choice.bands, choice.rows};
+    }
+    check_bands(shape, scheme);
+    return {
+        .scheme = scheme,
+        .shape = {shape.bands, shape.rows},
+        .threshold = job.wanted.threshold,
+        .exact = is_exact(job),
+        .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
+    };
+}
+
+const char* id_text(const bulk_job& job, Datum id)
+{
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(job.ids.type, &output, &is_varlena);
+    return OidOutputFunctionCall(output, id);
+}
+
+void check_scheme(bulk_job& job, const scheme& scheme, Datum id)
+{
+    const minhash::scheme& others = job.rows->task.scheme;
+    if (!comparable({others, {}}, {scheme, {}}))
+        ereport(ERROR,
+                errcode(ERRCODE_DATA_EXCEPTION),
+                errmsg("signature of row %s has a different scheme than earlier rows",
+                       id_text(job, id)),
+                errdetail("It is %s; earlier rows have %s.", describe(scheme), describe(others)),
+                errhint("Call minhash() with the same arguments for all."));
+}
+
+// A text's bytes in UTF-8: where they lie, or converted.
+bulk::text_bytes utf8_of(bulk_job& job, const text* document)
+{
+    open(job.reader, document);
+    if (!OidIsValid(job.reader.conversion))
+        return {job.reader.at, job.reader.left};
+    std::size_t bytes = 0;
+    while (!at_end(job.reader)) {
+        const std::span<const std::uint8_t> slice = read(job.reader);
+        bulk::grow(job, job.converted, bytes, bytes + slice.size());
+        memcpy(job.converted.values + bytes, slice.data(), slice.size());
+        bytes += slice.size();
+    }
+    return {job.converted.values, bytes};
+}
+
+Datum as_wanted(const bulk_job& job, Datum id)
+{
+    return job.short_id == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
+           : job.short_id == INT2OID ? Int64GetDatum(DatumGetInt16(id))
+                                     : id;
+}
+
+// Most signatures have the header of the first, and as many slots: then there is nothing to check.
+signature decode_next(bulk_job& job, const struct varlena* stored, Datum id)
+{
+    const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
+    const std::size_t size = VARSIZE(stored) - VARHDRSZ;
+    // A page is filled from its end, so a scan meets the row in front of this one next.
+    for (std::size_t line = 0; line < size; line += 64)
+        __builtin_prefetch(bytes - size + line);
+    if (size == job.header_size && memcmp(bytes, job.header, header_bytes) == 0)
+        return with_slots(job.rows->task.scheme, {bytes + header_bytes, size - header_bytes});
+    const signature read = decode_stored({bytes, size});
+    if (job.rows == nullptr) {
+        memcpy(job.header, bytes, header_bytes);
+        job.header_size = size;
+        job.rows = bulk::make_rows(job.budget, make_task(job, read.scheme), false);
+    }
+    check_scheme(job, read.scheme, id);
+    return read;
+}
+
+// Brings a value to the engine. False if it is near nothing.
+bool take_value(bulk_job& job, Datum value, Datum id)
+{
+    if (!job.from_texts)
+        return bulk::take_signature(*job.rows, decode_next(job, PG_DETOAST_DATUM(value), id));
+    if (job.rows == nullptr)
+        job.rows = bulk::make_rows(job.budget, make_task(job, job.wanted.texts), true);
+    return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(value)));
+}
+
+bool take_row(TupleTableSlot* slot, DestReceiver* self)
+{
+    bulk_job& job = *reinterpret_cast<receiver*>(self)->job;
+    bool no_id;
+    bool no_value;
+    Datum id = slot_getattr(slot, 1, &no_id);
+    const Datum value = slot_getattr(slot, 2, &no_value);
+    if (no_id || (no_value && !job.wanted.lone_ids)) {
+        job.skipped++;
+        return true;
+    }
+    if (row_count(job) + job.lone_count == bulk::most_rows)
+        ereport(ERROR,
+                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("query returns too many rows"),
+                errdetail("At most %u can be taken.", bulk::most_rows),
+                errhint("Use a band table and its self-join."));
+    MemoryContextReset(job.row_memory);
+    const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+    id = as_wanted(job, id);
+    if (!no_value && take_value(job, value, id)) {
+        append_datum(job.ids, id, false);
+        if (job.wanted.ranked) {
+            bool null;
+            const Datum rank = slot_getattr(slot, 3, &null);
+            append_datum(job.ranks, rank, null);
+        }
+    } else if (job.wanted.lone_ids) {
+        append_datum(job.lone_ids, id, false);
+        job.lone_count++;
+    }
+    MemoryContextSwitchTo(former);
+    bulk::report(job, "reading rows", row_count(job), 0);
+    return true;
+}
+
+// The type of the ids, as the query has them or as bigint.
+void take_id_type(bulk_job& job, Oid id)
+{
+    if (!OidIsValid(job.wanted.id_type))
+        job.wanted.id_type = id;
+    job.short_id = InvalidOid;
+    if (job.wanted.id_type == INT8OID &&
+        (getBaseType(id) == INT2OID || getBaseType(id) == INT4OID)) {
+        job.short_id = getBaseType(id);
+        return;
+    }
+    if (IsBinaryCoercible(id, job.wanted.id_type))
+        return;
+    const char* const type = format_type_be(id);
+    ereport(
+        ERROR,
+        errcode(ERRCODE_DATATYPE_MISMATCH),
+        errmsg("ids of the query are of type %s, not %s", type, format_type_be(job.wanted.id_type)),
+        errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
+}
+
+// Whether values of this type are texts; else they are signatures.
+bool are_texts(const bulk_job& job, Oid type)
+{
+    if (getBaseType(type) == job.signature_type)
+        return false;
+    if (!IsBinaryCoercible(getBaseType(type), TEXTOID))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("second query column has type %s, expected %s or text",
+                       format_type_be(type),
+                       format_type_be(job.signature_type)),
+                errhint("Cast it to text, or sign it with minhash()."));
+    return true;
+}
+
+// What the query's columns are decides how its rows are taken.
+void take_columns(DestReceiver* self, int, TupleDesc columns)
+{
+    bulk_job& job = *reinterpret_cast<receiver*>(self)->job;
+    const int most = job.wanted.ranked ? 3 : 2;
+    if (columns->natts != 2 && columns->natts != most)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("query must return %s",
+                       most == 3 ? "two or three columns: id, signature or text, and rank"
+                                 : "two columns: id and signature or text"),
+                errdetail_plural("It returns %d column.",
+                                 "It returns %d columns.",
+                                 columns->natts,
+                                 columns->natts),
+                errhint("Use, for example, SELECT id, body FROM articles."));
+    take_id_type(job, TupleDescAttr(columns, 0)->atttypid);
+    const bool texts = are_texts(job, TupleDescAttr(columns, 1)->atttypid);
+    const bool first = job.ids.type == InvalidOid;
+    if (!first && texts != job.from_texts)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return signatures, or both texts"));
+    if (!texts && job.wanted.verify == verification::exact)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("signatures cannot be verified exactly"),
+                errhint("Let the query return texts, or leave out verify => 'exact'."));
+    const Oid rank = columns->natts == 3 ? TupleDescAttr(columns, 2)->atttypid : InvalidOid;
+    job.wanted.ranked = OidIsValid(rank);
+    if (OidIsValid(rank) && !OidIsValid(lookup_type_cache(rank, TYPECACHE_LT_OPR)->lt_opr))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an ordering operator for type %s", format_type_be(rank)),
+                errdetail("The third query column, the rank, needs an order."));
+    if (!first)
+        return;
+    job.from_texts = texts;
+    job.ids = open_datums(job.budget, job.wanted.id_type);
+    if (job.wanted.lone_ids)
+        job.lone_ids = open_datums(job.budget, job.wanted.id_type);
+    if (job.wanted.ranked)
+        job.ranks = open_datums(job.budget, rank);
+}
+
+void ignore(DestReceiver*) {}
+
+// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (Of what its
+// functions do nothing is known.)
+void check_statement(SPIPlanPtr plan)
+{
+    const List* const statements = SPI_plan_get_plan_sources(plan);
+    if (list_length(statements) != 1)
+        ereport(ERROR,
+                errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("query must be a single statement"),
+                errhint("Combine several queries with UNION ALL."));
+    const auto* const source = static_cast<const CachedPlanSource*>(linitial(statements));
+    if (list_length(source->query_list) == 1) {
+        const Query* const query = linitial_node(Query, source->query_list);
+        if (query->commandType == CMD_SELECT && !query->hasModifyingCTE && query->rowMarks == NIL)
+            return;
+    }
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("query must be a SELECT without data-modifying or locking clauses"),
+            errhint("Modify data in a separate statement."));
+}
+
+} // namespace
+
+void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
+{
+    start_host(fresh);
+    fresh.wanted = wanted;
+    fresh.budget = make_budget(fresh);
+    fresh.signature_type = signature_type(fcinfo);
+    fresh.row_memory = AllocSetContextCreate(CurrentMemoryContext,
+                                             "minhash_lsh row of a query",
+                                             ALLOCSET_DEFAULT_SIZES);
+}
+
+void read_query(bulk_job& job, const char* query)
+{
+    receiver receiving = {};
+    receiving.pub.receiveSlot = take_row;
+    receiving.pub.rStartup = take_columns;
+    receiving.pub.rShutdown = ignore;
+    receiving.pub.rDestroy = ignore;
+    receiving.pub.mydest = DestTuplestore; // anything but DestNone
+    receiving.job = &job;
+
+    SPIPrepareOptions preparing = {};
+    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
+    if (plan == nullptr)
+        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
+    check_statement(plan);
+
+    SPIExecuteOptions options = {};
+    options.read_only = true; // sees what the calling statement sees
+    options.dest = &receiving.pub;
+    const int result = SPI_execute_plan_extended(plan, &options);
+    if (result < 0)
+        elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
+}
+
+void end_reading(bulk_job& job)
+{
+    if (job.skipped > 0)
+        ereport(NOTICE,
+                errmsg_plural("%llu row with a NULL was left out",
+                              "%llu rows with a NULL were left out",
+                              static_cast<unsigned long>(job.skipped),
+                              static_cast<unsigned long long>(job.skipped)));
+    notice_spilling(job.budget);
+}
+
+std::uint32_t row_count(const bulk_job& job)
+{
+    return job.rows == nullptr ? 0 : job.rows->count;
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,49 @@
+// The rows of a user's query, (id, signature) or (id, text), brought to the engine. Ids, and ranks
+// where a third column has them, stay here: the engine knows rows by their numbers.
+#pragma once
+
+#include "pg/bulk/arguments.h"
+#include "pg/bulk/datum_store.h"
+#include "pg/bulk/host.h"
+#include "pg/text_reader.h"
+
+#include "bulk/rows.h"
+
+namespace minhash::pg {
+
+// One call of a bulk function.
+struct bulk_job : bulk_host {
+    bulk_request wanted;
+    bulk::memory_budget budget;
+    ReturnSetInfo* result;
+
+    bulk::row_set* rows; // null until a first signature tells the scheme
+    datum_store ids;     // of the engine's rows
+    datum_store ranks;
+    datum_store lone_ids; // of rows that the engine has not, as they are near nothing
+    std::uint32_t lone_count;
+    std::uint64_t skipped; // rows with a NULL
+
+    bool from_texts; // else from signatures
+    Oid signature_type;
+    Oid short_id;                      // smallint or integer where bigint is wanted; else none
+    std::uint8_t header[header_bytes]; // of the first signature that came stored, and its size
+    std::size_t header_size;
+    text_reader reader;
+    bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
+    MemoryContext row_memory;
+};
+
+// Starts a call. `fresh` is cleared, and its memory is in the current context.
+void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
+
+// Runs a query as the user and takes its rows. Between SPI_connect() and SPI_finish().
+void read_query(bulk_job& job, const char* query);
+
+// Reports rows that were left out, and temporary files, once a call.
+void end_reading(bulk_job& job);
+
+// How many rows the engine has.
+std::uint32_t row_count(const bulk_job& job);
+
+} // namespace minhash::pg

@@ -58,7 +58,7 @@ void append_slowly(byte_store& store, const void* bytes, std::size_t count);
 
 inline void append(byte_store& store, const void* bytes, std::size_t count)
 {
-    if (static_cast<std::size_t>(store.end - store.at) < count) {
+    if (static_cast<std::size_t>(store.end - store.at) <= count) {
         append_slowly(store, bytes, count);
         return;
     }

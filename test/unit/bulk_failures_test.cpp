@@ -1,0 +1,88 @@
+// The engine is left at any of its calls: when memory or disk is short, or a user cancels. Nothing
+// may then be used that was freed, or be left that the host cannot free; and a call after it works.
+#include <gtest/gtest.h>
+
+#include "bulk_support.h"
+
+namespace {
+
+using namespace bulk_support;
+
+// Texts and signatures that make use of everything: twins, large buckets, files, bags.
+problem every_way(int kind)
+{
+    problem made;
+    minhash::scheme& scheme = made.task.scheme;
+    scheme = support::default_scheme;
+    scheme.num_hashes = 32;
+    scheme.shingles.bag = kind == 1;
+    made.task.shape = {16, 2};
+    made.task.threshold = 0.6;
+    made.task.exact = kind < 2;
+    made.from_texts = kind < 3;
+    made.crossing = kind == 1;
+    made.memory = kind == 2 ? 1 << 24 : 0;
+    made.clusters = {true, true};
+    support::random_source random = {86};
+    for (int i = 0; i < 120; i++)
+        made.texts.push_back((i % 3 == 0 ? "all of these texts are alike but for a number: "
+                                         : texts::make(texts::kinds[0], 300, random)) +
+                             std::to_string(i % 77));
+    if (!made.from_texts)
+        for (const std::string& text : made.texts) {
+            const support::slot_list slots = support::sign(text, scheme);
+            const auto* const bytes = reinterpret_cast<const std::uint8_t*>(slots.data());
+            made.slots.emplace_back(bytes, bytes + slots.size() * 4);
+        }
+    for (std::uint32_t row = 0; row < made.count(); row++)
+        made.ranks.push_back(row % 7);
+    made.first_count = 50;
+    return made;
+}
+
+class bulk_failures : public testing::TestWithParam<std::tuple<int, job>> {};
+
+TEST_P(bulk_failures, at_any_call_of_the_host)
+{
+    const problem given = every_way(std::get<0>(GetParam()));
+    for (const outcome kind : {out_of_memory, write_failed, read_failed, stopped}) {
+        test_host host;
+        host.ranks = given.ranks;
+        engine_call call = {&host, &given, std::get<1>(GetParam()), 0, {}};
+        host.fail(kind, 0);
+        ASSERT_EQ(run(host, call_engine, call), finished);
+        const long calls = host.calls[kind];
+        const auto pairs = host.pairs.size();
+        const auto clusters = host.clusters;
+        // What the engine does not free itself: the rows and what they are signed with.
+        EXPECT_LE(host.memory.size(), 4u);
+        // Each of the first calls, then fewer and fewer of them, and the last ones.
+        for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
+            host.fail(kind, at);
+            ASSERT_EQ(run(host, call_engine, call), kind) << "call " << at << " of " << calls;
+        }
+        host.fail(kind, calls + 1);
+        ASSERT_EQ(run(host, call_engine, call), finished);
+        EXPECT_EQ(host.pairs.size(), pairs);
+        EXPECT_EQ(host.clusters, clusters);
+        EXPECT_TRUE(host.files.empty());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(all,
+                         bulk_failures,
+                         testing::Combine(testing::Range(0, 4),
+                                          testing::Values(job::pairs, job::clusters)));
+
+TEST(bulk_failures, phases_are_reported)
+{
+    const problem given = every_way(0);
+    test_host host;
+    host.reporting = true;
+    engine_call call = {&host, &given, job::pairs, 0, {}};
+    ASSERT_EQ(run(host, call_engine, call), finished);
+    EXPECT_EQ(host.phases,
+              (std::vector<std::string>{"banding rows", "verifying candidates of rows"}));
+}
+
+} // namespace

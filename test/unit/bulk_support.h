@@ -1,0 +1,547 @@
+// What tests of the engine need: a host that can fail at any point, rows to work on, and what the
+// engine should find among them, by comparing every row with every other.
+#pragma once
+
+#include "bulk/clusters.h"
+#include "bulk/evaluation.h"
+#include "bulk/pairs.h"
+
+#include "core/compress.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "texts.h"
+
+namespace bulk_support {
+
+namespace bulk = minhash::bulk;
+using bulk::row_set;
+using support::random_source;
+
+// How the engine was left.
+enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, too_many_shingles };
+
+// A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then
+// jumps over the engine, and frees all that the engine had.
+struct test_host : bulk::host {
+    std::set<void*> memory;
+    std::map<int, std::string> files;
+    int next_file = 1;
+    std::map<outcome, long> calls;
+    outcome failing = finished;
+    long fails_at = 0;
+    volatile int always = 1;
+    volatile int never = 0;
+    std::jmp_buf back;
+
+    std::vector<bulk::found_pair> pairs;
+    std::vector<std::vector<std::uint32_t>> clusters;
+    std::vector<std::uint32_t> ranks; // of rows; none: rows come in their order
+    std::vector<std::string> phases;
+
+    test_host()
+    {
+        static_cast<bulk::host&>(*this) = {
+            .allocate = take,
+            .release = give,
+            .open_file = open,
+            .write_file = write,
+            .read_file = read,
+            .close_file = close,
+            .pause = pause,
+            .stopping = &never,
+            .report = report,
+            .reporting = false,
+            .fail_too_many_shingles = refuse,
+        };
+    }
+
+    test_host(const test_host&) = delete;
+
+    ~test_host()
+    {
+        free_all();
+    }
+
+    void free_all()
+    {
+        for (void* const each : memory)
+            std::free(each);
+        memory.clear();
+        files.clear();
+    }
+
+    // Fails the n-th call of a kind.
+    void fail(outcome kind, long at)
+    {
+        failing = kind;
+        fails_at = at;
+        stopping = kind == stopped ? &always : &never;
+        calls.clear();
+        pairs.clear();
+        clusters.clear();
+    }
+
+private:
+    static test_host& self_of(bulk::host& host)
+    {
+        return static_cast<test_host&>(host);
+    }
+
+    void count(outcome kind)
+    {
+        if (++calls[kind] == fails_at && failing == kind)
+            std::longjmp(back, kind);
+    }
+
+    static void* take(bulk::host& host, std::size_t bytes)
+    {
+        self_of(host).count(out_of_memory);
+        void* const fresh = std::malloc(bytes);
+        std::memset(fresh, 0xA5, std::min<std::size_t>(bytes, 4096));
+        self_of(host).memory.insert(fresh);
+        return fresh;
+    }
+
+    static void give(bulk::host& host, void* memory)
+    {
+        if (self_of(host).memory.erase(memory) != 1)
+            std::abort();
+        std::free(memory);
+    }
+
+    static int open(bulk::host& host)
+    {
+        self_of(host).files[self_of(host).next_file] = "";
+        return self_of(host).next_file++;
+    }
+
+    static void
+    write(bulk::host& host, int file, const void* bytes, std::size_t count, std::uint64_t offset)
+    {
+        self_of(host).count(write_failed);
+        std::string& to = self_of(host).files.at(file);
+        if (to.size() != offset)
+            std::abort(); // files only grow
+        to.append(static_cast<const char*>(bytes), count);
+    }
+
+    static void
+    read(bulk::host& host, int file, void* bytes, std::size_t count, std::uint64_t offset)
+    {
+        self_of(host).count(read_failed);
+        const std::string& from = self_of(host).files.at(file);
+        if (offset + count > from.size())
+            std::abort();
+        std::memcpy(bytes, from.data() + offset, count);
+    }
+
+    static void close(bulk::host& host, int file)
+    {
+        if (self_of(host).files.erase(file) != 1)
+            std::abort();
+    }
+
+    static void pause(bulk::host& host)
+    {
+        self_of(host).count(stopped);
+    }
+
+    static void report(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
+    {
+        if (done > total && total > 0)
+            std::abort();
+        std::vector<std::string>& phases = self_of(host).phases;
+        if (phases.empty() || phases.back() != phase)
+            phases.push_back(phase);
+    }
+
+    static void refuse(bulk::host& host, std::uint64_t)
+    {
+        std::longjmp(self_of(host).back, too_many_shingles);
+    }
+};
+
+// Calls work(argument), and says how it ended. Nothing in `work` may have a destructor.
+template <typename Argument>
+outcome run(test_host& host, void (*work)(Argument&), Argument& argument)
+{
+    const int left = setjmp(host.back);
+    if (left == 0)
+        work(argument);
+    else
+        host.free_all();
+    return static_cast<outcome>(left);
+}
+
+// Rows for the engine, and what it is to do with them.
+struct problem {
+    bulk::task task = {};
+    bool from_texts = true;
+    bool crossing = false;
+    std::vector<std::string> texts;
+    std::vector<std::vector<std::uint8_t>> slots; // of signatures, as they are stored
+    std::uint32_t first_count = 0;
+    std::size_t memory = 1 << 24;
+    bulk::cluster_options clusters = {};
+    std::vector<std::uint32_t> ranks;
+
+    std::uint32_t count() const
+    {
+        return static_cast<std::uint32_t>(from_texts ? texts.size() : slots.size());
+    }
+};
+
+inline void keep_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
+{
+    auto& kept = static_cast<test_host&>(host).pairs;
+    kept.insert(kept.end(), pairs.begin(), pairs.end());
+}
+
+inline void order_rows(bulk::host& host, std::span<std::uint32_t> rows)
+{
+    const auto& ranks = static_cast<test_host&>(host).ranks;
+    std::sort(rows.begin(), rows.end(), [&ranks](std::uint32_t a, std::uint32_t b) {
+        return ranks.empty() || ranks[a] == ranks[b] ? a < b : ranks[a] < ranks[b];
+    });
+}
+
+inline void keep_cluster(bulk::host& host, std::span<const std::uint32_t> rows)
+{
+    static_cast<test_host&>(host).clusters.emplace_back(rows.begin(), rows.end());
+}
+
+enum class job { pairs, clusters };
+
+// A call of the engine: what a bulk function does.
+struct engine_call {
+    test_host* host;
+    const problem* given;
+    job what;
+    std::uint64_t large_buckets;
+    bulk::memory_budget budget;
+};
+
+inline bulk::text_bytes bytes_of(const std::string& text)
+{
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+// Takes all rows. None of them may be empty.
+inline row_set& take_rows(engine_call& call)
+{
+    const problem& given = *call.given;
+    call.budget = bulk::make_budget(*call.host, given.memory);
+    row_set& rows = *bulk::make_rows(call.budget, given.task, given.from_texts);
+    for (std::uint32_t row = 0; row < given.count(); row++) {
+        if (row == given.first_count)
+            rows.first_count = rows.count;
+        if (given.from_texts)
+            bulk::take_text(rows, bytes_of(given.texts[row]));
+        else
+            bulk::take_signature(rows, minhash::with_slots(given.task.scheme, given.slots[row]));
+    }
+    return rows;
+}
+
+inline void call_engine(engine_call& call)
+{
+    row_set& rows = take_rows(call);
+    if (call.what == job::pairs && rows.count > 1)
+        call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pairs);
+    else if (call.what == job::clusters && rows.count > 0)
+        call.large_buckets =
+            bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
+    bulk::close_stores(call.budget);
+}
+
+using pair_list = std::vector<std::tuple<std::uint32_t, std::uint32_t, double>>;
+using cluster_list = std::vector<std::vector<std::uint32_t>>;
+
+// What is true of the rows of a problem.
+class truth {
+public:
+    explicit truth(const problem& of) : given(of), size(of.count())
+    {
+        for (std::uint32_t row = 0; row < size; row++) {
+            if (given.from_texts) {
+                const minhash::scheme& scheme = given.task.scheme;
+                const support::slot_list slots = support::sign(given.texts[row], scheme);
+                const auto* const bytes = reinterpret_cast<const std::uint8_t*>(slots.data());
+                stored.emplace_back(bytes, bytes + slots.size() * sizeof(slots[0]));
+                support::hash_list cut =
+                    support::cut(given.texts[row], scheme.shingles, scheme.seed);
+                if (scheme.shingles.bag)
+                    cut = reference::number_occurrences(cut);
+                sets.emplace_back(cut.begin(), cut.end());
+            } else {
+                stored.push_back(given.slots[row]);
+            }
+        }
+        find_leaders();
+        find_candidates();
+    }
+
+    // The similarity of two rows if it reaches the threshold, whether they meet or not; else -1.
+    double similarity(std::uint32_t a, std::uint32_t b) const
+    {
+        const std::uint32_t equal =
+            minhash::count_equal(given.task.scheme, stored[a].data(), stored[b].data());
+        const double estimate = minhash::similarity_of(given.task.scheme, equal);
+        if (!given.task.exact)
+            return estimate >= given.task.threshold ? estimate : -1;
+        const int least = minhash::least_agreement(given.task.threshold,
+                                                   given.task.scheme.num_hashes,
+                                                   1.0 / 30000);
+        if (static_cast<int>(equal) < least)
+            return -1;
+        const double exact = jaccard(a, b);
+        return exact >= given.task.threshold ? exact : -1;
+    }
+
+    double jaccard(std::uint32_t a, std::uint32_t b) const
+    {
+        std::size_t shared = 0;
+        for (const std::uint64_t element : sets[a])
+            shared += sets[b].count(element);
+        return static_cast<double>(shared) /
+               static_cast<double>(sets[a].size() + sets[b].size() - shared);
+    }
+
+    // Whether two rows are compared: they are the same, or share a bucket that is not too large.
+    bool meet(std::uint32_t a, std::uint32_t b) const
+    {
+        return leader[a] == leader[b] || candidates.count(std::minmax(leader[a], leader[b])) > 0;
+    }
+
+    pair_list pairs() const
+    {
+        pair_list found;
+        for (std::uint32_t a = 0; a < size; a++)
+            for (std::uint32_t b = a + 1; b < size; b++) {
+                if (given.crossing && !(a < given.first_count && b >= given.first_count))
+                    continue;
+                if (leader[a] == leader[b])
+                    found.emplace_back(a, b, 1);
+                else if (const double near = similarity(a, b); near >= 0 && meet(a, b))
+                    found.emplace_back(a, b, near);
+            }
+        return found;
+    }
+
+    // Clusters as the engine should give them, each in its order.
+    cluster_list clusters() const
+    {
+        std::vector<std::uint32_t> root(size);
+        for (std::uint32_t row = 0; row < size; row++)
+            root[row] = row;
+        for (const auto& [a, b, near] : pairs()) {
+            const std::uint32_t smaller = std::min(root[a], root[b]);
+            const std::uint32_t larger = std::max(root[a], root[b]);
+            std::replace(root.begin(), root.end(), larger, smaller);
+        }
+        cluster_list found;
+        for (std::uint32_t first = 0; first < size; first++) {
+            std::vector<std::uint32_t> rows;
+            for (std::uint32_t row = first; row < size; row++)
+                if (root[row] == first)
+                    rows.push_back(row);
+            std::sort(rows.begin(), rows.end(), [this](std::uint32_t a, std::uint32_t b) {
+                return given.ranks[a] == given.ranks[b] ? a < b : given.ranks[a] < given.ranks[b];
+            });
+            while (!rows.empty()) {
+                std::vector<std::uint32_t> cluster;
+                std::vector<std::uint32_t> left;
+                for (const std::uint32_t row : rows) {
+                    const bool near = !given.clusters.near_representative || cluster.empty() ||
+                                      leader[cluster[0]] == leader[row] ||
+                                      similarity(cluster[0], row) >= 0;
+                    (near ? cluster : left).push_back(row);
+                }
+                if (cluster.size() > 1 || given.clusters.singletons)
+                    found.push_back(cluster);
+                rows = left;
+            }
+        }
+        return found;
+    }
+
+    std::uint64_t large_buckets = 0;
+
+private:
+    bool too_large(std::size_t rows) const
+    {
+        return given.task.max_bucket > 0 && rows > given.task.max_bucket;
+    }
+
+    void find_leaders()
+    {
+        for (std::uint32_t row = 0; row < size; row++)
+            leader.push_back(row);
+        std::map<std::vector<std::uint8_t>, std::vector<std::uint32_t>> same;
+        for (std::uint32_t row = 0; row < size; row++)
+            same[stored[row]].push_back(row);
+        for (const auto& [slots, rows] : same) {
+            large_buckets += rows.size() > 1 && too_large(rows.size());
+            if (too_large(rows.size()))
+                continue;
+            for (const std::uint32_t row : rows)
+                if (!given.task.exact || sets[row] == sets[rows[0]])
+                    leader[row] = rows[0];
+        }
+    }
+
+    void find_candidates()
+    {
+        const auto& shape = given.task.shape;
+        const std::size_t bytes = static_cast<std::size_t>(shape.rows * given.task.scheme.bits / 8);
+        for (std::size_t band = 0; band < static_cast<std::size_t>(shape.bands); band++) {
+            std::map<std::vector<std::uint8_t>, std::vector<std::uint32_t>> buckets;
+            for (std::uint32_t row = 0; row < size; row++) {
+                if (leader[row] != row)
+                    continue;
+                const auto start = stored[row].begin() + static_cast<std::ptrdiff_t>(band * bytes);
+                buckets[{start, start + static_cast<std::ptrdiff_t>(bytes)}].push_back(row);
+            }
+            for (const auto& [key, rows] : buckets) {
+                large_buckets += rows.size() > 1 && too_large(rows.size());
+                if (too_large(rows.size()))
+                    continue;
+                for (const std::uint32_t a : rows)
+                    for (const std::uint32_t b : rows)
+                        if (a < b)
+                            candidates.insert({a, b});
+            }
+        }
+    }
+
+    const problem& given;
+    std::uint32_t size;
+    std::vector<std::vector<std::uint8_t>> stored;
+    std::vector<std::set<std::uint64_t>> sets;
+    std::vector<std::uint32_t> leader;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> candidates;
+};
+
+// Texts of families that differ by some words, some of them twice, and any order of them.
+inline std::vector<std::string> random_texts(random_source& random, std::size_t count)
+{
+    std::vector<std::string> made;
+    const std::size_t words = 3 + random.below(40);
+    const std::size_t families = 1 + random.below(count / 3 + 1);
+    const std::size_t changes = random.below(words + 2);
+    for (std::size_t i = 0; i < count; i++) {
+        const std::size_t family = random.below(families);
+        std::string text;
+        random_source own = {family};
+        for (std::size_t word = 0; word < words; word++)
+            text += texts::make(texts::kinds[0], 2 + own.below(6), own) + " ";
+        for (std::size_t change = random.below(changes + 1); change > 0; change--)
+            text[random.below(text.size())] = static_cast<char>('a' + random.below(26));
+        made.push_back(i > 0 && random.below(5) == 0 ? made[random.below(i)] : text);
+    }
+    return made;
+}
+
+inline problem random_problem(random_source& random, std::size_t most_rows)
+{
+    problem made;
+    minhash::scheme& scheme = made.task.scheme;
+    scheme = support::default_scheme;
+    scheme.num_hashes = static_cast<std::uint16_t>(16 + random.below(3) * 21);
+    scheme.seed = static_cast<std::int64_t>(random.below(5));
+    made.from_texts = random.below(3) > 0;
+    const std::size_t rows = random.below(most_rows + 1);
+    if (made.from_texts) {
+        scheme.shingles = {random.below(3) == 0 ? minhash::unit::word : minhash::unit::character,
+                           static_cast<std::uint16_t>(1 + random.below(5)),
+                           random.below(2) == 0,
+                           random.below(4) == 0};
+        made.texts = random_texts(random, rows);
+        std::erase_if(made.texts,
+                      [&](const std::string& text) { return support::sign(text, scheme).empty(); });
+        made.task.exact = random.below(3) > 0;
+    } else {
+        scheme.method = minhash::method::external;
+        scheme.bits = static_cast<std::uint8_t>(8 << random.below(3));
+        const std::size_t alphabet = 2 + random.below(4);
+        for (std::size_t row = 0; row < rows; row++) {
+            std::vector<std::uint8_t> slots(minhash::slot_bytes(scheme.bits, scheme.num_hashes));
+            for (std::uint8_t& byte : slots)
+                byte = static_cast<std::uint8_t>(random.below(alphabet) / (alphabet - 1));
+            made.slots.push_back(row > 0 && random.below(4) == 0 ? made.slots[random.below(row)]
+                                                                 : slots);
+        }
+    }
+    const int band_rows = static_cast<int>(1 + random.below(scheme.num_hashes));
+    made.task.shape = {
+        static_cast<int>(1 + random.below(static_cast<std::size_t>(scheme.num_hashes / band_rows))),
+        band_rows};
+    if (random.below(2) == 0)
+        made.task.shape = {scheme.num_hashes / 2, 2};
+    made.task.threshold = static_cast<double>(random.below(21)) / 20;
+    made.task.max_bucket =
+        random.below(3) == 0 ? static_cast<std::uint32_t>(1 + random.below(12)) : 0;
+    made.memory = std::size_t{1} << (random.below(2) == 0 ? 24 : random.below(18));
+    made.first_count = static_cast<std::uint32_t>(random.below(made.count() + 1));
+    made.crossing = random.below(2) == 0;
+    made.clusters = {random.below(2) == 0, random.below(2) == 0};
+    for (std::size_t row = 0; row < made.count(); row++)
+        made.ranks.push_back(static_cast<std::uint32_t>(random.below(rows)));
+    return made;
+}
+
+// What differs between the pairs that the engine finds and the true ones, or nothing.
+inline std::string check_pairs(const problem& given)
+{
+    const truth expected(given);
+    test_host host;
+    host.reporting = true;
+    engine_call call = {&host, &given, job::pairs, 0, {}};
+    if (run(host, call_engine, call) != finished)
+        return "did not end";
+    pair_list pairs;
+    for (const bulk::found_pair& each : host.pairs) {
+        const bool in_order = given.crossing || each.left < each.right;
+        pairs.emplace_back(in_order ? each.left : each.right,
+                           in_order ? each.right : each.left,
+                           each.similarity);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    if (pairs != expected.pairs())
+        return std::to_string(pairs.size()) + " pairs for " +
+               std::to_string(expected.pairs().size());
+    if (given.count() > 1 && call.large_buckets != expected.large_buckets)
+        return std::to_string(call.large_buckets) + " large buckets for " +
+               std::to_string(expected.large_buckets);
+    return host.files.empty() ? "" : "files are left";
+}
+
+// The same of clusters, whose rows come in the order of their ranks.
+inline std::string check_clusters(problem given)
+{
+    given.crossing = false;
+    const truth expected(given);
+    test_host host;
+    host.reporting = true;
+    host.ranks = given.ranks;
+    engine_call call = {&host, &given, job::clusters, 0, {}};
+    if (run(host, call_engine, call) != finished)
+        return "did not end";
+    cluster_list clusters = expected.clusters();
+    std::sort(clusters.begin(), clusters.end());
+    std::sort(host.clusters.begin(), host.clusters.end());
+    if (host.clusters != clusters)
+        return std::to_string(host.clusters.size()) + " clusters for " +
+               std::to_string(clusters.size());
+    if (given.count() > 0 && call.large_buckets != expected.large_buckets)
+        return std::to_string(call.large_buckets) + " large buckets for " +
+               std::to_string(expected.large_buckets);
+    return host.files.empty() ? "" : "files are left";
+}
+
+} // namespace bulk_support

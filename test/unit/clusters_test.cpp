@@ -1,0 +1,58 @@
+#include "bulk/clusters.h"
+
+#include <gtest/gtest.h>
+
+#include "bulk_support.h"
+
+namespace {
+
+using bulk_support::check_clusters;
+using bulk_support::problem;
+
+TEST(clusters, are_the_components_of_true_pairs)
+{
+    support::random_source random = {84};
+    for (int round = 0; round < 500; round++) {
+        const problem given = bulk_support::random_problem(random, 60);
+        ASSERT_EQ(check_clusters(given), "") << "round " << round;
+    }
+}
+
+// Each text shares most of its words with the next: one component, whose ends are far apart.
+TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
+{
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.shape = {64, 2};
+    given.task.threshold = 0.7;
+    given.task.exact = true;
+    for (int i = 0; i < 60; i++) {
+        std::string text;
+        for (int word = 0; word < 40; word++)
+            text += std::to_string((i * 3 + word) * 7919) + " ";
+        given.texts.push_back(text);
+        given.ranks.push_back(static_cast<std::uint32_t>(i * 37 % 60));
+    }
+    EXPECT_EQ(bulk_support::truth(given).clusters().size(), 1u);
+    EXPECT_EQ(check_clusters(given), "");
+    given.clusters.near_representative = true;
+    EXPECT_GT(bulk_support::truth(given).clusters().size(), 5u);
+    EXPECT_EQ(check_clusters(given), "");
+    given.clusters.singletons = true;
+    EXPECT_EQ(check_clusters(given), "");
+}
+
+TEST(clusters, of_one_row)
+{
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.shape = {13, 7};
+    given.task.threshold = 0.8;
+    given.texts = {"alone"};
+    given.ranks = {0};
+    EXPECT_EQ(check_clusters(given), "");
+    given.clusters.singletons = true;
+    EXPECT_EQ(check_clusters(given), "");
+}
+
+} // namespace

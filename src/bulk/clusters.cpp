@@ -171,7 +171,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.owner = rows.owner;
     finder.options = options;
     finder.to = to;
-    start_verifier(finder.check, rows);
+    start_verifier(finder.check, rows, false);
 
     bucket_walk walk;
     start_walk(walk, rows, "banding and verifying rows");

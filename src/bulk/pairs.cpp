@@ -329,7 +329,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     finder.owner = rows.owner;
     finder.emit = emit;
     finder.found = allocate<found_pair>(*rows.owner, most_emitted);
-    start_verifier(finder.check, rows);
+    start_verifier(finder.check, rows, true);
 
     bucket_walk walk;
     start_walk(walk, rows, "banding rows");

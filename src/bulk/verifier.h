@@ -2,8 +2,8 @@
 // texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
+#include "bulk/exact_sets.h"
 #include "bulk/rows.h"
-#include "bulk/shared_elements.h"
 
 namespace minhash::bulk {
 
@@ -14,15 +14,14 @@ struct verifier {
     std::uint32_t first_slots; // the row in slots[0]
     const void* first_at;
 
-    shared_elements elements;
-    std::size_t room;           // different elements that memory is there for
-    std::size_t used_room;      // of that, what the table is made for now
-    std::uint32_t first_text;   // the row whose shingles are the first set
-    std::size_t first_elements; // that it can have
-    growing<std::uint8_t> texts[2];
+    exact_sets sets; // of exact tasks
+    bool exactly;    // their similarities are wanted, not only whether they reach the threshold
+    growing<std::uint8_t> text;
 };
 
-void start_verifier(verifier& state, row_set& rows);
+// For rows that have all been taken. Unless `exactly`, verify() may give any number from the
+// threshold on for an exact similarity that reaches it.
+void start_verifier(verifier& state, row_set& rows, bool exactly);
 void end_verifier(verifier& state);
 
 // The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`

@@ -1,0 +1,235 @@
+#include "bulk/exact_sets.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "support.h"
+
+namespace {
+
+using minhash::bulk::exact_sets;
+using reference::hash_list;
+
+// Memory by the byte, so that AddressSanitizer sees every step outside, and what was not freed.
+struct plain_host : minhash::bulk::host {
+    int stop = 0;
+    std::uint64_t pauses = 0;
+
+    plain_host() : host{}
+    {
+        allocate = [](host&, std::size_t bytes) -> void* { return new std::uint8_t[bytes]; };
+        release = [](host&, void* memory) { delete[] static_cast<std::uint8_t*>(memory); };
+        pause = [](host& self) { static_cast<plain_host&>(self).pauses++; };
+        stopping = &stop;
+    }
+};
+
+// Rows of elements, read in batches.
+struct rows_of_elements {
+    std::vector<hash_list> rows;
+    std::size_t batch = 100;
+    std::size_t reads = 0;
+    std::size_t most = 0; // that a row is said to have; 0: what it has
+
+    minhash::bulk::element_source source()
+    {
+        return {this, [](void* from, std::uint32_t row, minhash::bulk::distinct_elements& set) {
+                    auto& self = *static_cast<rows_of_elements*>(from);
+                    self.reads++;
+                    const hash_list& all = self.rows[row];
+                    start_elements(set, self.most > 0 ? self.most : all.size());
+                    for (std::size_t at = 0; at < all.size(); at += self.batch) {
+                        std::vector<std::uint32_t> lo, hi;
+                        for (std::size_t i = at; i < std::min(at + self.batch, all.size()); i++) {
+                            lo.push_back(minhash::low(all[i]));
+                            hi.push_back(minhash::high(all[i]));
+                        }
+                        add(set, lo.data(), hi.data(), lo.size());
+                    }
+                }};
+    }
+};
+
+struct comparer {
+    plain_host host;
+    exact_sets sets;
+
+    comparer(rows_of_elements& rows, std::size_t bytes)
+    {
+        start_sets(sets, host, rows.source(), static_cast<std::uint32_t>(rows.rows.size()), bytes);
+    }
+
+    ~comparer()
+    {
+        end_sets(sets);
+    }
+};
+
+double jaccard(const hash_list& a, const hash_list& b)
+{
+    const std::set<std::uint64_t> first(a.begin(), a.end());
+    const std::set<std::uint64_t> second(b.begin(), b.end());
+    std::uint64_t shared = 0;
+    for (const std::uint64_t element : second)
+        shared += first.count(element);
+    return minhash::jaccard({first.size(), second.size(), shared});
+}
+
+// Compares rows, and what is right by brute force.
+class checked_comparer {
+public:
+    checked_comparer(rows_of_elements& of, std::size_t bytes)
+        : rows(of), by(of, bytes), expected(of.rows.size() * of.rows.size(), -1)
+    {
+    }
+
+    void check(std::uint32_t a, std::uint32_t b, double least, bool exactly)
+    {
+        double& right = expected[std::min(a, b) * rows.rows.size() + std::max(a, b)];
+        if (right < 0)
+            right = jaccard(rows.rows[a], rows.rows[b]);
+        const double found = compare(by.sets, a, b, least, exactly);
+        if (right < least)
+            ASSERT_LT(found, 0) << a << ", " << b << " at " << least;
+        else if (exactly)
+            ASSERT_EQ(found, right) << a << ", " << b << " at " << least;
+        else
+            ASSERT_TRUE(found >= least && found <= right) << a << ", " << b << " at " << least;
+    }
+
+private:
+    rows_of_elements& rows;
+    comparer by;
+    std::vector<double> expected;
+};
+
+// Groups of rows, each made from one by leaving out, adding and repeating elements.
+rows_of_elements
+grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
+{
+    rows_of_elements made;
+    for (std::size_t group = 0; group < groups; group++) {
+        const hash_list base = support::random_hashes(random, random.below(400));
+        const std::size_t change = 1 + random.below(100);
+        for (std::size_t member = 0; member < members; member++) {
+            hash_list row;
+            for (const std::uint64_t element : base)
+                if (random.below(100) >= change)
+                    row.push_back(element);
+            for (std::size_t i = random.below(1 + change); i > 0; i--)
+                row.push_back(random.next());
+            for (std::size_t i = row.empty() ? 0 : random.below(20); i > 0; i--)
+                row.push_back(row[random.below(row.size())]);
+            made.rows.push_back(row);
+        }
+    }
+    return made;
+}
+
+TEST(exact_sets, equal_brute_force_in_any_order)
+{
+    support::random_source random = {61};
+    const double thresholds[] = {0, 0.1, 0.3, 0.5, 0.8, 0.9, 0.97, 1};
+    for (const std::size_t bytes : {0u, 6000u, 40'000u, 4'000'000u}) {
+        for (int round = 0; round < 4; round++) {
+            rows_of_elements rows = grouped_rows(random, 4, 12);
+            rows.batch = 1 + random.below(300);
+            rows.most = random.below(2); // sets grow
+            const auto count = static_cast<std::uint32_t>(rows.rows.size());
+            checked_comparer by(rows, bytes);
+            const double least = thresholds[random.below(std::size(thresholds))];
+            // As pairs are verified, as clusters are, and any.
+            for (std::uint32_t a = 0; a < count; a++)
+                for (std::uint32_t b = a + 1; b < count; b++)
+                    by.check(a, b, least, round % 2 == 0);
+            for (std::uint32_t b = 0; b < count; b++)
+                for (std::uint32_t a = 0; a < b; a++)
+                    by.check(a, b, least, false);
+            for (int i = 0; i < 500; i++) {
+                const auto a = static_cast<std::uint32_t>(random.below(count));
+                const auto b = static_cast<std::uint32_t>(random.below(count));
+                if (a != b)
+                    by.check(a,
+                             b,
+                             thresholds[random.below(std::size(thresholds))],
+                             random.below(2) == 0);
+            }
+        }
+    }
+}
+
+TEST(exact_sets, empty_sets_and_element_zero)
+{
+    rows_of_elements rows = {{{}, {0}, {5}, {0, 0, 7}, {7, 0, 0}, {}}};
+    checked_comparer by(rows, 10000);
+    for (std::uint32_t a = 0; a < rows.rows.size(); a++)
+        for (std::uint32_t b = a + 1; b < rows.rows.size(); b++)
+            for (const double least : {0.0, 0.5, 1.0})
+                by.check(a, b, least, true);
+}
+
+TEST(exact_sets, rows_are_read_once_and_almost_equal_ones_share_memory)
+{
+    support::random_source random = {62};
+    const hash_list base = support::random_hashes(random, 1000);
+    rows_of_elements rows;
+    for (int copy = 0; copy < 200; copy++) {
+        rows.rows.push_back(base);
+        for (int i = 0; i < 20; i++)
+            rows.rows.back().push_back(random.next());
+    }
+    // A tenth of what the elements of all take: by their leader they take a twentieth.
+    comparer by(rows, 200 * 1020);
+    for (std::uint32_t a = 0; a < rows.rows.size(); a++)
+        for (std::uint32_t b = a + 1; b < rows.rows.size(); b++) {
+            ASSERT_EQ(compare(by.sets, a, b, 0.8, true), 1000.0 / 1040);
+            ASSERT_LT(compare(by.sets, a, b, 0.97, false), 0);
+        }
+    EXPECT_LT(rows.reads, 210u);
+}
+
+TEST(exact_sets, sizes_reject_rows_unread)
+{
+    support::random_source random = {63};
+    rows_of_elements rows;
+    rows.rows = {support::random_hashes(random, 100),
+                 support::random_hashes(random, 130),
+                 support::random_hashes(random, 100)};
+    comparer by(rows, 0); // so that no row is kept
+    EXPECT_LT(compare(by.sets, 0, 1, 0.8, true), 0);
+    const std::size_t reads = rows.reads;
+    EXPECT_LT(compare(by.sets, 0, 1, 0.8, true), 0);
+    EXPECT_EQ(rows.reads, reads);
+    EXPECT_LT(compare(by.sets, 0, 2, 0.8, true), 0);
+    EXPECT_GT(rows.reads, reads);
+}
+
+TEST(exact_sets, large_rows_give_way_to_cancel)
+{
+    support::random_source random = {64};
+    rows_of_elements rows;
+    rows.batch = 2000;
+    rows.rows.push_back(support::random_hashes(random, 300'000));
+    rows.rows.push_back(rows.rows[0]);
+    rows.rows[1].resize(250'000);
+    comparer by(rows, 100'000'000);
+    by.host.stop = 1;
+    EXPECT_EQ(compare(by.sets, 0, 1, 0.8, true), 250.0 / 300);
+    EXPECT_GT(by.host.pauses, 100u);
+}
+
+TEST(exact_sets, the_fewest_shared_elements_are_the_fewest)
+{
+    for (std::uint64_t a = 0; a < 60; a++)
+        for (std::uint64_t b = 0; b < 60; b++)
+            for (const double least : {0.0, 0.05, 0.3, 1.0 / 3, 0.5, 0.8, 0.95, 1.0}) {
+                const std::uint64_t found = minhash::bulk::least_shared(a, b, least);
+                const std::uint64_t most = std::min(a, b);
+                ASSERT_LE(found, most + 1);
+                ASSERT_TRUE(found > most || minhash::jaccard({a, b, found}) >= least);
+                ASSERT_TRUE(found == 0 || minhash::jaccard({a, b, found - 1}) < least);
+            }
+}
+
+} // namespace

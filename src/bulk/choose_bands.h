@@ -1,0 +1,68 @@
+// Hashes, bands and rows by what they will cost: signing, going through bands, and candidates that
+// come to nothing. How many of those there are is foretold by a sample: two signatures that agree
+// in k of K slots agree in r slots chosen at random with a probability of
+//
+//     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
+//
+// which tells without bias how often rows like these share a band.
+#pragma once
+
+#include "core/tuning.h"
+
+#include <cstdint>
+#include <span>
+
+namespace minhash::bulk {
+
+// How similar pairs of rows of a sample are: how many of them agree in 0, 1, 2, ... slots. Pairs of
+// a row with itself do not count. It has one number more than signatures have slots.
+using agreement_counts = std::span<const std::uint64_t>;
+
+// What work takes, in nanoseconds.
+struct work_costs {
+    double hash;    // of signing a row, for each hash
+    double band;    // of a row, for each band
+    double meeting; // two rows that share a band, each time
+    double look;    // comparing the signatures of a candidate
+    double check;   // comparing its texts
+};
+
+// For texts of a number of bytes, in the mean: measured (test/bench/RESULTS.md).
+work_costs costs_of(double text_bytes) noexcept;
+
+struct bands_wanted {
+    double rows;
+    double pairs; // that can be asked for: of n rows, n (n - 1) / 2
+    double threshold;
+    double recall;    // of pairs at the threshold
+    int least_hashes; // the same as most_hashes if signatures are given
+    int most_hashes;
+    bool exact; // candidates whose signatures agree enough are compared by their texts
+};
+
+struct bands_plan {
+    int num_hashes;
+    band_choice shape; // bands = 0: no choice finds enough
+    double candidates; // expected for each row
+    double checks;     // of those, compared by their texts
+    double cost;       // of all rows, in nanoseconds
+};
+
+// The recall to choose bands for, so that what is promised is found. Pairs at the threshold are few
+// and alike, and slots of short texts not independent, so the share that is found scatters around
+// what is expected: a quarter of what may be missed is expected to be.
+double recall_to_expect(double promised) noexcept;
+
+// The cheapest choice that finds the recall wanted at the threshold.
+bands_plan choose_by_cost(const bands_wanted& wanted,
+                          agreement_counts sample,
+                          const work_costs& costs) noexcept;
+
+// What a choice that was made otherwise will cost.
+bands_plan foretell(const bands_wanted& wanted,
+                    int num_hashes,
+                    band_choice shape,
+                    agreement_counts sample,
+                    const work_costs& costs) noexcept;
+
+} // namespace minhash::bulk

@@ -34,8 +34,8 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 // Memory for the sets of rows that are kept.
 std::size_t kept_bytes(const row_set& rows)
 {
-    constexpr std::size_t most = 64 * 1024 * 1024;
-    return std::min(most, rows.budget->limit / 8);
+    constexpr std::size_t most = 256 * 1024 * 1024;
+    return std::min(most, rows.budget->limit / 4);
 }
 
 } // namespace

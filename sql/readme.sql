@@ -83,6 +83,12 @@ PREPARE look_up_low(text) AS
     FROM articles WHERE minhash_similar(sig, minhash($1), 0.6) ORDER BY distance, id;
 EXECUTE look_up_low('A quick brown fox jumps over the lazy dog near the river.');
 
+CREATE INDEX articles_lsh ON articles USING lsh (sig);
+SELECT id, round((sig <%> minhash('A quick brown fox by the river.'))::numeric, 2) AS distance
+FROM articles ORDER BY sig <%> minhash('A quick brown fox by the river.') LIMIT 2;
+SELECT records, runs FROM lsh_check('articles_lsh', heap => true);
+DROP INDEX articles_lsh;
+
 SELECT left_id, right_id, round(similarity::numeric, 3) AS exact
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6) ORDER BY 1, 2;
 SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate

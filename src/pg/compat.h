@@ -49,6 +49,42 @@ inline bool has_current_search_path(const CachedPlanSource& source)
 #endif
 }
 
+// 18 wants to know whether ANALYZE waits.
+inline void vacuum_delay()
+{
+#if PG_VERSION_NUM >= 180000
+    vacuum_delay_point(false);
+#else
+    vacuum_delay_point();
+#endif
+}
+
+// Statistics of an index; 18 also shows searches in EXPLAIN.
+inline void count_index_scan(IndexScanDesc scan)
+{
+    pgstat_count_index_scan(scan->indexRelation);
+#if PG_VERSION_NUM >= 180000
+    if (scan->instrument != nullptr)
+        scan->instrument->nsearches++;
+#endif
+}
+
+// 17 runs index expressions with a search path that nobody else has put anything into.
+inline void restrict_search_path()
+{
+#if PG_VERSION_NUM >= 170000
+    RestrictSearchPath();
+#endif
+}
+
+// Before 18, infinite costs are enough to keep the planner from a path.
+inline void disable_path(Path& path)
+{
+#if PG_VERSION_NUM >= 180000
+    path.disabled_nodes = 2;
+#endif
+}
+
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else

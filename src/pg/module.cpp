@@ -1,6 +1,7 @@
 // The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
 
+#include "pg/index/options.h"
 #include "pg/settings.h"
 
 #include "core/kernels.h"
@@ -19,6 +20,7 @@ namespace minhash::pg {
 double similarity_threshold;
 double recall_notice;
 int progress_interval;
+int ordered_scan_limit;
 
 namespace {
 
@@ -76,6 +78,19 @@ void _PG_init(void)
                              nullptr,
                              nullptr,
                              nullptr);
+    DefineCustomIntVariable("minhash_lsh.ordered_scan_limit",
+                            "Most rows that a scan of an lsh index in order compares one by one.",
+                            "In a larger index, only rows that share slots of a band are found. "
+                            "-1 compares all rows where it must.",
+                            &ordered_scan_limit,
+                            -1,
+                            -1,
+                            INT_MAX,
+                            PGC_USERSET,
+                            0,
+                            nullptr,
+                            nullptr,
+                            nullptr);
     DefineCustomIntVariable("minhash_lsh.progress_interval",
                             "Sets the interval between progress notices.",
                             "0 turns them off.",
@@ -99,5 +114,6 @@ void _PG_init(void)
                                check_instruction_set,
                                assign_instruction_set,
                                nullptr);
+    lsh::define_options();
     MarkGUCPrefixReserved("minhash_lsh");
 }

@@ -1,0 +1,194 @@
+-- The access method lsh: % at every threshold from one index, and the nearest first.
+
+SET jit = off;
+SELECT amvalidate(oid) AS valid, opcdefault AS default FROM pg_opclass WHERE opcname = 'lsh_minhash_ops';
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/lsh_index.sql'
+\i :common
+
+-- The pairs of a join by %, through the index and without.
+CREATE FUNCTION pg_temp.compare(threshold float8, OUT alike bigint, OUT missing bigint, OUT wrong bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    query text := 'SELECT a.id AS a, b.id AS b FROM documents a JOIN documents b ON b.sig % a.sig';
+BEGIN
+    PERFORM set_config('minhash_lsh.similarity_threshold', threshold::text, true);
+    SET LOCAL enable_seqscan = off;
+    SET LOCAL enable_indexscan = on;
+    EXECUTE 'CREATE TEMP TABLE through AS ' || query;
+    SET LOCAL enable_indexscan = off;
+    SET LOCAL enable_bitmapscan = off;
+    SET LOCAL enable_seqscan = on;
+    EXECUTE 'CREATE TEMP TABLE without AS ' || query;
+    SELECT count(w), count(*) FILTER (WHERE t IS NULL), count(*) FILTER (WHERE w IS NULL) INTO alike, missing, wrong
+    FROM through t FULL JOIN without w ON t = w;
+    DROP TABLE through, without;
+END $$;
+
+CREATE INDEX documents_sig ON documents USING lsh (sig);
+SELECT records, dead, in_tail, runs FROM lsh_check('documents_sig', heap => true);
+SET enable_seqscan = off;
+SELECT pg_temp.scans('SELECT a.id AS a, b.id AS b FROM documents a JOIN documents b ON b.sig % a.sig');
+SET enable_indexscan = off;
+SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
+SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
+RESET enable_indexscan;
+-- At 0 every row is found but those that have nothing to be found by.
+SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1, 0]) threshold, pg_temp.compare(threshold) c;
+
+-- One text: a constant, a parameter, a query; the empty text and NULL find nothing.
+PREPARE look_up(text) AS SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash($1) % sig;
+EXECUTE look_up('CAT');
+EXECUTE look_up('');
+EXECUTE look_up(NULL);
+EXECUTE look_up('nowhere to be found');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE look_up('CAT');
+EXECUTE look_up('');
+EXECUTE look_up(NULL);
+RESET plan_cache_mode;
+SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('CAT') OR sig % minhash('dog');
+SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('dog');
+SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % NULL;
+
+-- With a threshold of its own.
+SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash_similar(sig, minhash(''cat''), 0.6)');
+SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM documents, unnest(ARRAY[0.3, 0.6, 0.9]) t, (SELECT sig AS q FROM documents WHERE id = 107) s
+WHERE id IN (SELECT d.id FROM documents d WHERE minhash_similar(d.sig, q, t)) GROUP BY t ORDER BY t;
+SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash('cat'), 0.6);
+
+-- In order of distance: as without the index, and whatever the number of rows that is asked for.
+CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    truth float8[];
+BEGIN
+    SET LOCAL enable_seqscan = off;
+    SET LOCAL enable_indexscan = on;
+    SELECT array_agg(d) INTO by_index
+    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d FROM documents ORDER BY sig <%> (SELECT sig FROM documents WHERE id = query) LIMIT n) s;
+    SET LOCAL enable_seqscan = on;
+    SET LOCAL enable_indexscan = off;
+    SELECT array_agg(d) INTO truth
+    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d FROM documents WHERE minhash_cardinality(sig) > 0 ORDER BY 1 LIMIT n) s;
+    in_order := by_index = (SELECT array_agg(d ORDER BY d) FROM unnest(by_index) d);
+    right_ones := by_index = truth;
+END $$;
+SELECT pg_temp.scans('SELECT id FROM documents ORDER BY sig <%> minhash(''cat'') LIMIT 3');
+SELECT id, round((sig <%> minhash('cat'))::numeric, 2) AS distance FROM documents ORDER BY sig <%> minhash('cat'), id LIMIT 3;
+SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE right_ones) AS right_ones, min(cardinality(by_index)) AS rows
+FROM unnest(ARRAY[1, 3, 10, 100, 1000]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n ORDER BY n;
+-- Nothing is near the empty set or NULL; the order goes with a condition, also on another text.
+SELECT count(*) FROM (SELECT id FROM documents ORDER BY sig <%> minhash('') LIMIT 10) s;
+SELECT count(*) FROM (SELECT id FROM documents ORDER BY sig <%> NULL LIMIT 10) s;
+SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % minhash(''dog'') ORDER BY sig <%> minhash(''cat'') LIMIT 3');
+SELECT id FROM documents WHERE sig % minhash('dog') ORDER BY sig <%> minhash('cat') LIMIT 3;
+SELECT id FROM documents WHERE sig % minhash('cat') ORDER BY sig <%> minhash('cat'), id LIMIT 3;
+-- A scroll back and forth, and a scan that starts again with another text.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM documents ORDER BY sig <%> (SELECT sig FROM documents WHERE id = 7) LIMIT 4;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+COMMIT;
+SELECT count(*), round(avg(n.distance)::numeric, 4) FROM documents d, LATERAL (SELECT e.sig <%> d.sig AS distance FROM documents e ORDER BY e.sig <%> d.sig LIMIT 2) n WHERE d.id <= 50;
+-- With a bound, a scan stops where it would have to compare more rows.
+SET minhash_lsh.ordered_scan_limit = 100;
+SELECT count(*) < 300 AS fewer FROM (SELECT id FROM documents ORDER BY sig <%> minhash('cat') LIMIT 1000) s;
+SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE right_ones) AS right_ones
+FROM unnest(ARRAY[1, 3]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n ORDER BY n;
+RESET minhash_lsh.ordered_scan_limit;
+
+-- The index follows the table: insert, update, delete, rolled back and not.
+BEGIN;
+INSERT INTO documents SELECT 400 + id, upper(body) FROM documents WHERE id <= 10;
+SELECT count(*) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 8);
+ROLLBACK;
+SELECT count(*) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 8);
+UPDATE documents SET body = 'a horse' WHERE id = 305;
+EXECUTE look_up('cat');
+EXECUTE look_up('a horse');
+DELETE FROM documents WHERE id = 306;
+EXECUTE look_up('cat');
+VACUUM documents;
+INSERT INTO documents VALUES (306, 'Cat');
+UPDATE documents SET body = 'cat' WHERE id = 305;
+EXECUTE look_up('cat');
+UPDATE documents SET body = '' WHERE id = 305;
+EXECUTE look_up('cat');
+UPDATE documents SET body = 'cat' WHERE id = 305;
+SELECT * FROM pg_temp.compare(0.7);
+SELECT records, in_tail > 0 AS has_tail FROM lsh_check('documents_sig', heap => true);
+REINDEX INDEX documents_sig;
+SELECT * FROM pg_temp.compare(0.7);
+
+-- Options: any bands and rows that fit.
+CREATE TABLE choices (bands int, rows int);
+INSERT INTO choices VALUES (13, 7), (25, 5), (12, 10), (128, 1), (1, 2), (64, 2);
+CREATE FUNCTION pg_temp.try(bands int, rows int, threshold float8, OUT alike bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    DROP INDEX documents_sig;
+    EXECUTE format('CREATE INDEX documents_sig ON documents USING lsh (sig) WITH (bands = %s, rows = %s)', bands, rows);
+    PERFORM lsh_check('documents_sig', heap => true);
+    SELECT c.* INTO alike, missing, wrong FROM pg_temp.compare(threshold) c;
+END $$;
+SELECT c.*, threshold, t.* FROM choices c, unnest(ARRAY[0.9, 0.6]) threshold, pg_temp.try(bands, rows, threshold) t;
+SELECT pg_get_indexdef('documents_sig'::regclass);
+SELECT option, pg_temp.error_of(format('CREATE INDEX ON documents USING lsh (sig) WITH (%s)', option))
+FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 11', 'bands = 4097, rows = 1', 'fillfactor = 90']) option;
+SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'), pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
+-- Changed options count from the next REINDEX on.
+ALTER INDEX documents_sig SET (bands = 20, rows = 5);
+SELECT * FROM pg_temp.compare(0.7);
+REINDEX INDEX documents_sig;
+SELECT * FROM pg_temp.compare(0.7);
+DROP INDEX documents_sig;
+
+-- What an index cannot be.
+SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
+    'CREATE UNIQUE INDEX ON documents USING lsh (sig)',
+    'CREATE INDEX ON documents USING lsh (sig, sig)',
+    'CREATE INDEX ON documents USING lsh (sig) INCLUDE (id)',
+    'CREATE INDEX ON documents USING lsh (body)',
+    'CREATE INDEX ON documents USING lsh (sig DESC)',
+    'ALTER TABLE documents ADD EXCLUDE USING lsh (sig WITH %)']) statement;
+
+-- One scheme an index: others are refused when they are inserted, and when they are looked for.
+CREATE INDEX documents_sig ON documents USING lsh (sig);
+SELECT pg_temp.error_of('SELECT id FROM documents WHERE sig % minhash(''cat'', seed => 43)');
+SELECT pg_temp.error_of('SELECT id FROM documents ORDER BY sig <%> minhash(''cat'', 64) LIMIT 1');
+CREATE TABLE schemes (sig minhash_signature);
+INSERT INTO schemes VALUES (minhash('cat')), (minhash('cat', 64));
+SELECT pg_temp.error_of('CREATE INDEX ON schemes USING lsh (sig)');
+DELETE FROM schemes;
+CREATE INDEX schemes_sig ON schemes USING lsh (sig);
+SELECT count(*) FROM schemes WHERE sig % minhash('cat');
+SELECT count(*) FROM (SELECT FROM schemes ORDER BY sig <%> minhash('cat') LIMIT 1) s;
+SELECT records, runs FROM lsh_check('schemes_sig', heap => true);
+INSERT INTO schemes VALUES (NULL);
+INSERT INTO schemes VALUES (minhash('', 64));
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))');
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash_compress(minhash(''cat'', 64), 8))');
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash_compress(minhash(''cat'', 64), 4))');
+INSERT INTO schemes VALUES (minhash('cat', 64));
+SELECT count(*) FROM schemes WHERE sig % minhash('cat', 64);
+SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
+
+-- Signatures of 8 and 16 bits, of few and of many hashes.
+CREATE TABLE shapes AS SELECT * FROM (VALUES (128, 8), (128, 16), (16, 32), (17, 32), (33, 8), (1024, 32), (4096, 32)) s (num_hashes, bits);
+CREATE FUNCTION pg_temp.try_shape(num_hashes int, bits int, OUT records bigint, OUT alike bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TABLE shaped AS SELECT id, minhash_compress(minhash(body, num_hashes), bits) AS sig FROM documents d;
+    CREATE INDEX shaped_sig ON shaped USING lsh (sig);
+    INSERT INTO shaped SELECT id + 1000, sig FROM shaped WHERE id % 3 = 0;
+    SELECT c.records INTO records FROM lsh_check('shaped_sig', heap => true) c;
+    SET LOCAL enable_seqscan = off;
+    SET LOCAL enable_indexscan = on;
+    CREATE TEMP TABLE through AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig WHERE d.id = a.id;
+    SET LOCAL enable_indexscan = off;
+    SET LOCAL enable_bitmapscan = off;
+    SET LOCAL enable_seqscan = on;
+    CREATE TEMP TABLE without AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig WHERE d.id = a.id;
+    SELECT count(w), count(*) FILTER (WHERE t IS NULL), count(*) FILTER (WHERE w IS NULL) INTO alike, missing, wrong FROM through t FULL JOIN without w ON t = w;
+    DROP TABLE through, without, shaped;
+END $$;
+SELECT s.*, t.* FROM shapes s, pg_temp.try_shape(num_hashes, bits) t;
+DROP TABLE documents, schemes, shapes, choices;

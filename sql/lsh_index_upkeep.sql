@@ -1,0 +1,170 @@
+-- Upkeep of lsh indexes: runs and their merging, VACUUM, every kind of table and index, lsh_check.
+
+SET jit = off;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/lsh_index.sql'
+\i :common
+
+-- Signatures of 1024 hashes: 7 rows a page, so that a few hundred rows make a run. The n-th text is near those of the same n % 400.
+CREATE FUNCTION pg_temp.some_signature(n int) RETURNS minhash_signature LANGUAGE sql AS $$SELECT minhash(repeat(md5((n % 400)::text), 3) || n, 1024)$$;
+CREATE TABLE many (id int PRIMARY KEY, sig minhash_signature) WITH (autovacuum_enabled = false);
+CREATE INDEX many_sig ON many USING lsh (sig);
+-- Each row through the index and without. Copies are always found.
+CREATE FUNCTION pg_temp.lost() RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET minhash_lsh.similarity_threshold = 0.9 AS $$
+DECLARE
+    lost bigint;
+BEGIN
+    SELECT count(*) FILTER (WHERE a.id <> ALL (ARRAY(SELECT b.id FROM many b WHERE b.sig % a.sig))) INTO lost FROM many a WHERE a.id % 10 = 0;
+    RETURN lost;
+END $$;
+CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint, OUT dead bigint, OUT tail bigint, OUT runs int) LANGUAGE sql AS $$
+    SELECT records, dead, in_tail, runs FROM lsh_check(index::regclass, heap => true)
+$$;
+-- Whether an index made anew has the same rows.
+CREATE FUNCTION pg_temp.as_new() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    kept bigint := (SELECT contents FROM lsh_check('many_sig'));
+BEGIN
+    CREATE INDEX many_new ON many USING lsh (sig);
+    PERFORM lsh_check('many_new', heap => true);
+    RETURN kept = (SELECT contents FROM lsh_check('many_new'));
+END $$;
+
+-- Runs are made while rows are inserted, and merged.
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(1, 200) n;
+SELECT * FROM pg_temp.state();
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(201, 500) n;
+SELECT * FROM pg_temp.state();
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(501, 2000) n;
+SELECT * FROM pg_temp.state();
+SELECT pg_temp.lost();
+-- VACUUM puts the tail into a run, frees the pages of runs that were merged, and they are used again.
+VACUUM many;
+SELECT * FROM pg_temp.state();
+SELECT pg_temp.as_new();
+DROP INDEX many_new;
+SELECT pg_relation_size('many_sig') AS size \gset
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(2001, 2200) n;
+SELECT pg_relation_size('many_sig') = :size AS pages_are_used_again;
+-- With less than a fifth of the rows dead, they are marked; with more, a run is written anew.
+DELETE FROM many WHERE id % 10 = 1;
+VACUUM (INDEX_CLEANUP ON) many;
+SELECT * FROM pg_temp.state();
+DELETE FROM many WHERE id % 10 IN (2, 3);
+VACUUM many;
+SELECT * FROM pg_temp.state();
+SELECT pg_temp.lost(), pg_temp.as_new();
+DROP INDEX many_new;
+-- Rows updated again and again do not make it grow.
+DO $$
+BEGIN
+    FOR round IN 1..3 LOOP
+        UPDATE many SET sig = pg_temp.some_signature(id + round);
+    END LOOP;
+END $$;
+VACUUM many;
+SELECT pg_relation_size('many_sig') AS size \gset
+UPDATE many SET sig = pg_temp.some_signature(id + 4);
+VACUUM many;
+UPDATE many SET sig = pg_temp.some_signature(id + 5);
+VACUUM many;
+UPDATE many SET sig = pg_temp.some_signature(id + 6);
+VACUUM many;
+SELECT pg_relation_size('many_sig') <= :size AS size_stays;
+SELECT * FROM pg_temp.state();
+SELECT pg_temp.lost();
+-- Nothing left, and something again.
+DELETE FROM many;
+VACUUM many;
+SELECT * FROM pg_temp.state();
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(1, 600) n;
+SELECT * FROM pg_temp.state();
+SELECT pg_temp.lost(), pg_temp.as_new();
+DROP INDEX many_new;
+TRUNCATE many;
+SELECT * FROM pg_temp.state();
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(1, 300) n;
+-- With little memory, a build makes several runs.
+SET maintenance_work_mem = '1MB';
+CREATE TABLE several AS SELECT n AS id, minhash(md5(n::text), 16) AS sig FROM generate_series(1, 70000) n;
+CREATE INDEX several_sig ON several USING lsh (sig);
+SELECT * FROM pg_temp.state('several_sig');
+RESET maintenance_work_mem;
+DROP TABLE several;
+
+-- Rows that were rolled back go with the next VACUUM; a table rewritten, a column's type changed.
+BEGIN;
+INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(301, 700) n;
+ROLLBACK;
+SELECT * FROM pg_temp.state();
+VACUUM many;
+SELECT * FROM pg_temp.state();
+CLUSTER many USING many_pkey;
+SELECT * FROM pg_temp.state();
+VACUUM FULL many;
+SELECT * FROM pg_temp.state();
+REINDEX INDEX CONCURRENTLY many_sig;
+SELECT * FROM pg_temp.state();
+CREATE INDEX CONCURRENTLY many_second ON many USING lsh (sig) WHERE id > 100;
+SELECT * FROM pg_temp.state('many_second');
+DROP TABLE many;
+
+-- Expression and partial indexes.
+CREATE INDEX documents_text ON documents USING lsh (minhash(body, 64)) WHERE body <> 'dog';
+SET enable_seqscan = off;
+SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash(body, 64) % minhash(''cat'', 64) AND body <> ''dog''');
+SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
+SELECT id FROM documents WHERE body <> 'dog' ORDER BY minhash(body, 64) <%> minhash('dog', 64), id LIMIT 1;
+-- Without a condition on signatures, it is no way to the rows of its predicate.
+SELECT pg_temp.scans('SELECT count(*) FROM documents WHERE body <> ''dog''');
+SELECT * FROM pg_temp.state('documents_text');
+INSERT INTO documents VALUES (250000, 'cat'), (250001, 'dog');
+SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
+SELECT * FROM pg_temp.state('documents_text');
+
+-- Unlogged, temporary and partitioned tables.
+CREATE UNLOGGED TABLE unlogged AS SELECT id, sig FROM documents;
+CREATE INDEX unlogged_sig ON unlogged USING lsh (sig);
+INSERT INTO unlogged SELECT id + 1000000, sig FROM documents;
+DELETE FROM unlogged WHERE id % 2 = 0;
+VACUUM unlogged;
+SELECT * FROM pg_temp.state('unlogged_sig');
+ALTER TABLE unlogged SET LOGGED;
+SELECT * FROM pg_temp.state('unlogged_sig');
+DROP TABLE unlogged;
+CREATE TEMP TABLE short_lived AS SELECT id, sig FROM documents;
+CREATE INDEX short_lived_sig ON short_lived USING lsh (sig);
+INSERT INTO short_lived SELECT id + 1000000, sig FROM documents, generate_series(1, 10);
+DELETE FROM short_lived WHERE id % 3 <> 0;
+VACUUM short_lived;
+SELECT * FROM pg_temp.state('short_lived_sig');
+DROP TABLE short_lived;
+CREATE TABLE parts (id int, sig minhash_signature) PARTITION BY RANGE (id);
+CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (0) TO (150);
+CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (150) TO (1000);
+CREATE INDEX parts_sig ON parts USING lsh (sig);
+INSERT INTO parts SELECT id, sig FROM documents WHERE id < 1000;
+SELECT array_agg(id ORDER BY id) FROM parts WHERE sig % (SELECT sig FROM documents WHERE id = 7);
+SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FROM documents WHERE id = 7), id LIMIT 4) s;
+SELECT * FROM pg_temp.state('parts_low_sig_idx');
+SELECT * FROM pg_temp.state('parts_high_sig_idx');
+
+-- lsh_check: what it refuses.
+SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation)) FROM unnest(ARRAY['documents', 'documents_pkey', 'parts_sig', 'pg_class']) relation;
+SELECT pg_temp.error_of('SELECT lsh_check(0)');
+SELECT lsh_check(NULL);
+CREATE ROLE lsh_index_stranger;
+SET ROLE lsh_index_stranger;
+SELECT pg_temp.error_of('SELECT lsh_check(''documents_text'')');
+RESET ROLE;
+DROP ROLE lsh_index_stranger;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'documents_text'::regclass;
+SELECT pg_temp.error_of('SELECT lsh_check(''documents_text'')');
+UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'documents_text'::regclass;
+-- A row that the index does not have is seen.
+UPDATE pg_index SET indisready = false WHERE indexrelid = 'documents_text'::regclass;
+INSERT INTO documents VALUES (250002, 'cat');
+UPDATE pg_index SET indisready = true WHERE indexrelid = 'documents_text'::regclass;
+SELECT pg_temp.error_of('SELECT lsh_check(''documents_text'')');
+SELECT regexp_replace(pg_temp.error_of('SELECT lsh_check(''documents_text'', heap => true)'), '\(\d+,\d+\)', '(x,y)');
+DROP TABLE documents, parts;

@@ -1,0 +1,183 @@
+// The pages of an index USING lsh, as they are stored. Whoever changes anything here changes
+// format_version, and every user must REINDEX.
+//
+// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a
+// slot (core/compress.h), and the row's TID. Records are appended and at most marked dead. A run
+// makes some of them searchable: a tree of entries (band, first bits of the band's slots, number of
+// the record), which never changes. Records that are not in a run yet, the tail, are compared one
+// by one. Runs can be made anew from records at any time: a run says nothing that records do not.
+//
+//     meta ──► run 0: root ──► inner ──► leaf ◄─► leaf ...     first ──► records ──► records ...
+//          ├─► run 1: root ──► leaf                            first ──► records
+//          └─► tail:                                           first ──► records ──► (open)
+//
+// All is in standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
+//
+//     0         24                                            BLCKSZ - 16              BLCKSZ
+//     header    contents, up to pd_lower                      id 8, next 4, kind 2, level 2
+//
+//     meta      block 0: what all records share, the runs, the tail (struct meta)
+//     records   records without gaps: num_hashes bytes (rounded up to even), TID 6.
+//               id: a number of its own. next: the next page of the run or the tail; none: the
+//               open page, to which insertion goes
+//     leaf      node_head, count keys of key_width bytes, count numbers of number_width bytes; both
+//               are offsets from the least of the page. id: the run. next: the next leaf
+//     inner     node_head, count keys of 8 bytes (the first of each page below), count blocks of 4.
+//               id: the run
+//     free      nothing; it is used again
+//
+// The id is what makes reading without locks safe: ids are never used twice, so a page that is of
+// another run, or a page of records younger than the reader's copy of the meta page, has been freed
+// and used again, and the reader starts anew from the meta page.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg::lsh {
+
+constexpr std::uint32_t format_magic = 0x58534C4D;
+constexpr std::uint32_t format_version = 1;
+constexpr BlockNumber meta_block = 0;
+
+// Values are stored.
+enum class page_kind : std::uint16_t {
+    meta = 1,
+    records = 2,
+    leaf = 3,
+    inner = 4,
+    free = 5,
+};
+
+struct page_trailer {
+    std::uint64_t id;
+    BlockNumber next;
+    page_kind kind;
+    std::uint16_t level; // of inner pages: those above leaves have 1
+};
+
+constexpr int contents_offset = MAXALIGN(SizeOfPageHeaderData);
+constexpr int trailer_offset = BLCKSZ - static_cast<int>(sizeof(page_trailer));
+constexpr int page_room = trailer_offset - contents_offset;
+
+// A run. Its pages of records are `first` and those that follow by `next`, record_pages of them;
+// what follows the last is of no meaning.
+struct run {
+    std::uint64_t id;
+    std::uint64_t records; // that were alive when the run was made
+    BlockNumber root;      // none: no record was alive
+    std::uint32_t height;  // levels of inner pages
+    BlockNumber first;
+    BlockNumber last;
+    std::uint32_t record_pages;
+    std::uint32_t spare;
+};
+
+constexpr int most_runs = 64;
+constexpr int most_levels = 8;
+
+struct meta {
+    std::uint32_t magic;
+    std::uint32_t version;
+    std::uint8_t scheme[header_bytes]; // zeros before the first signature
+    std::uint16_t bands;               // as is this
+    std::uint16_t rows;
+    std::uint32_t unswept;    // 1: there may be pages that no run names any more
+    std::uint64_t next_id;    // of a run or a page of records
+    BlockNumber tail_first;   // pages of records that are of no run
+    BlockNumber tail_last;    // the open one
+    std::uint32_t tail_pages; // with the open one
+    std::uint32_t run_count;
+    run runs[most_runs]; // oldest first
+};
+
+// What starts leaf and inner pages.
+struct node_head {
+    std::uint64_t key_base;
+    std::uint64_t number_base;
+    std::uint16_t count;
+    std::uint8_t key_width;
+    std::uint8_t number_width;
+    std::uint32_t spare;
+};
+
+constexpr int node_room = page_room - static_cast<int>(sizeof(node_head));
+constexpr int inner_width = sizeof(std::uint64_t) + sizeof(BlockNumber);
+constexpr int inner_room = node_room / inner_width;
+
+static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(run) == 40);
+static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
+
+// The TID of a record that is dead has offset 0. That of an empty set, which nothing finds, has
+// this bit; no table's offsets are so large.
+constexpr OffsetNumber empty_set = 0x8000;
+
+// What follows from the scheme of an index.
+struct layout {
+    minhash::scheme scheme;
+    std::uint8_t header[header_bytes];
+    banding shape; // bands 0: not known yet, there are no records
+    int tid_offset;
+    int record_bytes;
+    int records_per_page;
+    int place_bits; // a record's number is its block, and so many bits for its place there
+};
+
+inline page_trailer& trailer_of(Page page)
+{
+    return *reinterpret_cast<page_trailer*>(page + trailer_offset);
+}
+
+inline char* contents_of(Page page)
+{
+    return page + contents_offset;
+}
+
+inline meta& meta_of(Page page)
+{
+    return *reinterpret_cast<meta*>(contents_of(page));
+}
+
+inline node_head& head_of(Page page)
+{
+    return *reinterpret_cast<node_head*>(contents_of(page));
+}
+
+inline int used_bytes(Page page)
+{
+    return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset;
+}
+
+inline void set_used_bytes(Page page, int bytes)
+{
+    reinterpret_cast<PageHeader>(page)->pd_lower =
+        static_cast<LocationIndex>(contents_offset + bytes);
+}
+
+inline std::uint8_t* record_at(Page page, const layout& shape, int place)
+{
+    return reinterpret_cast<std::uint8_t*>(contents_of(page)) + place * shape.record_bytes;
+}
+
+inline ItemPointerData tid_of(const std::uint8_t* record, const layout& shape)
+{
+    ItemPointerData tid;
+    memcpy(&tid, record + shape.tid_offset, sizeof(tid));
+    return tid;
+}
+
+inline void set_tid(std::uint8_t* record, const layout& shape, const ItemPointerData& tid)
+{
+    memcpy(record + shape.tid_offset, &tid, sizeof(tid));
+}
+
+inline bool is_dead(const ItemPointerData& tid)
+{
+    return tid.ip_posid == 0;
+}
+
+inline bool is_empty_set(const ItemPointerData& tid)
+{
+    return (tid.ip_posid & empty_set) != 0;
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,32 @@
+// An array that grows, in the memory context that is current when it starts.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg::lsh {
+
+template <typename Value>
+struct growing {
+    Value* at = nullptr;
+    std::size_t count = 0;
+    std::size_t room = 0;
+
+    void start(std::size_t first_room)
+    {
+        room = first_room > 0 ? first_room : 1;
+        count = 0;
+        at =
+            static_cast<Value*>(MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(Value)));
+    }
+
+    void add(const Value& value)
+    {
+        if (count == room) {
+            room *= 2;
+            at = static_cast<Value*>(repalloc_huge(at, room * sizeof(Value)));
+        }
+        at[count++] = value;
+    }
+};
+
+} // namespace minhash::pg::lsh

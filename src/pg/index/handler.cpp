@@ -1,0 +1,72 @@
+// The access method lsh: what it can do, and where its functions are.
+//
+// Not there yet: parallel build; more than one column, and with it exclusion constraints (a
+// constraint needs a threshold of its own: an immutable operator on a value that carries it would
+// do); several open pages for many writers at once; a smaller copy of signatures of many hashes.
+#include "pg/index/am.h"
+#include "pg/index/options.h"
+#include "pg/lsh/query.h"
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// Numbers of the operators in the operator class: those of similar_strategy, and
+enum {
+    distance = similar_to_query + 1,
+    strategies = distance,
+};
+
+bool validate(Oid operator_class)
+{
+    const HeapTuple tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(operator_class));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for operator class %u", operator_class);
+    const Form_pg_opclass found = reinterpret_cast<Form_pg_opclass>(GETSTRUCT(tuple));
+    const Oid family = found->opcfamily;
+    const Oid type = found->opcintype;
+    ReleaseSysCache(tuple);
+    const bool valid = OidIsValid(get_opfamily_member(family, type, type, similar_by_setting));
+    if (!valid)
+        ereport(INFO,
+                errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+                errmsg("operator class %u of access method lsh has no operator with number %d",
+                       operator_class,
+                       similar_by_setting));
+    return valid;
+}
+
+} // namespace
+
+} // namespace minhash::pg::lsh
+
+namespace minhash::pg {
+
+// lsh_handler(internal) -> index_am_handler
+MINHASH_FUNCTION(lsh_handler)
+{
+    IndexAmRoutine* const method = makeNode(IndexAmRoutine);
+    method->amstrategies = lsh::strategies;
+    method->amcanorderbyop = true;
+    method->amoptionalkey = true;
+    method->amusemaintenanceworkmem = true;
+    method->amparallelvacuumoptions =
+        VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
+    method->ambuild = lsh::build;
+    method->ambuildempty = lsh::build_empty;
+    method->aminsert = lsh::insert;
+    method->ambulkdelete = lsh::bulk_delete;
+    method->amvacuumcleanup = lsh::clean_up;
+    method->amcostestimate = lsh::estimate_cost;
+    method->amoptions = lsh::parse_options;
+    method->ambuildphasename = lsh::name_phase;
+    method->amvalidate = lsh::validate;
+    method->ambeginscan = lsh::begin_scan;
+    method->amrescan = lsh::rescan;
+    method->amgettuple = lsh::next_row;
+    method->amgetbitmap = lsh::all_rows;
+    method->amendscan = lsh::end_scan;
+    PG_RETURN_POINTER(method);
+}
+
+} // namespace minhash::pg

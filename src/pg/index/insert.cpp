@@ -1,0 +1,148 @@
+// Insertion: one record is appended to the open page.
+#include "pg/index/am.h"
+#include "pg/index/merge.h"
+#include "pg/index/options.h"
+#include "pg/index/pages.h"
+#include "pg/index/records.h"
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// What a session remembers of an index, in rd_amcache. A page that is not the open one any more is
+// seen to be so when it is locked.
+struct insert_cache {
+    layout shape;
+    BlockNumber open;
+};
+
+// Lets the first signature decide what the scheme of the index is, unless another session was
+// faster.
+void set_scheme(Relation index, const scheme& scheme)
+{
+    const banding shape = shape_for(index, scheme);
+    const layout made = make_layout(scheme, shape);
+    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
+    const meta& stored = meta_of(BufferGetPage(buffer));
+    if (layout_of(index, stored).shape.bands == 0) {
+        GenericXLogState* const log = GenericXLogStart(index);
+        meta& changed = meta_of(GenericXLogRegisterBuffer(log, buffer, 0));
+        memcpy(changed.scheme, made.header, header_bytes);
+        changed.bands = static_cast<std::uint16_t>(shape.bands);
+        changed.rows = static_cast<std::uint16_t>(shape.rows);
+        GenericXLogFinish(log);
+    }
+    UnlockReleaseBuffer(buffer);
+}
+
+insert_cache& cache_of(Relation index)
+{
+    if (index->rd_amcache == nullptr)
+        index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache));
+    return *static_cast<insert_cache*>(index->rd_amcache);
+}
+
+void refresh(Relation index, insert_cache& cache)
+{
+    meta now;
+    read_meta(index, now);
+    cache.shape = layout_of(index, now);
+    cache.open = now.tail_last;
+}
+
+bool is_open(Page page)
+{
+    return is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber;
+}
+
+// The open page, locked.
+Buffer lock_open_page(Relation index, insert_cache& cache)
+{
+    for (;;) {
+        const Buffer buffer = read_page(index, cache.open, BUFFER_LOCK_EXCLUSIVE);
+        if (is_open(BufferGetPage(buffer)))
+            return buffer;
+        UnlockReleaseBuffer(buffer);
+        CHECK_FOR_INTERRUPTS();
+        const BlockNumber before = cache.open;
+        refresh(index, cache);
+        if (cache.open == before) {
+            // It has become the open page between the two looks, or there is none.
+            const Buffer again = read_page(index, cache.open, BUFFER_LOCK_EXCLUSIVE);
+            if (is_open(BufferGetPage(again)))
+                return again;
+            meta now;
+            UnlockReleaseBuffer(again);
+            read_meta(index, now);
+            if (now.tail_last == before)
+                fail_damaged(index, before, "The last page of records is not open.");
+        }
+    }
+}
+
+void write_record(Page page, const layout& shape, int place, const std::uint8_t* record)
+{
+    memcpy(record_at(page, shape, place), record, static_cast<std::size_t>(shape.record_bytes));
+    set_used_bytes(page, (place + 1) * shape.record_bytes);
+}
+
+// Puts the record on a new page, which becomes the open one. Returns whether the tail is long now.
+bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
+{
+    const Buffer next = new_page(index, false);
+    const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
+    GenericXLogState* const log = GenericXLogStart(index);
+    meta& stored = meta_of(GenericXLogRegisterBuffer(log, first, 0));
+    const Page page = GenericXLogRegisterBuffer(log, next, GENERIC_XLOG_FULL_IMAGE);
+    init_page(page, page_kind::records, 0, stored.next_id++);
+    write_record(page, cache.shape, 0, record);
+    stored.tail_last = cache.open = BufferGetBlockNumber(next);
+    const bool is_long = ++stored.tail_pages > long_tail;
+    trailer_of(GenericXLogRegisterBuffer(log, full, 0)).next = cache.open;
+    GenericXLogFinish(log);
+    UnlockReleaseBuffer(first);
+    UnlockReleaseBuffer(next);
+    UnlockReleaseBuffer(full);
+    return is_long;
+}
+
+} // namespace
+
+bool insert(Relation index,
+            Datum* values,
+            bool* nulls,
+            ItemPointer tid,
+            Relation heap,
+            IndexUniqueCheck unique,
+            bool unchanged,
+            IndexInfo* info)
+{
+    if (nulls[0])
+        return false;
+    const signature value = indexable_signature(index, values[0]);
+    insert_cache& cache = cache_of(index);
+    if (cache.shape.shape.bands == 0)
+        refresh(index, cache);
+    if (cache.shape.shape.bands == 0) {
+        set_scheme(index, value.scheme);
+        refresh(index, cache);
+    }
+    check_scheme(index, cache.shape, value);
+    alignas(8) std::uint8_t record[most_record_bytes + 1];
+    make_record(cache.shape, value, *tid, record);
+
+    const Buffer buffer = lock_open_page(index, cache);
+    const int place = records_on(index, buffer, cache.shape);
+    if (place >= cache.shape.records_per_page) {
+        if (append_page(index, cache, buffer, record))
+            merge_long_tail(index);
+        return false;
+    }
+    GenericXLogState* const log = GenericXLogStart(index);
+    write_record(GenericXLogRegisterBuffer(log, buffer, 0), cache.shape, place, record);
+    GenericXLogFinish(log);
+    UnlockReleaseBuffer(buffer);
+    return false;
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,44 @@
+// The keys of a band. A key is 40 bits of the band's slots in their order, so that the keys of
+// records which agree in the first slots of a band lie side by side: one index serves every number
+// of rows. (The idea of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005,
+// here as sorted arrays.)
+#pragma once
+
+#include "pg/index/format.h"
+
+namespace minhash::pg::lsh {
+
+constexpr int key_bits = 40;
+constexpr int max_rows = 10;
+
+// How many bits of the key the first slots of a band take: 8 each, or 4 of the later ones where 8
+// of each would be too many.
+constexpr int prefix_bits(int rows, int depth)
+{
+    const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
+    return depth <= wide ? 8 * depth : 8 * wide + 4 * (depth - wide);
+}
+
+static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
+              prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
+
+// The key of a band, with the band above it.
+inline std::uint64_t band_entry_key(const std::uint8_t* copy, int band, int rows)
+{
+    const std::uint8_t* const slots = copy + band * rows;
+    const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
+    std::uint64_t key = static_cast<std::uint64_t>(band);
+    for (int row = 0; row < wide; row++)
+        key = key << 8 | slots[row];
+    for (int row = wide; row < rows; row++)
+        key = key << 4 | slots[row] >> 4;
+    return key << (key_bits - prefix_bits(rows, rows));
+}
+
+// How many keys beyond the first begin with the same slots.
+inline std::uint64_t prefix_span(int rows, int depth)
+{
+    return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,220 @@
+#include "pg/index/keys.h"
+#include "pg/index/pages.h"
+
+namespace minhash::pg::lsh {
+
+void fail_damaged(Relation index, BlockNumber block, const char* what)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INDEX_CORRUPTED),
+            errmsg("index \"%s\" is damaged at block %u", RelationGetRelationName(index), block),
+            errdetail("%s", what),
+            errhint("Rebuild it with REINDEX INDEX."));
+    pg_unreachable();
+}
+
+Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
+{
+    // To the buffer manager, this block is a wish for a new page.
+    if (block == InvalidBlockNumber)
+        fail_damaged(index, block, "A page leads nowhere.");
+    const Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+    LockBuffer(buffer, mode);
+    return buffer;
+}
+
+bool is_kind(Page page, page_kind kind)
+{
+    return reinterpret_cast<PageHeader>(page)->pd_special == trailer_offset &&
+           trailer_of(page).kind == kind;
+}
+
+namespace {
+
+// A page that the map of free space names. The map is not logged: after a crash it may name pages
+// that are in use. So the page itself decides.
+Buffer take_free_page(Relation index)
+{
+    for (;;) {
+        const BlockNumber block = GetFreeIndexPage(index);
+        if (block == InvalidBlockNumber)
+            return InvalidBuffer;
+        const Buffer buffer = ReadBuffer(index, block);
+        if (ConditionalLockBuffer(buffer)) {
+            const Page page = BufferGetPage(buffer);
+            if (PageIsNew(page) || is_kind(page, page_kind::free))
+                return buffer;
+            LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+        }
+        ReleaseBuffer(buffer);
+    }
+}
+
+} // namespace
+
+Buffer new_page(Relation index, bool building)
+{
+    if (!building) {
+        const Buffer buffer = take_free_page(index);
+        if (buffer != InvalidBuffer)
+            return buffer;
+    }
+    // The page is locked before others can see it, so that VACUUM never finds it empty.
+    const bool shared = !building && !RELATION_IS_LOCAL(index);
+    if (shared)
+        LockRelationForExtension(index, ExclusiveLock);
+    const Buffer buffer = ReadBuffer(index, P_NEW);
+    LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+    if (shared)
+        UnlockRelationForExtension(index, ExclusiveLock);
+    return buffer;
+}
+
+void init_page(Page page, page_kind kind, int level, std::uint64_t id)
+{
+    PageInit(page, BLCKSZ, sizeof(page_trailer));
+    trailer_of(page) = {id, InvalidBlockNumber, kind, static_cast<std::uint16_t>(level)};
+}
+
+void finish_page(Relation index, Buffer buffer, bool building)
+{
+    if (building) {
+        MarkBufferDirty(buffer);
+    } else {
+        GenericXLogState* const log = GenericXLogStart(index);
+        GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE);
+        GenericXLogFinish(log);
+    }
+    UnlockReleaseBuffer(buffer);
+}
+
+int records_on(Relation index, Buffer buffer, const layout& shape)
+{
+    const Page page = BufferGetPage(buffer);
+    const int bytes = used_bytes(page);
+    if (bytes < 0 || bytes > page_room || shape.record_bytes == 0 ||
+        bytes % shape.record_bytes != 0)
+        fail_damaged(index,
+                     BufferGetBlockNumber(buffer),
+                     "A page of records does not hold a whole number of them.");
+    return bytes / shape.record_bytes;
+}
+
+void check_page_count(Relation index, BlockNumber first, std::uint32_t pages)
+{
+    if (pages > RelationGetNumberOfBlocks(index))
+        fail_damaged(index, first, "There are said to be more pages than the index has.");
+}
+
+void init_meta(Page page)
+{
+    init_page(page, page_kind::meta, 0, 0);
+    meta& fresh = meta_of(page);
+    memset(static_cast<void*>(&fresh), 0, sizeof(fresh));
+    fresh.magic = format_magic;
+    fresh.version = format_version;
+    fresh.next_id = 2;
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
+    fresh.tail_pages = 1;
+    set_used_bytes(page, sizeof(meta));
+}
+
+void check_meta(Relation index, const meta& value, int bytes)
+{
+    if (bytes != sizeof(meta) || value.magic != format_magic)
+        fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
+    if (value.version != format_version)
+        ereport(ERROR,
+                errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("index \"%s\" has format version %u, which this version of minhash_lsh "
+                       "does not read",
+                       RelationGetRelationName(index),
+                       value.version),
+                errdetail("It reads format version %u.", format_version),
+                errhint("Rebuild the index with REINDEX INDEX."));
+    bool fits = value.run_count <= most_runs && value.tail_pages > 0;
+    for (std::uint32_t at = 0; fits && at < value.run_count; at++)
+        fits = value.runs[at].height < most_levels && value.runs[at].record_pages > 0 &&
+               value.runs[at].id < value.next_id;
+    if (!fits)
+        fail_damaged(index, meta_block, "The list of runs makes no sense.");
+}
+
+void read_meta(Relation index, meta& copy)
+{
+    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    if (!is_kind(page, page_kind::meta))
+        fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
+    const meta& stored = meta_of(page);
+    check_meta(index, stored, used_bytes(page));
+    memcpy(static_cast<void*>(&copy),
+           &stored,
+           offsetof(meta, runs) + stored.run_count * sizeof(run));
+    UnlockReleaseBuffer(buffer);
+}
+
+layout make_layout(const minhash::scheme& scheme, banding shape)
+{
+    layout made = {};
+    made.scheme = scheme;
+    encode_header(scheme, made.header);
+    made.shape = shape;
+    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2;
+    made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
+    made.records_per_page = page_room / made.record_bytes;
+    while (1 << made.place_bits < made.records_per_page)
+        made.place_bits++;
+    return made;
+}
+
+layout layout_of(Relation index, const meta& value)
+{
+    static const std::uint8_t none[header_bytes] = {};
+    if (memcmp(value.scheme, none, header_bytes) == 0)
+        return {};
+    signature empty;
+    alignas(8) std::uint8_t header[header_bytes];
+    memcpy(header, value.scheme, header_bytes);
+    if (decode(header, empty) != status::ok || value.bands == 0 || value.rows == 0 ||
+        value.rows > max_rows || value.bands * value.rows > empty.scheme.num_hashes)
+        fail_damaged(index, meta_block, "The scheme of its signatures makes no sense.");
+    return make_layout(empty.scheme, {value.bands, value.rows});
+}
+
+bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view)
+{
+    const Page page = BufferGetPage(buffer);
+    if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != run_id)
+        return false;
+    const node_head& head = head_of(page);
+    if (head.key_width < 1 || head.key_width > 8 || head.number_width < 1 ||
+        head.number_width > 8 || head.count == 0 ||
+        head.count * (head.key_width + head.number_width) > node_room)
+        fail_damaged(index, BufferGetBlockNumber(buffer), "A leaf has more entries than room.");
+    view.head = &head;
+    view.keys = contents_of(page) + sizeof(node_head);
+    view.numbers = view.keys + head.count * head.key_width;
+    return true;
+}
+
+bool view_inner(Relation index,
+                Buffer buffer,
+                std::uint64_t run_id,
+                std::uint32_t level,
+                const std::uint64_t*& keys,
+                const char*& blocks,
+                int& count)
+{
+    const Page page = BufferGetPage(buffer);
+    if (!is_kind(page, page_kind::inner) || trailer_of(page).id != run_id)
+        return false;
+    count = head_of(page).count;
+    if (count == 0 || count > inner_room || trailer_of(page).level != level)
+        fail_damaged(index, BufferGetBlockNumber(buffer), "An inner page is not of its level.");
+    keys = reinterpret_cast<const std::uint64_t*>(contents_of(page) + sizeof(node_head));
+    blocks = contents_of(page) + sizeof(node_head) + count * sizeof(std::uint64_t);
+    return true;
+}
+
+} // namespace minhash::pg::lsh

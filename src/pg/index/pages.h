@@ -1,0 +1,136 @@
+// Pages read, made and logged; what is read from them checked.
+#pragma once
+
+#include "pg/index/format.h"
+
+namespace minhash::pg::lsh {
+
+// A page that is not as it must be: an ERROR.
+[[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
+
+// A page, locked in the mode. An ERROR if the block cannot be one of the index.
+Buffer
+read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
+
+// Whether a page is initialised and of the kind.
+bool is_kind(Page page, page_kind kind);
+
+// A page for new contents, exclusively locked: a free one, or one more. `building` says that nobody
+// else knows the index.
+Buffer new_page(Relation index, bool building);
+
+void init_page(Page page, page_kind kind, int level, std::uint64_t id);
+
+// Logs a whole page that was filled and is not reachable yet, and lets go of it.
+void finish_page(Relation index, Buffer buffer, bool building);
+
+// The number of records on a page of records; an ERROR if it cannot be.
+int records_on(Relation index, Buffer buffer, const layout& shape);
+
+// An ERROR if a chain cannot be so long.
+void check_page_count(Relation index, BlockNumber first, std::uint32_t pages);
+
+// Calls visit(buffer, page, number of records) for so many pages of records in their order, each of
+// them locked in share mode. False if one of them is no page of records any more, or younger than
+// `next_id`: then they have been replaced since the meta page was read.
+template <typename Visit>
+bool each_page(Relation index,
+               const layout& shape,
+               BlockNumber first,
+               std::uint32_t pages,
+               std::uint64_t next_id,
+               Visit visit)
+{
+    check_page_count(index, first, pages);
+    BlockNumber block = first;
+    for (std::uint32_t at = 0; at < pages; at++) {
+        CHECK_FOR_INTERRUPTS();
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        const bool valid = is_kind(page, page_kind::records) && trailer_of(page).id < next_id;
+        if (valid)
+            visit(buffer, page, records_on(index, buffer, shape));
+        block = trailer_of(page).next;
+        UnlockReleaseBuffer(buffer);
+        if (!valid)
+            return false;
+    }
+    return true;
+}
+
+void init_meta(Page page);
+
+// A copy of the meta page, checked. Only the runs that there are are copied.
+void read_meta(Relation index, meta& copy);
+void check_meta(Relation index, const meta& value, int bytes);
+
+// What follows from the scheme in the meta page.
+layout layout_of(Relation index, const meta& value);
+layout make_layout(const minhash::scheme& scheme, banding shape);
+
+// Numbers of some bytes. Reading looks at 8 bytes, of which those beyond the number may be any of
+// the page.
+inline void put_number(char* to, int width, std::uint64_t value)
+{
+    memcpy(to, &value, static_cast<std::size_t>(width));
+}
+
+inline std::uint64_t get_number(const char* from, int width)
+{
+    std::uint64_t value;
+    memcpy(&value, from, sizeof(value));
+    return width == 8 ? value : value & ((std::uint64_t{1} << width * 8) - 1);
+}
+
+// A leaf page, its counts and widths checked.
+struct leaf_view {
+    const node_head* head;
+    const char* keys;
+    const char* numbers;
+
+    std::uint64_t key(int at) const
+    {
+        return head->key_base + get_number(keys + at * head->key_width, head->key_width);
+    }
+
+    std::uint64_t number(int at) const
+    {
+        return head->number_base +
+               get_number(numbers + at * head->number_width, head->number_width);
+    }
+
+    // The first entry whose key is not less.
+    int lower_bound(std::uint64_t least) const
+    {
+        int from = 0;
+        int to = head->count;
+        while (from < to) {
+            const int middle = (from + to) / 2;
+            if (key(middle) < least)
+                from = middle + 1;
+            else
+                to = middle;
+        }
+        return from;
+    }
+};
+
+// Whether the page is a leaf, or an inner page of the level, of the run; an ERROR if it is but is
+// damaged.
+bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
+bool view_inner(Relation index,
+                Buffer buffer,
+                std::uint64_t run_id,
+                std::uint32_t level,
+                const std::uint64_t*& keys,
+                const char*& blocks,
+                int& count);
+
+inline BlockNumber block_at(const char* blocks, int at)
+{
+    BlockNumber block;
+    memcpy(&block, blocks + at * sizeof(block), sizeof(block));
+    return block;
+}
+
+} // namespace minhash::pg::lsh

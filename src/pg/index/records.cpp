@@ -1,0 +1,65 @@
+#include "pg/errors.h"
+#include "pg/index/records.h"
+
+#include "core/compress.h"
+
+namespace minhash::pg::lsh {
+
+constexpr int copy_bits = 8;
+
+signature indexable_signature(Relation index, Datum value)
+{
+    struct varlena* const stored = PG_DETOAST_DATUM_PACKED(value);
+    const std::size_t bytes = VARSIZE_ANY_EXHDR(stored);
+    const void* at = VARDATA_ANY(stored);
+    if (reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint32_t) != 0) {
+        void* const aligned = palloc(bytes + 1);
+        memcpy(aligned, at, bytes);
+        at = aligned;
+    }
+    const signature read = decode_stored({static_cast<const std::uint8_t*>(at), bytes});
+    if (read.scheme.bits < copy_bits)
+        ereport(ERROR,
+                errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("index \"%s\" cannot hold signatures of %d bits per slot",
+                       RelationGetRelationName(index),
+                       read.scheme.bits),
+                errhint("Access method lsh needs signatures of 8, 16 or 32 bits per slot."));
+    return read;
+}
+
+void check_scheme(Relation index, const layout& shape, const signature& value)
+{
+    std::uint8_t header[header_bytes];
+    encode_header(value.scheme, header);
+    if (memcmp(header, shape.header, header_bytes) != 0)
+        ereport(ERROR,
+                errcode(ERRCODE_DATA_EXCEPTION),
+                errmsg("signature has another scheme than those of index \"%s\"",
+                       RelationGetRelationName(index)),
+                errdetail("The signature is %s, those of the index are %s.",
+                          describe(value.scheme),
+                          describe(shape.scheme)),
+                errhint("An index holds signatures of one scheme. Call minhash() with the same "
+                        "arguments, or make partial indexes."));
+}
+
+void make_record(const layout& shape,
+                 const signature& value,
+                 const ItemPointerData& tid,
+                 std::uint8_t* record)
+{
+    ItemPointerData stored = tid;
+    if ((stored.ip_posid & empty_set) != 0)
+        elog(ERROR, "offset %u of a TID is too large for an lsh index", stored.ip_posid);
+    memset(record, 0, static_cast<std::size_t>(shape.record_bytes));
+    if (value.empty())
+        stored.ip_posid |= empty_set;
+    else if (value.scheme.bits == copy_bits)
+        memcpy(record, value.packed.data(), value.packed.size());
+    else
+        compress(value, copy_bits, record);
+    set_tid(record, shape, stored);
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,23 @@
+// The record of a row, made of its signature.
+#pragma once
+
+#include "pg/index/format.h"
+
+namespace minhash::pg::lsh {
+
+constexpr int most_record_bytes = max_num_hashes + static_cast<int>(sizeof(ItemPointerData));
+
+// The signature in a Datum, detoasted in the current memory context; an ERROR if it cannot be
+// indexed.
+signature indexable_signature(Relation index, Datum value);
+
+// Whether a signature may be compared with those of the index; an ERROR otherwise.
+void check_scheme(Relation index, const layout& shape, const signature& value);
+
+// Writes the record's bytes.
+void make_record(const layout& shape,
+                 const signature& value,
+                 const ItemPointerData& tid,
+                 std::uint8_t* record);
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,240 @@
+#include "pg/index/growing.h"
+#include "pg/index/keys.h"
+#include "pg/index/pages.h"
+#include "pg/index/run_writer.h"
+
+#include <algorithm>
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// What is sorted: a key, and which one of the run's records it is of.
+constexpr int ordinal_bits = 24;
+constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
+constexpr int digit_bits = 8;
+constexpr int digits = key_bits / digit_bits;
+
+// The first key of a page, for the level above.
+struct fence {
+    std::uint64_t key;
+    BlockNumber block;
+};
+
+// Leaves are written from the last to the first: so the next one is always known, and no page is
+// held while others are read.
+struct leaf_writer {
+    Relation index;
+    bool building;
+    std::uint64_t id;
+    BlockNumber next;
+    growing<fence> fences; // from the last to the first
+    int count;
+    int key_width;
+    int number_width;
+    std::uint64_t least_number;
+    std::uint64_t most_number;
+    std::uint64_t keys[node_room / 2]; // from the greatest to the least
+    std::uint64_t numbers[node_room / 2];
+};
+
+int width_of(std::uint64_t value)
+{
+    return value == 0 ? 1 : (pg_leftmost_one_pos64(value) + 8) / 8;
+}
+
+void write_leaf(leaf_writer& out)
+{
+    const Buffer buffer = new_page(out.index, out.building);
+    const Page page = BufferGetPage(buffer);
+    init_page(page, page_kind::leaf, 0, out.id);
+    trailer_of(page).next = out.next;
+    const std::uint64_t base = out.keys[out.count - 1];
+    head_of(page) = {base,
+                     out.least_number,
+                     static_cast<std::uint16_t>(out.count),
+                     static_cast<std::uint8_t>(out.key_width),
+                     static_cast<std::uint8_t>(out.number_width),
+                     0};
+    char* to = contents_of(page) + sizeof(node_head);
+    for (int at = out.count - 1; at >= 0; at--, to += out.key_width)
+        put_number(to, out.key_width, out.keys[at] - base);
+    for (int at = out.count - 1; at >= 0; at--, to += out.number_width)
+        put_number(to, out.number_width, out.numbers[at] - out.least_number);
+    set_used_bytes(page, static_cast<int>(to - contents_of(page)));
+    out.next = BufferGetBlockNumber(buffer);
+    finish_page(out.index, buffer, out.building);
+    out.fences.add({base, out.next});
+    out.count = 0;
+}
+
+void add_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
+{
+    if (out.count > 0) {
+        const std::uint64_t least = std::min(out.least_number, number);
+        const std::uint64_t most = std::max(out.most_number, number);
+        const int key_width = width_of(out.keys[0] - key);
+        const int number_width = width_of(most - least);
+        if ((out.count + 1) * (key_width + number_width) > node_room) {
+            write_leaf(out);
+        } else {
+            out.key_width = key_width;
+            out.number_width = number_width;
+            out.least_number = least;
+            out.most_number = most;
+        }
+    }
+    if (out.count == 0) {
+        out.key_width = out.number_width = 1;
+        out.least_number = out.most_number = number;
+    }
+    out.keys[out.count] = key;
+    out.numbers[out.count++] = number;
+}
+
+// Sorts by keys; equal ones stay in order. Returns where the values are then.
+std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
+{
+    std::uint32_t starts[digits][1 << digit_bits] = {};
+    for (std::size_t at = 0; at < count; at++)
+        for (int digit = 0; digit < digits; digit++)
+            starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++;
+    for (int digit = 0; digit < digits; digit++) {
+        CHECK_FOR_INTERRUPTS();
+        std::uint32_t sum = 0;
+        for (std::uint32_t& start : starts[digit]) {
+            const std::uint32_t mine = start;
+            start = sum;
+            sum += mine;
+        }
+        for (std::size_t at = 0; at < count; at++)
+            other[starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++] =
+                values[at];
+        std::swap(values, other);
+    }
+    return values;
+}
+
+// The keys of one band, of all records that can be found.
+std::size_t read_band(Relation index,
+                      const layout& shape,
+                      std::span<const BlockNumber> pages,
+                      int band,
+                      std::uint64_t* keys)
+{
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < pages.size(); at++) {
+        CHECK_FOR_INTERRUPTS();
+        const Buffer buffer = read_page(index, pages[at], BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        const int records = records_on(index, buffer, shape);
+        for (int place = 0; place < records; place++) {
+            const std::uint8_t* const record = record_at(page, shape, place);
+            const ItemPointerData tid = tid_of(record, shape);
+            if (is_dead(tid) || is_empty_set(tid))
+                continue;
+            const std::uint64_t key = band_entry_key(record, band, shape.shape.rows);
+            const std::uint64_t ordinal = at * shape.records_per_page + place;
+            keys[count++] = key << ordinal_bits | ordinal; // the band is shifted out
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    return count;
+}
+
+// The levels above the leaves. `fences` is from the first page to the last.
+void write_inner_pages(leaf_writer& out, growing<fence>& fences, run& made)
+{
+    growing<fence> above;
+    above.start(256);
+    while (fences.count > 1) {
+        made.height++;
+        above.count = 0;
+        for (std::size_t first = 0; first < fences.count; first += inner_room) {
+            CHECK_FOR_INTERRUPTS();
+            const int count =
+                static_cast<int>(std::min<std::size_t>(inner_room, fences.count - first));
+            const Buffer buffer = new_page(out.index, out.building);
+            const Page page = BufferGetPage(buffer);
+            init_page(page, page_kind::inner, static_cast<int>(made.height), out.id);
+            head_of(page) = {0, 0, static_cast<std::uint16_t>(count), 8, 4, 0};
+            char* const keys = contents_of(page) + sizeof(node_head);
+            char* const blocks = keys + count * sizeof(std::uint64_t);
+            for (int at = 0; at < count; at++) {
+                put_number(keys + at * 8, 8, fences.at[first + at].key);
+                put_number(blocks + at * 4, 4, fences.at[first + at].block);
+            }
+            set_used_bytes(page, static_cast<int>(sizeof(node_head)) + count * inner_width);
+            above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
+            finish_page(out.index, buffer, out.building);
+        }
+        std::swap(fences, above);
+    }
+    made.root = fences.at[0].block;
+}
+
+} // namespace
+
+std::size_t pages_of_a_run(const layout& shape, int memory)
+{
+    const std::size_t records = std::min<std::size_t>(std::size_t{1} << ordinal_bits,
+                                                      static_cast<std::size_t>(memory) * 1024 /
+                                                          (2 * sizeof(std::uint64_t)));
+    return std::max<std::size_t>(1, records / static_cast<std::size_t>(shape.records_per_page));
+}
+
+run write_run(Relation index,
+              const layout& shape,
+              std::span<const BlockNumber> pages,
+              std::uint64_t id,
+              bool building)
+{
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
+    growing<std::uint64_t> keys;
+    growing<std::uint64_t> other;
+    keys.start(most);
+    other.start(most);
+    leaf_writer& out = *static_cast<leaf_writer*>(palloc(sizeof(leaf_writer)));
+    out.index = index;
+    out.building = building;
+    out.id = id;
+    out.next = InvalidBlockNumber;
+    out.count = 0;
+    out.fences.start(1024);
+
+    run made = {};
+    made.id = id;
+    made.root = InvalidBlockNumber;
+    made.first = pages.front();
+    made.last = pages.back();
+    made.record_pages = static_cast<std::uint32_t>(pages.size());
+    for (int band = shape.shape.bands - 1; band >= 0; band--) {
+        const std::size_t count = read_band(index, shape, pages, band, keys.at);
+        const std::uint64_t* const sorted = radix_sort(keys.at, other.at, count);
+        for (std::size_t at = count; at-- > 0;) {
+            if (at % 65536 == 0)
+                CHECK_FOR_INTERRUPTS();
+            const std::uint64_t ordinal = sorted[at] & ordinal_mask;
+            const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
+            add_entry(out,
+                      static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
+                      std::uint64_t{pages[ordinal / per_page]} << shape.place_bits |
+                          ordinal % per_page);
+        }
+        made.records = count;
+    }
+    if (out.count > 0)
+        write_leaf(out);
+    if (out.fences.count > 0) {
+        std::reverse(out.fences.at, out.fences.at + out.fences.count);
+        write_inner_pages(out, out.fences, made);
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return made;
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,299 @@
+// Scans: sig % constant, ORDER BY sig <%> constant, or both.
+//
+// A search of one depth finds the records that agree in so many slots of a band. For % one search
+// does, of the depth that promises the recall at the threshold; at depth 0 all records are
+// compared. In order of distance, searches become less and less deep. Each gives what is so near
+// that the search has found about all of it, and then nothing nearer may come any more.
+#include "pg/index/am.h"
+#include "pg/index/pages.h"
+#include "pg/index/plan.h"
+#include "pg/index/records.h"
+#include "pg/index/search.h"
+#include "pg/lsh/query.h"
+#include "pg/settings.h"
+
+#include "core/compress.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// In order of distance, what a search gives is complete with this probability. Higher than for %,
+// as what comes too late for its place is left out.
+constexpr double ordered_recall = 0.999;
+
+// Candidates that agree in fewer slots are so many that comparing all records is as fast.
+constexpr int least_depth = 3;
+
+// The best that are kept when all records are compared; more each time.
+constexpr std::size_t first_wanted = 1024;
+constexpr std::size_t more_wanted = 16;
+
+struct scan_state {
+    search found;
+    MemoryContext context;
+    query narrow; // what % compares with
+    signature order;
+    bool has_narrow;
+    bool has_order;
+    bool nothing; // can be found: a key is NULL
+    bool started;
+    bool complete; // nothing more can be found
+    int depth;
+    std::size_t wanted;
+    int last; // agreement of the last record given
+    std::size_t at;
+    std::size_t end; // of those found that may be given
+};
+
+// The fewest slots that can agree at a similarity.
+int least_agreement_for(const scheme& scheme, double similarity)
+{
+    int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
+    while (equal < scheme.num_hashes &&
+           similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
+        equal++;
+    return equal;
+}
+
+// From which agreement on a search of a depth finds about all.
+int complete_from(const layout& shape, int depth)
+{
+    const double similarity =
+        std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
+    return static_cast<int>(std::ceil(similarity * shape.scheme.num_hashes));
+}
+
+std::uint64_t records_in(const search& found)
+{
+    std::uint64_t records =
+        static_cast<std::uint64_t>(found.now.tail_pages) * found.shape.records_per_page;
+    for (std::uint32_t at = 0; at < found.now.run_count; at++)
+        records += found.now.runs[at].records;
+    return records;
+}
+
+const std::uint8_t* make_query(const search& found, const signature& value)
+{
+    std::uint8_t* const record =
+        static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(found.shape.record_bytes)));
+    make_record(found.shape, value, {}, record);
+    return record;
+}
+
+// The nearest first; the same ones in the order of the table.
+void sort_found(scan_state& state)
+{
+    std::sort(state.found.found.at,
+              state.found.found.at + state.found.found.count,
+              [](const candidate& a, const candidate& b) {
+                  return a.equal != b.equal ? a.equal > b.equal
+                                            : number_of(a.tid) < number_of(b.tid);
+              });
+    state.at = 0;
+    state.end = state.found.found.count;
+}
+
+// Prepares the search. False if nothing can be found.
+bool start(IndexScanDesc scan, scan_state& state)
+{
+    const Relation index = scan->indexRelation;
+    count_index_scan(scan);
+    state.started = true;
+    if (state.nothing)
+        return false;
+    search& found = state.found;
+    found.index = index;
+    read_meta(index, found.now);
+    found.shape = layout_of(index, found.now);
+    if (found.shape.shape.bands == 0)
+        return false;
+    if (state.has_narrow)
+        check_scheme(index, found.shape, state.narrow.sought);
+    if (state.has_order)
+        check_scheme(index, found.shape, state.order);
+    if ((state.has_narrow && state.narrow.sought.empty()) ||
+        (state.has_order && state.order.empty()))
+        return false;
+    found.narrowed_by = state.has_narrow ? make_query(found, state.narrow.sought) : nullptr;
+    found.ordered_by = state.has_order ? make_query(found, state.order) : found.narrowed_by;
+    if (state.has_narrow && memcmp(found.narrowed_by,
+                                   found.ordered_by,
+                                   static_cast<std::size_t>(found.shape.tid_offset)) == 0)
+        found.ordered_by = found.narrowed_by; // compared once
+    found.least_equal = 0;
+    found.given.start(256);
+    found.found.start(256);
+    found.numbers.start(256);
+    found.found_with = static_cast<std::uint32_t*>(
+        palloc(sizeof(std::uint32_t) * (found.shape.scheme.num_hashes + std::size_t{1})));
+    state.depth = found.shape.shape.rows + 1;
+    state.wanted = first_wanted;
+    state.last = found.shape.scheme.num_hashes;
+    return true;
+}
+
+// The one search of a scan with %.
+void search_similar(scan_state& state)
+{
+    search& found = state.found;
+    const double threshold = state.narrow.threshold;
+    found.least_equal = least_agreement_for(found.shape.scheme, threshold);
+    const scan_plan plan = plan_scan(threshold, found.shape.shape);
+    if (plan.depth > 0)
+        find_by_prefix(found, plan.depth, plan.bands);
+    else
+        find_in_all(found, 0);
+    sort_found(state);
+    state.complete = true;
+}
+
+// Whether all records may be compared.
+bool may_compare_all(const search& found)
+{
+    return ordered_scan_limit < 0 ||
+           records_in(found) <= static_cast<std::uint64_t>(ordered_scan_limit);
+}
+
+// The next search of a scan in order of distance.
+void search_nearest(scan_state& state)
+{
+    search& found = state.found;
+    for (std::size_t at = 0; at < state.end; at++)
+        found.given.add(number_of(found.found.at[at].tid));
+    if (state.end > 0)
+        state.last = found.found.at[state.end - 1].equal;
+    std::sort(found.given.at, found.given.at + found.given.count);
+
+    if (state.depth > 0)
+        state.depth--;
+    const bool all = may_compare_all(found);
+    if (state.depth < (all ? least_depth : 1))
+        state.depth = 0;
+    int least = 0;
+    if (state.depth > 0) {
+        find_by_prefix(found, state.depth, found.shape.shape.bands);
+        least = complete_from(found.shape, state.depth);
+    } else if (all) {
+        find_in_all(found, state.wanted);
+        least = found.floor;
+        state.wanted *= more_wanted;
+        state.complete = least == 0;
+    } else {
+        found.found.count = 0;
+        state.complete = true;
+    }
+    sort_found(state);
+    while (state.end > 0 && found.found.at[state.end - 1].equal < least)
+        state.end--;
+    while (state.at < state.end && found.found.at[state.at].equal > state.last)
+        state.at++;
+}
+
+// Whether there is a row to give.
+bool advance(IndexScanDesc scan, scan_state& state)
+{
+    const MemoryContext old = MemoryContextSwitchTo(state.context);
+    if (!state.started && !start(scan, state))
+        state.complete = true;
+    while (state.at == state.end && !state.complete) {
+        if (state.has_narrow)
+            search_similar(state);
+        else
+            search_nearest(state);
+    }
+    MemoryContextSwitchTo(old);
+    return state.at < state.end;
+}
+
+} // namespace
+
+IndexScanDesc begin_scan(Relation index, int keys, int orders)
+{
+    const IndexScanDesc scan = RelationGetIndexScan(index, keys, orders);
+    scan_state* const state = static_cast<scan_state*>(palloc0(sizeof(scan_state)));
+    state->context =
+        AllocSetContextCreate(CurrentMemoryContext, "lsh scan", ALLOCSET_DEFAULT_SIZES);
+    scan->opaque = state;
+    if (orders > 0) {
+        const auto count = static_cast<std::size_t>(orders);
+        scan->xs_orderbyvals = static_cast<Datum*>(palloc0(sizeof(Datum) * count));
+        scan->xs_orderbynulls = static_cast<bool*>(palloc0(sizeof(bool) * count));
+    }
+    return scan;
+}
+
+void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int order_count)
+{
+    scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    const MemoryContext context = state.context;
+    MemoryContextReset(context);
+    memset(static_cast<void*>(&state), 0, sizeof(state));
+    state.context = context;
+    if (keys != nullptr && scan->numberOfKeys > 0)
+        memmove(scan->keyData,
+                keys,
+                static_cast<std::size_t>(scan->numberOfKeys) * sizeof(ScanKeyData));
+    if (orders != nullptr && scan->numberOfOrderBys > 0)
+        memmove(scan->orderByData,
+                orders,
+                static_cast<std::size_t>(scan->numberOfOrderBys) * sizeof(ScanKeyData));
+    if (scan->numberOfKeys == 0 && scan->numberOfOrderBys == 0)
+        elog(ERROR, "scan of an lsh index without condition and order");
+
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    // Several conditions: the first one is searched for, and all are checked with the row.
+    for (int key = 0; key < scan->numberOfKeys; key++)
+        state.nothing |= (scan->keyData[key].sk_flags & SK_ISNULL) != 0;
+    for (int order = 0; order < scan->numberOfOrderBys; order++)
+        state.nothing |= (scan->orderByData[order].sk_flags & SK_ISNULL) != 0;
+    if (!state.nothing && scan->numberOfKeys > 0) {
+        state.has_narrow = true;
+        state.narrow = query_of(scan->keyData[0].sk_argument, scan->keyData[0].sk_strategy);
+    }
+    if (!state.nothing && scan->numberOfOrderBys > 0) {
+        state.has_order = true;
+        state.order = indexable_signature(scan->indexRelation, scan->orderByData[0].sk_argument);
+    }
+    MemoryContextSwitchTo(old);
+}
+
+bool next_row(IndexScanDesc scan, ScanDirection direction)
+{
+    scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    if (state.at == state.end && !advance(scan, state))
+        return false;
+    const candidate& found = state.found.found.at[state.at++];
+    scan->xs_heaptid = found.tid;
+    // Copies agree at least as much as signatures, so theirs is the least distance that there can
+    // be.
+    scan->xs_recheck = scan->numberOfKeys > 0;
+    if (scan->numberOfOrderBys > 0) {
+        scan->xs_recheckorderby = true;
+        scan->xs_orderbyvals[0] =
+            Float8GetDatum(1 - similarity_of(state.found.shape.scheme, found.equal));
+        scan->xs_orderbynulls[0] = false;
+    }
+    return true;
+}
+
+int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
+{
+    scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    int64 rows = 0;
+    while (state.at < state.end || advance(scan, state)) {
+        for (; state.at < state.end; state.at++, rows++)
+            tbm_add_tuples(bitmap, &state.found.found.at[state.at].tid, 1, true);
+    }
+    return rows;
+}
+
+void end_scan(IndexScanDesc scan)
+{
+    MemoryContextDelete(static_cast<scan_state*>(scan->opaque)->context);
+}
+
+} // namespace minhash::pg::lsh

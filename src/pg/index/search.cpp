@@ -1,0 +1,266 @@
+#include "pg/index/keys.h"
+#include "pg/index/pages.h"
+#include "pg/index/search.h"
+
+#include "core/kernels.h"
+
+#include <algorithm>
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+int count_agreement(const search& state, const std::uint8_t* record, const std::uint8_t* query)
+{
+    const auto slots = static_cast<std::uint32_t>(state.shape.scheme.num_hashes);
+    return static_cast<int>(slots - kernels->count_different(record, query, slots, 8));
+}
+
+bool was_given(const search& state, const ItemPointerData& tid)
+{
+    return std::binary_search(state.given.at, state.given.at + state.given.count, number_of(tid));
+}
+
+void consider(search& state, const std::uint8_t* record)
+{
+    const ItemPointerData tid = tid_of(record, state.shape);
+    if (is_dead(tid) || is_empty_set(tid))
+        return;
+    int equal = 0;
+    if (state.narrowed_by != nullptr) {
+        equal = count_agreement(state, record, state.narrowed_by);
+        if (equal < state.least_equal)
+            return;
+    }
+    if (state.ordered_by != state.narrowed_by)
+        equal = count_agreement(state, record, state.ordered_by);
+    if (equal < state.floor || was_given(state, tid))
+        return;
+    state.found.add({tid, static_cast<std::uint16_t>(equal)});
+    state.found_with[equal]++;
+}
+
+// Raises the floor if much more than is wanted was found.
+void prune(search& state, std::size_t wanted)
+{
+    if (wanted == 0 || state.found.count < 4 * wanted)
+        return;
+    std::size_t enough = 0;
+    int floor = state.shape.scheme.num_hashes;
+    while ((enough += state.found_with[floor]) < wanted)
+        floor--;
+    if (floor <= state.floor)
+        return;
+    state.floor = floor;
+    candidate* const end = std::remove_if(state.found.at,
+                                          state.found.at + state.found.count,
+                                          [&](const candidate& one) { return one.equal < floor; });
+    state.found.count = static_cast<std::size_t>(end - state.found.at);
+}
+
+void start(search& state)
+{
+    state.found.count = 0;
+    state.numbers.count = 0;
+    state.floor = 0;
+    memset(state.found_with,
+           0,
+           sizeof(*state.found_with) * (state.shape.scheme.num_hashes + std::size_t{1}));
+}
+
+// The page below that has the first entry of a key, or those before it: pages may share a key.
+BlockNumber child_of(const std::uint64_t* keys, const char* blocks, int count, std::uint64_t key)
+{
+    const std::ptrdiff_t after = std::lower_bound(keys, keys + count, key) - keys;
+    return block_at(blocks, after == 0 ? 0 : static_cast<int>(after) - 1);
+}
+
+// Goes down from the root, for several keys at once. False if the run's pages are gone.
+bool descend(Relation index,
+             const run& which,
+             std::span<const std::uint64_t> keys,
+             BlockNumber* blocks)
+{
+    std::fill_n(blocks, keys.size(), which.root);
+    for (std::uint32_t level = which.height; level > 0; level--) {
+        Buffer buffer = InvalidBuffer;
+        const std::uint64_t* page_keys = nullptr;
+        const char* page_blocks = nullptr;
+        int count = 0;
+        for (std::size_t at = 0; at < keys.size(); at++) {
+            // Keys are sorted, so one page serves several.
+            if (buffer == InvalidBuffer || BufferGetBlockNumber(buffer) != blocks[at]) {
+                if (buffer != InvalidBuffer)
+                    UnlockReleaseBuffer(buffer);
+                buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE);
+                if (!view_inner(index, buffer, which.id, level, page_keys, page_blocks, count)) {
+                    UnlockReleaseBuffer(buffer);
+                    return false;
+                }
+            }
+            blocks[at] = child_of(page_keys, page_blocks, count, keys[at]);
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    return true;
+}
+
+// The numbers of entries from `least` to `most`, from a leaf on.
+bool read_range(Relation index,
+                const run& which,
+                BlockNumber block,
+                std::uint64_t least,
+                std::uint64_t most,
+                growing<std::uint64_t>& numbers)
+{
+    BlockNumber pages = 0;
+    while (block != InvalidBlockNumber) {
+        CHECK_FOR_INTERRUPTS();
+        if (++pages % 1024 == 0)
+            check_page_count(index, block, pages); // leaves in a circle
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        leaf_view leaf;
+        if (!view_leaf(index, buffer, which.id, leaf)) {
+            UnlockReleaseBuffer(buffer);
+            return false;
+        }
+        block = trailer_of(BufferGetPage(buffer)).next;
+        for (int at = leaf.lower_bound(least); at < leaf.head->count; at++) {
+            if (leaf.key(at) > most) {
+                block = InvalidBlockNumber;
+                break;
+            }
+            numbers.add(leaf.number(at));
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    return true;
+}
+
+// Compares the records of the numbers.
+bool consider_numbers(search& state)
+{
+    std::uint64_t* const numbers = state.numbers.at;
+    std::sort(numbers, numbers + state.numbers.count);
+    const auto count =
+        static_cast<std::size_t>(std::unique(numbers, numbers + state.numbers.count) - numbers);
+    const int place_bits = state.shape.place_bits;
+    for (std::size_t at = 0; at < count;) {
+        CHECK_FOR_INTERRUPTS();
+        const std::uint64_t block = numbers[at] >> place_bits;
+        if (block >= MaxBlockNumber)
+            fail_damaged(state.index, meta_block, "An entry has no possible record.");
+        const Buffer buffer =
+            read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        if (!is_kind(page, page_kind::records) || trailer_of(page).id >= state.now.next_id) {
+            UnlockReleaseBuffer(buffer);
+            return false;
+        }
+        const int records = records_on(state.index, buffer, state.shape);
+        for (; at < count && numbers[at] >> place_bits == block; at++) {
+            const int place = static_cast<int>(numbers[at] & ((1u << place_bits) - 1));
+            if (place >= records)
+                fail_damaged(state.index,
+                             static_cast<BlockNumber>(block),
+                             "An entry's record is not on its page.");
+            consider(state, record_at(page, state.shape, place));
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    return true;
+}
+
+bool consider_chain(search& state, BlockNumber first, std::uint32_t pages, std::size_t wanted)
+{
+    return each_page(state.index,
+                     state.shape,
+                     first,
+                     pages,
+                     state.now.next_id,
+                     [&](Buffer, Page page, int records) {
+                         for (int place = 0; place < records; place++)
+                             consider(state, record_at(page, state.shape, place));
+                         prune(state, wanted);
+                     });
+}
+
+bool try_prefix(search& state, std::span<const std::uint64_t> keys, std::uint64_t span)
+{
+    BlockNumber* const blocks =
+        static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
+    bool valid = true;
+    for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
+        const run& which = state.now.runs[at];
+        if (which.root == InvalidBlockNumber)
+            continue;
+        valid = descend(state.index, which, keys, blocks);
+        for (std::size_t key = 0; valid && key < keys.size(); key++)
+            valid = read_range(state.index,
+                               which,
+                               blocks[key],
+                               keys[key],
+                               keys[key] + span,
+                               state.numbers);
+    }
+    pfree(blocks);
+    return valid && consider_numbers(state) &&
+           consider_chain(state, state.now.tail_first, state.now.tail_pages, 0);
+}
+
+bool try_all(search& state, std::size_t wanted)
+{
+    bool valid = true;
+    for (std::uint32_t at = 0; valid && at < state.now.run_count; at++)
+        valid = consider_chain(state,
+                               state.now.runs[at].first,
+                               state.now.runs[at].record_pages,
+                               wanted);
+    return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages, wanted);
+}
+
+// Tries until no page has been replaced meanwhile. Where pages are missing but the meta page has
+// not changed, it is not for that reason.
+template <typename Try>
+void find(search& state, Try attempt)
+{
+    std::uint64_t before = 0;
+    for (;;) {
+        read_meta(state.index, state.now);
+        if (state.now.next_id == before)
+            fail_damaged(state.index, meta_block, "A page of a run is missing.");
+        start(state);
+        if (attempt())
+            return;
+        before = state.now.next_id;
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+} // namespace
+
+std::uint64_t number_of(const ItemPointerData& tid)
+{
+    return static_cast<std::uint64_t>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 | tid.ip_posid;
+}
+
+void find_by_prefix(search& state, int depth, int bands)
+{
+    const int rows = state.shape.shape.rows;
+    const std::uint64_t span = prefix_span(rows, depth);
+    std::uint64_t* const keys = static_cast<std::uint64_t*>(
+        palloc(sizeof(std::uint64_t) * static_cast<std::size_t>(bands)));
+    const std::uint8_t* const query =
+        state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
+    for (int band = 0; band < bands; band++)
+        keys[band] = band_entry_key(query, band, rows) & ~span;
+    find(state, [&] { return try_prefix(state, {keys, static_cast<std::size_t>(bands)}, span); });
+    pfree(keys);
+}
+
+void find_in_all(search& state, std::size_t wanted)
+{
+    find(state, [&] { return try_all(state, wanted); });
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,41 @@
+// Records found for a query: those that agree with it in the first slots of a band, or the best of
+// all.
+#pragma once
+
+#include "pg/index/format.h"
+#include "pg/index/growing.h"
+
+namespace minhash::pg::lsh {
+
+struct candidate {
+    ItemPointerData tid;
+    std::uint16_t equal; // slots of the copies that agree: at least as many as of the signatures
+};
+
+struct search {
+    Relation index;
+    layout shape;
+    meta now; // as read at the start of the last search
+
+    const std::uint8_t* narrowed_by; // the copy of the signature that % compares with, if it does
+    const std::uint8_t* ordered_by;  // of that which distances are measured from, or the same
+    int least_equal;                 // with narrowed_by
+
+    growing<std::uint64_t> given; // TIDs not to be found again, sorted
+    growing<candidate> found;
+    int floor; // records that agree less with ordered_by were left out
+
+    growing<std::uint64_t> numbers;
+    std::uint32_t* found_with; // how many were found, by agreement
+};
+
+// The TID of a record as a number.
+std::uint64_t number_of(const ItemPointerData& tid);
+
+// Finds the records that agree in `depth` slots of one of the first bands.
+void find_by_prefix(search& state, int depth, int bands);
+
+// Compares all records. Keeps about the best so many, 0: all; see floor.
+void find_in_all(search& state, std::size_t wanted);
+
+} // namespace minhash::pg::lsh

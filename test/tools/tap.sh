@@ -8,6 +8,7 @@
 # failed run are kept in build/tap.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
+#              MINHASH_ROUNDS  how often tests that kill or compare do so, for their long forms
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -77,7 +78,7 @@ status=0
 set -m
 (cd "$dir" && exec "${user[@]}" env -i PATH="$bindir:/usr/local/bin:/usr/bin:/bin" HOME="$dir" \
     LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
-    TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 \
+    TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 MINHASH_ROUNDS="${MINHASH_ROUNDS:-}" \
     PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
     prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "${tests[@]}") </dev/null &
 child=$!

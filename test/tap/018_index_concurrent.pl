@@ -112,6 +112,6 @@ $standby->promote;
 $standby->safe_psql('postgres', 'INSERT INTO docs (sig) SELECT some_signature() FROM generate_series(1, 1000); DELETE FROM docs WHERE id % 2 = 0');
 $standby->safe_psql('postgres', 'VACUUM docs');
 like($standby->safe_psql('postgres', $check), qr/^\d+\|/, 'promoted, it goes on');
-like($standby->safe_psql('postgres', 'SELECT verify()'), qr/^\d+$/, 'promoted, look-ups find what is there');
+like($standby->safe_psql('postgres', 'SELECT verify()'), qr/^\d+$/, 'promoted, lookups find what is there');
 $standby->stop;
 done_testing();

@@ -133,6 +133,7 @@ void check_tree(checker& state, BlockNumber block, std::uint32_t level, std::uin
     CHECK_FOR_INTERRUPTS();
     if (++state.visited > state.blocks)
         fail_damaged(state.index, block, "A run has more pages than the index.");
+    check_block(state.index, block, state.blocks);
     if (level == 0) {
         check_leaf(state, block, first_key);
         return;
@@ -159,6 +160,7 @@ void check_tree(checker& state, BlockNumber block, std::uint32_t level, std::uin
 std::uint64_t first_key_of(checker& state)
 {
     BlockNumber block = state.which->root;
+    check_block(state.index, block, state.blocks);
     for (std::uint32_t level = state.which->height; level > 0; level--) {
         const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
         const std::uint64_t* keys;
@@ -168,6 +170,7 @@ std::uint64_t first_key_of(checker& state)
             fail_damaged(state.index, block, "An inner page of a run is missing.");
         block = block_at(children, 0);
         UnlockReleaseBuffer(buffer);
+        check_block(state.index, block, state.blocks);
     }
     const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
     leaf_view leaf;

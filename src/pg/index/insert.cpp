@@ -48,6 +48,7 @@ void refresh(Relation index, insert_cache& cache)
     read_meta(index, now);
     cache.shape = layout_of(index, now);
     cache.open = now.tail_last;
+    check_block(index, cache.open, RelationGetNumberOfBlocks(index));
 }
 
 bool is_open(Page page)

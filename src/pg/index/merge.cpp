@@ -42,7 +42,10 @@ std::uint64_t take_ids(Relation index, std::uint64_t count)
 // Lets a page of records lead to another one.
 void link(Relation index, BlockNumber block, BlockNumber next)
 {
+    check_block(index, block, RelationGetNumberOfBlocks(index));
     const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
+    if (!is_kind(BufferGetPage(buffer), page_kind::records))
+        fail_damaged(index, block, "The last page of a run is missing.");
     if (trailer_of(BufferGetPage(buffer)).next != next) {
         GenericXLogState* const log = GenericXLogStart(index);
         trailer_of(GenericXLogRegisterBuffer(log, buffer, 0)).next = next;

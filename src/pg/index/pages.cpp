@@ -100,12 +100,6 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-void check_page_count(Relation index, BlockNumber first, std::uint32_t pages)
-{
-    if (pages > RelationGetNumberOfBlocks(index))
-        fail_damaged(index, first, "There are said to be more pages than the index has.");
-}
-
 void init_meta(Page page)
 {
     init_page(page, page_kind::meta, 0, 0);

@@ -27,8 +27,12 @@ void finish_page(Relation index, Buffer buffer, bool building);
 // The number of records on a page of records; an ERROR if it cannot be.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
-// An ERROR if a chain cannot be so long.
-void check_page_count(Relation index, BlockNumber first, std::uint32_t pages);
+// An ERROR if a page leads to a block that the index does not have, of so many that it has.
+inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
+{
+    if (block >= blocks)
+        fail_damaged(index, block, "There is no such block.");
+}
 
 // Calls visit(buffer, page, number of records) for so many pages of records in their order, each of
 // them locked in share mode. False if one of them is no page of records any more, or younger than
@@ -41,10 +45,13 @@ bool each_page(Relation index,
                std::uint64_t next_id,
                Visit visit)
 {
-    check_page_count(index, first, pages);
+    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    if (pages > blocks)
+        fail_damaged(index, first, "There are said to be more pages than the index has.");
     BlockNumber block = first;
     for (std::uint32_t at = 0; at < pages; at++) {
         CHECK_FOR_INTERRUPTS();
+        check_block(index, block, blocks);
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         const bool valid = is_kind(page, page_kind::records) && trailer_of(page).id < next_id;

@@ -76,11 +76,12 @@ BlockNumber child_of(const std::uint64_t* keys, const char* blocks, int count, s
 }
 
 // Goes down from the root, for several keys at once. False if the run's pages are gone.
-bool descend(Relation index,
+bool descend(const search& state,
              const run& which,
              std::span<const std::uint64_t> keys,
              BlockNumber* blocks)
 {
+    const Relation index = state.index;
     std::fill_n(blocks, keys.size(), which.root);
     for (std::uint32_t level = which.height; level > 0; level--) {
         Buffer buffer = InvalidBuffer;
@@ -92,6 +93,7 @@ bool descend(Relation index,
             if (buffer == InvalidBuffer || BufferGetBlockNumber(buffer) != blocks[at]) {
                 if (buffer != InvalidBuffer)
                     UnlockReleaseBuffer(buffer);
+                check_block(index, blocks[at], state.blocks);
                 buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE);
                 if (!view_inner(index, buffer, which.id, level, page_keys, page_blocks, count)) {
                     UnlockReleaseBuffer(buffer);
@@ -106,18 +108,16 @@ bool descend(Relation index,
 }
 
 // The numbers of entries from `least` to `most`, from a leaf on.
-bool read_range(Relation index,
-                const run& which,
-                BlockNumber block,
-                std::uint64_t least,
-                std::uint64_t most,
-                growing<std::uint64_t>& numbers)
+bool read_range(
+    search& state, const run& which, BlockNumber block, std::uint64_t least, std::uint64_t most)
 {
+    const Relation index = state.index;
     BlockNumber pages = 0;
     while (block != InvalidBlockNumber) {
         CHECK_FOR_INTERRUPTS();
-        if (++pages % 1024 == 0)
-            check_page_count(index, block, pages); // leaves in a circle
+        check_block(index, block, state.blocks);
+        if (++pages > state.blocks)
+            fail_damaged(index, block, "Leaves lead back to themselves.");
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
         leaf_view leaf;
         if (!view_leaf(index, buffer, which.id, leaf)) {
@@ -130,7 +130,7 @@ bool read_range(Relation index,
                 block = InvalidBlockNumber;
                 break;
             }
-            numbers.add(leaf.number(at));
+            state.numbers.add(leaf.number(at));
         }
         UnlockReleaseBuffer(buffer);
     }
@@ -148,7 +148,7 @@ bool consider_numbers(search& state)
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
         const std::uint64_t block = numbers[at] >> place_bits;
-        if (block >= MaxBlockNumber)
+        if (block >= state.blocks)
             fail_damaged(state.index, meta_block, "An entry has no possible record.");
         const Buffer buffer =
             read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE);
@@ -194,14 +194,9 @@ bool try_prefix(search& state, std::span<const std::uint64_t> keys, std::uint64_
         const run& which = state.now.runs[at];
         if (which.root == InvalidBlockNumber)
             continue;
-        valid = descend(state.index, which, keys, blocks);
+        valid = descend(state, which, keys, blocks);
         for (std::size_t key = 0; valid && key < keys.size(); key++)
-            valid = read_range(state.index,
-                               which,
-                               blocks[key],
-                               keys[key],
-                               keys[key] + span,
-                               state.numbers);
+            valid = read_range(state, which, blocks[key], keys[key], keys[key] + span);
     }
     pfree(blocks);
     return valid && consider_numbers(state) &&
@@ -227,6 +222,7 @@ void find(search& state, Try attempt)
     std::uint64_t before = 0;
     for (;;) {
         read_meta(state.index, state.now);
+        state.blocks = RelationGetNumberOfBlocks(state.index);
         if (state.now.next_id == before)
             fail_damaged(state.index, meta_block, "A page of a run is missing.");
         start(state);

@@ -15,7 +15,8 @@ struct candidate {
 struct search {
     Relation index;
     layout shape;
-    meta now; // as read at the start of the last search
+    meta now;           // as read at the start of the last search
+    BlockNumber blocks; // that the index had then
 
     const std::uint8_t* narrowed_by; // the copy of the signature that % compares with, if it does
     const std::uint8_t* ordered_by;  // of that which distances are measured from, or the same

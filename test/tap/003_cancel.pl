@@ -60,8 +60,8 @@ my @queries = (
     "shingle_jaccard($large, 'short', unit => 'word', bag => true)",
     "cardinality(shingles($large))",
     "cardinality(shingles($large, bag => true))",
-    "minhash(words, num_hashes => 4096, method => 'classic')",
-    'shingle_jaccard(words, words)');
+    "minhash_elements(words, num_hashes => 4096, method => 'classic')",
+    'element_jaccard(words, words)');
 for my $query (@queries)
 {
     ($states, $times) = run("SELECT $query FROM seed", $timeout);
@@ -73,11 +73,17 @@ for my $query (@queries)
 
 # Elements that are all equal, and slow to compare: sorting them takes about half of the time,
 # counting them the other half.
-my $equal = "SELECT shingle_jaccard(array_fill(list, ARRAY[80000]), '{}') FROM seed";
-($states, $times) = run($equal, 0);
-my ($whole) = sort { $a <=> $b } @$times;
-$timeout = int $whole * 0.7;
-($states, $times) = run($equal, $timeout);
+my $equal = "SELECT element_jaccard(array_fill(list, ARRAY[80000]), '{}') FROM seed";
+my $whole;
+for my $attempt (1 .. 5)
+{
+    ($states, $times) = run($equal, 0);
+    ($whole) = sort { $a <=> $b } @$times;
+    $timeout = int $whole * 0.7;
+    ($states, $times) = run($equal, $timeout);
+    # A machine that has just become faster may be done before it is told to end.
+    last if "@$states" !~ /00000/;
+}
 is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
 my ($longest) = sort { $b <=> $a } @$times;
 cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');

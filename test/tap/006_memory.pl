@@ -60,7 +60,7 @@ for my $calls (
     q{sum(minhash_num_hashes(minhash_elements(to_tsvector('simple', n::text), 16 + n % 9))) FROM generate_series(1, 300000) n},
     q{sum(element_jaccard(ARRAY[n::text, 'a'], ARRAY['b', n::text])) FROM generate_series(1, 300000) n},
     'minhash_elements_agg(n) FROM generate_series(1, 3000000) n',
-    q{minhash_elements_agg(n::text, 3, 'char') FROM generate_series(1, 300000) n},
+    'minhash_agg(n::text) FROM generate_series(1, 300000) n',
     'count(s) FROM (SELECT minhash_elements_agg(n) OVER (ORDER BY n ROWS 1 PRECEDING) s FROM generate_series(1, 100000) n) w')
 {
     my $peak = peak($calls);

@@ -129,9 +129,9 @@ SKIP:
 
 # Progress: each phase tells its name; nothing by default.
 ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
-      . q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near WHERE id <= 1500 ORDER BY id')});
+      . q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near WHERE id <= 4000 ORDER BY id')});
 like($err, qr/NOTICE:  reading rows: \d+$/m, 'reading is reported');
-like($err, qr/NOTICE:  verifying candidates of rows: \d+ of 1500 \(\d+%\)$/m, 'and verifying');
+like($err, qr/NOTICE:  verifying candidates of rows: \d+ of 4000 \(\d+%\)$/m, 'and verifying');
 ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = 1; SET statement_timeout = '4s'; "
       . q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
 like($err, qr/NOTICE:  banding and verifying rows: \d+ of 2580000 \(\d+%\)$/m, 'and clustering');

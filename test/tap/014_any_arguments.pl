@@ -27,7 +27,7 @@ CREATE TABLE signatures AS
         LATERAL (VALUES (minhash(body)), (minhash(body, 16, method => 'classic')), (minhash(body, 4096)),
                  (minhash(body, 64, 2, 'word', false, true, -1)), (minhash_compress(minhash(body, 129), 1)),
                  (minhash_compress(minhash(body), 8)), (minhash(body, 100, 255, fold => false)),
-                 (minhash_from_values('{7,17,0,4294967295,1,2,3,4,5,6,8,9,10,11,12,13}'))) AS s (sig);
+                 (minhash_from_values('{7,17,0,4294967295,1,2,3,4,5,6,8,9,10,11,12,13}', 1))) AS s (sig);
 CREATE TABLE source AS SELECT id, minhash('the same text, or nearly: ' || id) AS sig FROM generate_series(1, 20) id;
 ALTER TABLE source ADD PRIMARY KEY (id);
 SELECT lsh_create_band_table('source');
@@ -58,6 +58,7 @@ my %usual = (
     regclass => [ q('source'), q('empty'), q('source_bands') ],
     name => [ q('id'), q('sig') ],
     minhash_signature => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
+    minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
     anyelement => [ map { "NULL::$_" } qw(bigint uuid text) ],
     anycompatiblearray => [ q('{a,b,c}'::text[]), q('{c,b,d}'::text[]) ]);
 my %unusual = (
@@ -79,6 +80,7 @@ my %unusual = (
     tsvector => [ q(''), q('a:1,2,3,4A b:16383'), q(to_tsvector('simple', repeat('foo bar ', 300))) ],
     cstring => [ q(''), q('16'), q('fss1:16x1:char5:fold:set:42:0000'), q('fss1:4096x32:element:bag:-1:ff') ],
     minhash_signature => [ map { "minhash($_)" } q(''), q('a'), q(repeat('long ', 10000)) ],
+    minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
     anyelement => [ map { "NULL::$_" } qw(int text point xid record int[] name "char" minhash_signature json numeric source float8 regclass) ],
     anycompatiblearray => [ q('{}'::text[]), q('{{1,2},{3,4}}'::int[]), q('[-3:-1]={1,NULL,1}'::int[]), q('{NaN,1,1.0,NULL}'::numeric[]), q(ARRAY[ROW(1, NULL)]),
         q((SELECT array_agg(s) FROM source s)), q(ARRAY[point(1, 2)]), q(ARRAY['{}'::json]), q((SELECT array_agg(n) FROM generate_series(1, 30000) n)) ]);

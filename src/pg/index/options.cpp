@@ -20,6 +20,16 @@ relopt_kind option_kind;
 constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
+// The members that later versions add stay zero.
+relopt_parse_elt int_option(const char* name, int offset)
+{
+    relopt_parse_elt option = {};
+    option.optname = name;
+    option.opttype = RELOPT_TYPE_INT;
+    option.offset = offset;
+    return option;
+}
+
 } // namespace
 
 void define_options()
@@ -43,9 +53,9 @@ void define_options()
 
 bytea* parse_options(Datum given, bool validate)
 {
-    static const relopt_parse_elt known[] = {
-        {"bands", RELOPT_TYPE_INT, offsetof(index_options, bands)},
-        {"rows", RELOPT_TYPE_INT, offsetof(index_options, rows)},
+    const relopt_parse_elt known[] = {
+        int_option("bands", offsetof(index_options, bands)),
+        int_option("rows", offsetof(index_options, rows)),
     };
     const auto* const options =
         static_cast<const index_options*>(build_reloptions(given,

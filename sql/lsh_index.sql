@@ -130,7 +130,8 @@ BEGIN
     PERFORM lsh_check('documents_sig', heap => true);
     SELECT c.* INTO alike, missing, wrong FROM pg_temp.compare(threshold) c;
 END $$;
-SELECT c.*, threshold, t.* FROM choices c, unnest(ARRAY[0.9, 0.6]) threshold, pg_temp.try(bands, rows, threshold) t;
+SELECT c.*, threshold, t.* FROM choices c, unnest(ARRAY[0.9, 0.6]) threshold, pg_temp.try(bands, rows, threshold) t
+ORDER BY c.ctid, threshold DESC;
 SELECT pg_get_indexdef('documents_sig'::regclass);
 SELECT option, pg_temp.error_of(format('CREATE INDEX ON documents USING lsh (sig) WITH (%s)', option))
 FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 11', 'bands = 4097, rows = 1', 'fillfactor = 90']) option;

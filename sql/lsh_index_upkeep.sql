@@ -116,7 +116,9 @@ SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash(body, 64) % minhash
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT id FROM documents WHERE body <> 'dog' ORDER BY minhash(body, 64) <%> minhash('dog', 64), id LIMIT 1;
 -- Without a condition on signatures, it is no way to the rows of its predicate.
+RESET enable_seqscan;
 SELECT pg_temp.scans('SELECT count(*) FROM documents WHERE body <> ''dog''');
+SET enable_seqscan = off;
 SELECT * FROM pg_temp.state('documents_text');
 INSERT INTO documents VALUES (250000, 'cat'), (250001, 'dog');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';

@@ -27,7 +27,7 @@ constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcep
     return std::uint64_t{key} << 32 | row;
 }
 
-// How many top bits of the key choose the partition, for so many rows.
+// How many top bits of the key choose the partition of a row.
 constexpr int partition_bits(std::size_t rows) noexcept
 {
     constexpr std::size_t wanted = 2048; // entries: they and their table fit into the L1 cache
@@ -41,7 +41,7 @@ constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
     return bits == 0 ? 0 : key >> (32 - bits);
 }
 
-// Slots of the table for a partition of so many entries.
+// Slots of the table for a partition of `entries` entries.
 constexpr std::size_t bucket_table_size(std::size_t entries) noexcept
 {
     return std::bit_ceil(entries * 2 + 1);

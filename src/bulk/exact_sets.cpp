@@ -20,8 +20,8 @@ constexpr std::size_t most_elements = std::size_t{1} << 28;
 constexpr std::size_t step = 64;
 
 // A row leads others that share at least half of their elements with it, whether they reach the
-// similarity wanted or not. It starts to when it has met so many of them: rows with few candidates
-// need no record that is fast to compare.
+// similarity wanted or not. It starts to when it has met `least_met` of them: rows with few
+// candidates need no record that is fast to compare.
 constexpr std::uint32_t least_met = 2;
 
 // Entries for a table of `elements`, and at least one that is free.
@@ -93,7 +93,7 @@ struct kept_row {
     std::uint32_t row;
     std::uint32_t leader; // none: it is kept by itself
     std::uint32_t bits;   // elements of the leader
-    std::uint32_t had;    // of which the row has so many
+    std::uint32_t had;    // how many of those the row has
     std::uint32_t others; // elements that the leader does not have, or all
     std::uint32_t other_bits;
     std::uint32_t met; // rows that this one could lead

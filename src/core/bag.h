@@ -27,8 +27,8 @@ struct bag_counter {
     bool overflowed;     // this pass is void
 };
 
-// The number of entries for a text of so many bytes: small texts take small tables. No text has
-// more shingles than bytes, so only texts of more than two million bytes can overflow theirs.
+// The number of entries for a text of `text_bytes` bytes: small texts take small tables. No text
+// has more shingles than bytes, so only texts of more than two million bytes can overflow theirs.
 std::size_t bag_table_size(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.

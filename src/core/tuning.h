@@ -15,7 +15,7 @@ double threshold_rule(int bands, int rows) noexcept;
 // With one row it is steepest at 0.
 double steepest_point(int bands, int rows) noexcept;
 
-// The standard error of an estimate from independent slots of so many bits: of the share P of equal
+// The standard error of an estimate from independent slots of `bits` bits: of the share P of equal
 // slots sqrt(P (1 - P) / num_hashes), and of the similarity that it tells of (compress.h). Of 32
 // bits P is the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;

@@ -119,7 +119,7 @@ struct layout {
     int tid_offset;
     int record_bytes;
     int records_per_page;
-    int place_bits; // a record's number is its block, and so many bits for its place there
+    int place_bits; // a record's number is its block, and this many bits for its place there
 };
 
 inline page_trailer& trailer_of(Page page)

@@ -9,14 +9,14 @@ namespace minhash::pg::lsh {
 
 namespace {
 
-// An older run is merged with what is newer if it is at most so many times as large.
+// An older run is merged with what is newer if it is at most this many times as large.
 constexpr std::size_t foreground_factor = 1;
 constexpr std::size_t vacuum_factor = 4;
 
 // A merge of more records would let a writer wait too long.
 constexpr std::size_t foreground_records = 131072;
 
-// A run with one record in so many dead is written anew.
+// A run is written anew if one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
 
 // Runs from..to (not included) and perhaps the tail but for its open page.

@@ -10,8 +10,7 @@ void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The bands and rows that an index has for signatures of so many hashes; an ERROR if they do not
-// fit.
+// The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
 banding shape_for(Relation index, const scheme& scheme);
 
 } // namespace minhash::pg::lsh

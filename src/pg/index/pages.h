@@ -27,15 +27,15 @@ void finish_page(Relation index, Buffer buffer, bool building);
 // The number of records on a page of records; an ERROR if it cannot be.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
-// An ERROR if a page leads to a block that the index does not have, of so many that it has.
+// An ERROR if a page leads to a block that an index of `blocks` blocks does not have.
 inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 {
     if (block >= blocks)
         fail_damaged(index, block, "There is no such block.");
 }
 
-// Calls visit(buffer, page, number of records) for so many pages of records in their order, each of
-// them locked in share mode. False if one of them is no page of records any more, or younger than
+// Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each
+// locked in share mode. False if one of them is no page of records any more, or younger than
 // `next_id`: then they have been replaced since the meta page was read.
 template <typename Visit>
 bool each_page(Relation index,

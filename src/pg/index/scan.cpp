@@ -1,6 +1,6 @@
 // Scans: sig % constant, ORDER BY sig <%> constant, or both.
 //
-// A search of one depth finds the records that agree in so many slots of a band. For % one search
+// A search of one depth finds the records that agree in `depth` slots of a band. For % one search
 // does, of the depth that promises the recall at the threshold; at depth 0 all records are
 // compared. In order of distance, searches become less and less deep. Each gives what is so near
 // that the search has found about all of it, and then nothing nearer may come any more.

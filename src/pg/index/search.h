@@ -36,7 +36,7 @@ std::uint64_t number_of(const ItemPointerData& tid);
 // Finds the records that agree in `depth` slots of one of the first bands.
 void find_by_prefix(search& state, int depth, int bands);
 
-// Compares all records. Keeps about the best so many, 0: all; see floor.
+// Compares all records. Keeps about the `wanted` best, 0: all; see floor.
 void find_in_all(search& state, std::size_t wanted);
 
 } // namespace minhash::pg::lsh

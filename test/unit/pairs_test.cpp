@@ -9,7 +9,7 @@ namespace {
 using bulk_support::check_pairs;
 using bulk_support::problem;
 
-// Near-copies of one text, which share most buckets.
+// Near-duplicates of one text, which share most buckets.
 problem many_alike(std::size_t count)
 {
     problem made;

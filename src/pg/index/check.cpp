@@ -193,7 +193,7 @@ void check_run(checker& state, const run& which)
     if (which.root != InvalidBlockNumber) {
         check_tree(state, which.root, which.height, first_key_of(state));
         if (state.expected != InvalidBlockNumber)
-            fail_damaged(state.index, state.expected, "A run goes on behind its last leaf.");
+            fail_damaged(state.index, state.expected, "A run continues after its last leaf.");
     }
     if (state.got != state.wanted)
         fail_damaged(state.index,

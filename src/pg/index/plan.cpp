@@ -10,7 +10,7 @@ namespace {
 
 constexpr double promised_recall = 0.95; // the default of lsh_params()
 
-// Candidates that agree in one slot only are so many that comparing all records is as fast.
+// If candidates agree in one slot only, comparing all records is as fast.
 constexpr int least_depth = 2;
 
 } // namespace

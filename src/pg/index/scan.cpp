@@ -25,7 +25,7 @@ namespace {
 // as what comes too late for its place is left out.
 constexpr double ordered_recall = 0.999;
 
-// Candidates that agree in fewer slots are so many that comparing all records is as fast.
+// If candidates agree in fewer slots, comparing all records is as fast.
 constexpr int least_depth = 3;
 
 // The best that are kept when all records are compared; more each time.

@@ -4,24 +4,34 @@
 -- large buckets; a chain, in which each has three words other than the one before; 15 copies each of two documents.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
-SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id, generate_series(1, 40) word GROUP BY id;
+SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id,
+    generate_series(1, 40) word GROUP BY id;
 INSERT INTO documents
-SELECT 150 + id, string_agg(CASE WHEN word % 10 = 3 AND word / 10 <= id % 6 THEN 'changed' || id ELSE left(md5(id % 20 * 3 + 1 || ' ' || word), 3 + word % 5) END, ' ' ORDER BY word)
+SELECT 150 + id, string_agg(CASE WHEN word % 10 = 3
+    AND word / 10 <= id % 6 THEN 'changed' || id ELSE left(md5(id % 20 * 3 + 1 || ' ' || word), 3 + word % 5) END, ' '
+    ORDER BY word)
 FROM generate_series(1, 60) id, generate_series(1, 40) word GROUP BY id;
-INSERT INTO documents SELECT 210 + n, regexp_replace(body, '\S+$', md5(n::text)) FROM documents, generate_series(1, 60) n WHERE id = 7;
-INSERT INTO documents SELECT 270 + id, string_agg(md5('chain ' || word), ' ' ORDER BY word) FROM generate_series(1, 40) id, generate_series(1, 160) word WHERE word BETWEEN 3 * id AND 3 * id + 39 GROUP BY id;
-INSERT INTO documents SELECT 310 + 15 * (id - 10) + n, CASE id WHEN 10 THEN body ELSE upper(body) END FROM documents, generate_series(1, 15) n WHERE id IN (10, 11);
+INSERT INTO documents SELECT 210 + n, regexp_replace(body, '\S+$', md5(n::text))
+    FROM documents, generate_series(1, 60) n WHERE id = 7;
+INSERT INTO documents SELECT 270 + id, string_agg(md5('chain ' || word), ' ' ORDER BY word)
+    FROM generate_series(1, 40) id, generate_series(1, 160) word WHERE word BETWEEN 3 * id AND 3 * id + 39 GROUP BY id;
+INSERT INTO documents SELECT 310 + 15 * (id - 10) + n, CASE id WHEN 10 THEN body ELSE upper(body) END
+    FROM documents, generate_series(1, 15) n WHERE id IN (10, 11);
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, 'cat'), (364, 'Cat'), (365, 'dog');
 
 -- How many rows two queries share, and have for themselves.
-CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
+    LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('WITH a AS MATERIALIZED (%s), e AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM (TABLE e EXCEPT ALL TABLE a) d), (SELECT count(*) FROM (TABLE a EXCEPT ALL TABLE e) d)', actual, expected)
+    EXECUTE format('WITH a AS MATERIALIZED (%s), e AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM a),
+        (SELECT count(*) FROM (TABLE e EXCEPT ALL TABLE a) d), (SELECT count(*) FROM (TABLE a EXCEPT ALL TABLE e) d)',
+        actual, expected)
     INTO rows, missing, surplus;
 END $$;
 -- The components of a table "pairs", as lsh_clusters() should give them.
 CREATE TEMP TABLE pairs (left_id bigint, right_id bigint, similarity float8);
-CREATE FUNCTION components() RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE sql AS $$
+CREATE FUNCTION components() RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint)
+    LANGUAGE sql AS $$
 WITH RECURSIVE edges AS MATERIALIZED (
     SELECT left_id AS a, right_id AS b FROM pairs UNION ALL SELECT right_id, left_id FROM pairs
 ), reach AS (
@@ -29,14 +39,18 @@ WITH RECURSIVE edges AS MATERIALIZED (
 ), smallest AS (SELECT a, min(b) AS root FROM reach GROUP BY a)
 SELECT a, root, root, count(*) OVER (PARTITION BY root) FROM smallest
 $$;
-CREATE FUNCTION check_clusters(arguments text) RETURNS TABLE (form text, clustered bigint, missing bigint, surplus bigint, clusters bigint, largest bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_clusters(arguments text)
+    RETURNS TABLE (form text, clustered bigint, missing bigint, surplus bigint, clusters bigint, largest bigint)
+    LANGUAGE plpgsql AS $$
 DECLARE
     query text;
 BEGIN
-    FOR form, query IN VALUES ('signatures', 'SELECT id, minhash(body) FROM documents'), ('exact', 'SELECT id, body FROM documents') LOOP
+    FOR form, query IN VALUES ('signatures', 'SELECT id, minhash(body) FROM documents'),
+        ('exact', 'SELECT id, body FROM documents') LOOP
         DELETE FROM pairs;
         EXECUTE format('INSERT INTO pairs SELECT * FROM lsh_pairs(%L, %s)', query, arguments);
-        RETURN QUERY SELECT form, c.*, (SELECT count(DISTINCT cluster_id) FROM components()), (SELECT max(size) FROM components())
+        RETURN QUERY SELECT form, c.*, (SELECT count(DISTINCT cluster_id) FROM components()),
+            (SELECT max(size) FROM components())
         FROM compare(format('SELECT * FROM lsh_clusters(%L, %s)', query, arguments), 'SELECT * FROM components()') c;
     END LOOP;
 END $$;
@@ -49,11 +63,16 @@ SELECT form, missing, surplus, clusters > 5 AS several FROM check_clusters('0.7,
 
 -- Neither the order of rows matters, nor memory.
 CREATE TEMP TABLE clusters AS SELECT * FROM lsh_clusters('SELECT id, body FROM documents', 0.7);
-SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled), compare(format('SELECT * FROM lsh_clusters(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE clusters') c;
-CREATE TABLE large AS SELECT n AS id, md5(n::text)::uuid AS uuid, md5((n / 3)::text) || CASE WHEN n < 400 THEN repeat(md5((n / 2)::text), 500) ELSE '' END AS body FROM generate_series(1, 12000) n;
+SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
+    compare(format('SELECT * FROM lsh_clusters(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled),
+    'TABLE clusters') c;
+CREATE TABLE large AS SELECT n AS id, md5(n::text)::uuid AS uuid,
+    md5((n / 3)::text) || CASE WHEN n < 400 THEN repeat(md5((n / 2)::text), 500) ELSE '' END AS body
+    FROM generate_series(1, 12000) n;
 CREATE TEMP TABLE roomy AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large', NULL::uuid);
 SET maintenance_work_mem = '1MB';
-CREATE TEMP TABLE cramped AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large ORDER BY uuid', NULL::uuid);
+CREATE TEMP TABLE cramped AS SELECT *
+    FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large ORDER BY uuid', NULL::uuid);
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
@@ -61,21 +80,29 @@ SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
 -- The survivor is the smallest id, or the first by the third column, NULLs last, then by id.
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, -id FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END FROM documents WHERE id BETWEEN 311 AND 314') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, body, NULL::int FROM documents WHERE id BETWEEN 311 AND 313 ORDER BY id DESC') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 FROM documents WHERE id BETWEEN 311 AND 313', NULL::text) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END
+    FROM documents WHERE id BETWEEN 311 AND 314') ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, body, NULL::int FROM documents WHERE id BETWEEN 311 AND 313 ORDER BY id DESC')
+    ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] FROM documents WHERE id BETWEEN 311 AND 313')
+    ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 FROM documents WHERE id BETWEEN 311 AND 313',
+    NULL::text) ORDER BY id;
 -- Rows of one id are rows nevertheless.
 SELECT * FROM lsh_clusters('SELECT id % 2, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 
 -- A chain is one cluster, whose ends have little in common, unless members must be near the representative.
-SELECT size, count(*), min(id), max(id) FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310') GROUP BY size;
+SELECT size, count(*), min(id), max(id) FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310')
+    GROUP BY size;
 SELECT cluster_id, representative, size, string_agg(id::text, ' ' ORDER BY id) AS members
-FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310', near_representative => true, singletons => true) GROUP BY 1, 2, 3 ORDER BY 1 LIMIT 4;
+FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310', near_representative => true,
+    singletons => true) GROUP BY 1, 2, 3 ORDER BY 1 LIMIT 4;
 -- The same by plain SQL: of what is left of a component, the best with all that are near it.
-CREATE FUNCTION near_best(threshold float8, better text) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION near_best(threshold float8, better text)
+    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE plpgsql AS $$
 BEGIN
-    CREATE TEMP TABLE remaining ON COMMIT DROP AS SELECT c.id, c.cluster_id AS component, d.body FROM components() c JOIN documents d ON d.id = c.id;
+    CREATE TEMP TABLE remaining ON COMMIT DROP AS SELECT c.id, c.cluster_id AS component, d.body FROM components() c
+        JOIN documents d ON d.id = c.id;
     LOOP
         EXECUTE format('SELECT r.id FROM remaining r ORDER BY %s, r.id LIMIT 1', better) INTO representative;
         EXIT WHEN representative IS NULL;
@@ -89,44 +116,62 @@ BEGIN
 END $$;
 TRUNCATE pairs;
 INSERT INTO pairs SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.8);
-SELECT c.* FROM compare('SELECT * FROM lsh_clusters(''SELECT id, body FROM documents'', 0.8, near_representative => true)', 'SELECT * FROM near_best(0.8, ''r.id'') WHERE size > 1') c;
-SELECT c.* FROM compare('SELECT * FROM lsh_clusters(''SELECT id, body, md5(id::text) FROM documents ORDER BY id DESC'', 0.8, near_representative => true)', 'SELECT * FROM near_best(0.8, ''md5(r.id::text)'') WHERE size > 1') c;
-SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
+SELECT c.* FROM compare('SELECT *
+    FROM lsh_clusters(''SELECT id, body FROM documents'', 0.8, near_representative => true)',
+        'SELECT * FROM near_best(0.8, ''r.id'') WHERE size > 1') c;
+SELECT c.* FROM compare('SELECT *
+    FROM lsh_clusters(''SELECT id, body, md5(id::text) FROM documents ORDER BY id DESC'', 0.8,
+        near_representative => true)', 'SELECT * FROM near_best(0.8, ''md5(r.id::text)'') WHERE size > 1') c;
+SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c
+    JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
 
 -- With singletons every row is in one cluster, also one whose text is empty or NULL.
-SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative) AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative)
+    AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360', singletons => true) ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, minhash(body), body FROM documents WHERE id > 360', near_representative => true, singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, minhash(body), body FROM documents WHERE id > 360', near_representative => true,
+    singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT NULL::text, ''a'' UNION ALL SELECT ''id'', NULL UNION ALL SELECT ''empty'', ''''', NULL::text, singletons => true) ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, minhash(nullif(body, ''dog'')) FROM documents WHERE id > 360', singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT NULL::text, ''a'' UNION ALL SELECT ''id'', NULL UNION ALL SELECT ''empty'', ''''',
+    NULL::text, singletons => true) ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, minhash(nullif(body, ''dog'')) FROM documents WHERE id > 360',
+    singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('VALUES (1, NULL), (2, NULL)', singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('VALUES (1, NULL), (2, NULL)');
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE false', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1');
-SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 7 OR id BETWEEN 211 AND 270', bands => 1, rows => 7, max_bucket => 30);
+SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 7 OR id BETWEEN 211 AND 270',
+    bands => 1, rows => 7, max_bucket => 30);
 
 -- 20,000 texts that all share keys, and one that shares some without being near: a few comparisons a row, not 20,000.
-CREATE TABLE crowd AS SELECT n AS id, same || n AS body FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS same FROM generate_series(1, 30) word) s;
+CREATE TABLE crowd AS SELECT n AS id, same || n AS body FROM generate_series(1, 20000) n,
+    (SELECT string_agg(md5(word::text), ' ') AS same FROM generate_series(1, 30) word) s;
 SET statement_timeout = '60s';
-SELECT size, count(*) FROM lsh_clusters('SELECT id, body FROM crowd UNION ALL SELECT 0, left(body, 500) FROM crowd WHERE id = 1', threshold => 0.9, bands => 60, rows => 1) GROUP BY size;
+SELECT size, count(*) FROM lsh_clusters('SELECT id, body FROM crowd UNION ALL SELECT 0, left(body, 500) FROM crowd
+    WHERE id = 1', threshold => 0.9, bands => 60, rows => 1) GROUP BY size;
 RESET statement_timeout;
 
 -- What clusters are for: one row of each is kept, the longest.
 CREATE TABLE kept AS SELECT * FROM documents;
-DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) FROM kept') c WHERE kept.id = c.id AND kept.id <> c.representative;
-SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true)) AS clustered FROM kept;
+DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) FROM kept') c WHERE kept.id = c.id
+    AND kept.id <> c.representative;
+SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true))
+    AS clustered FROM kept;
 
 -- The same by what is to be kept: rows whose text is NULL or empty are kept.
 CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
 DELETE FROM remaining
-WHERE id NOT IN (SELECT id FROM lsh_clusters('SELECT id, body, -length(body) FROM remaining', singletons => true) WHERE id = representative);
-SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER (WHERE body = '') AS empty, (SELECT count(*) FROM kept) AS kept FROM remaining;
+WHERE id NOT IN (SELECT id FROM lsh_clusters('SELECT id, body, -length(body) FROM remaining', singletons => true)
+    WHERE id = representative);
+SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER (WHERE body = '') AS empty,
+    (SELECT count(*) FROM kept) AS kept FROM remaining;
 DROP TABLE remaining;
 
 -- Ids of other types, by the value that follows the query; it has no name.
 SELECT q.n, c.id, pg_typeof(c.id), c.size
-FROM (VALUES (1), (2)) q (n), LATERAL lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text, verify => 'estimate') c
+FROM (VALUES (1), (2)) q (n), LATERAL
+    lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text,
+    verify => 'estimate') c
 ORDER BY 1, 2;
 SELECT * FROM lsh_clusters('TABLE documents', unit => 'char', id_type => NULL::text);
 

@@ -27,7 +27,8 @@ SELECT count(*) FILTER (WHERE c::text::minhash_signature <> c) AS text_differs, 
 FROM signed, unnest(ARRAY[1, 2, 4, 8, 16]) AS bits, minhash_compress(sig, bits) AS c WHERE hashes = 17;
 \getenv abs_builddir PG_ABS_BUILDDIR
 \set file :abs_builddir '/compressed.copy'
-\set copy_out '\\copy (SELECT id, minhash_compress(sig, bits) FROM signed, unnest(ARRAY[1, 2, 4, 8, 16]) AS bits WHERE id < 5) TO ' :'file' ' (FORMAT binary)'
+\set some 'SELECT id, minhash_compress(sig, bits) FROM signed, unnest(ARRAY[1, 2, 4, 8, 16]) AS bits WHERE id < 5'
+\set copy_out '\\copy (' :some ') TO ' :'file' ' (FORMAT binary)'
 \set copy_in '\\copy copied FROM ' :'file' ' (FORMAT binary)'
 CREATE TEMP TABLE copied (id int, sig minhash_signature);
 :copy_out

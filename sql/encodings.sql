@@ -31,7 +31,8 @@ SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('
 SELECT minhash_elements('日 日本語 ascii'::tsvector, 16) AS lexemes \gset
 
 -- LATIN1.
-CREATE DATABASE minhash_lsh_latin1 TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE minhash_lsh_latin1 TEMPLATE template0 ENCODING 'LATIN1'
+    LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
 \c minhash_lsh_latin1
 \encoding UTF8
 CREATE EXTENSION minhash_lsh;
@@ -53,7 +54,8 @@ SELECT shingles('5 µm', 4);
 
 -- EUC_JP: characters of one, two and three bytes.
 \c :home
-CREATE DATABASE minhash_lsh_euc_jp TEMPLATE template0 ENCODING 'EUC_JP' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE minhash_lsh_euc_jp TEMPLATE template0 ENCODING 'EUC_JP'
+    LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
 \c minhash_lsh_euc_jp
 \encoding UTF8
 CREATE EXTENSION minhash_lsh;
@@ -75,7 +77,8 @@ SELECT shingles('東京都庁', 2), shingles('東京、 京都。', 1, 'word'), 
 
 -- SQL_ASCII says nothing about its bytes: they are UTF-8 where they can be, else each is a character of its own.
 \c :home
-CREATE DATABASE minhash_lsh_sql_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE minhash_lsh_sql_ascii TEMPLATE template0 ENCODING 'SQL_ASCII'
+    LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
 \c minhash_lsh_sql_ascii
 CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding();

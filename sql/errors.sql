@@ -32,7 +32,8 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
 SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''a''), minhash(''a'', %s))', difference))
     FROM unnest(ARRAY['num_hashes => 127', 'shingle_size => 4', 'unit => ''word''', 'fold => false', 'bag => true',
     'seed => -43', 'method => ''classic''']) difference;
-SELECT pg_temp.error_of('SELECT minhash_distance(minhash(''a'', 64), minhash(''b'', 4096, 255, ''word'', false, true, -9223372036854775808, ''classic''))');
+SELECT pg_temp.error_of('SELECT minhash_distance(minhash(''a'', 64),
+    minhash(''b'', 4096, 255, ''word'', false, true, -9223372036854775808, ''classic''))');
 SELECT pg_temp.error_of('SELECT minhash_similarity(minhash(''''), minhash('''', 16))');
 
 -- The hint says what to do, by what differs.
@@ -41,7 +42,8 @@ FROM unnest(ARRAY['minhash_elements(''{1}''::int[]), minhash_elements(''{1}''::i
     'minhash_elements(''{a}''::text[]), minhash(''a'')',
     'minhash(''a''), minhash_compress(minhash(''a''), 8)',
     'minhash(''a'', 16), minhash_from_values(minhash_to_values(minhash(''a'', 16)), 1)',
-    'minhash_from_values(minhash_to_values(minhash(''a'')), 2), minhash_from_values(minhash_to_values(minhash(''a'')), 1)']) call;
+    'minhash_from_values(minhash_to_values(minhash(''a'')), 2),
+        minhash_from_values(minhash_to_values(minhash(''a'')), 1)']) call;
 
 -- bands and rows: 1 to 4096, and no more together than the signature has hashes; the hint says what fits.
 SELECT call, pg_temp.error_of('SELECT ' || call)

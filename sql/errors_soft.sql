@@ -14,5 +14,7 @@ SELECT pg_input_is_valid('oops', 'minhash_signature');
 SELECT pg_input_is_valid('{fss1:16x32:char5:fold:set:42:,oops}', 'minhash_signature[]');
 -- What is wrong with them.
 SELECT message, detail, hint, sql_error_code FROM pg_input_error_info('oops', 'minhash_signature');
-SELECT message, detail, hint, sql_error_code FROM pg_input_error_info('fss1:16x32:char5:fold:set:42:0', 'minhash_signature');
-SELECT message, detail, hint, sql_error_code FROM pg_input_error_info('fss1:17x32:char5:fold:set:42:', 'minhash_signature(16)');
+SELECT message, detail, hint, sql_error_code
+    FROM pg_input_error_info('fss1:16x32:char5:fold:set:42:0', 'minhash_signature');
+SELECT message, detail, hint, sql_error_code
+    FROM pg_input_error_info('fss1:17x32:char5:fold:set:42:', 'minhash_signature(16)');

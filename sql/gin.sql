@@ -161,7 +161,8 @@ SELECT array_agg(id ORDER BY id) FROM documents WHERE tags @> ARRAY[1, 11]::bigi
     AND sig % (SELECT sig FROM documents WHERE id = 7);
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND sig % minhash('cat')
     AND tags @> ARRAY[10]::bigint[];
-SELECT uses_index('SELECT FROM documents WHERE tags @> ARRAY[1, 11]::bigint[] AND sig % (SELECT sig FROM documents WHERE id = 7)');
+SELECT uses_index('SELECT FROM documents WHERE tags @> ARRAY[1, 11]::bigint[]
+    AND sig % (SELECT sig FROM documents WHERE id = 7)');
 DROP INDEX documents_columns;
 CREATE TABLE parts (id int, sig minhash_signature) PARTITION BY RANGE (id);
 CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
@@ -177,7 +178,8 @@ DROP TABLE parts;
 ALTER TABLE documents DROP sig;
 CREATE FUNCTION compare_hashes(hashes int) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('ALTER TABLE documents DROP IF EXISTS sig, ADD sig minhash_signature(%s) GENERATED ALWAYS AS (minhash(body, %s)) STORED', hashes, hashes);
+    EXECUTE format('ALTER TABLE documents DROP IF EXISTS sig,
+        ADD sig minhash_signature(%s) GENERATED ALWAYS AS (minhash(body, %s)) STORED', hashes, hashes);
     CREATE INDEX ON documents USING gin (sig);
     TRUNCATE pairs;
     INSERT INTO pairs SELECT a.id, b.id, minhash_similarity(a.sig, b.sig) FROM documents a, documents b

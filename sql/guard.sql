@@ -1,26 +1,18 @@
--- Guards that refuse: every kind of statement, who is told what, what is locked, what is no definition of a guard, partitioned tables.
+-- Guards that refuse: every kind of statement, who is told what, what is locked, what is no definition of a guard,
+-- partitioned tables.
 
--- An error with all that a client can ask for: SQLSTATE and message; detail; hint; schema, table and constraint.
-CREATE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-    schema_of text;
-    table_of text;
-    constraint_of text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT,
-        schema_of = SCHEMA_NAME, table_of = TABLE_NAME, constraint_of = CONSTRAINT_NAME;
-    RETURN concat_ws(' | ', code || ': ' || message, nullif(detail, ''), nullif(hint, ''), '[' || nullif(concat_ws('.', nullif(schema_of, ''), nullif(table_of, ''), nullif(constraint_of, '')), '') || ']');
-END $$;
--- A text of 20 words, unlike that of every other number. The first words can be replaced: one leaves a similarity of about 0.9, five of about 0.6.
+-- An error in one line, with all that a client can ask for: SQLSTATE and message; detail; hint; schema, table and
+-- constraint.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\set error_separator ' | '
+\set error_objects true
+\i :common
+-- A text of 20 words, unlike that of every other number. The first words can be replaced: one leaves a similarity of
+-- about 0.9, five of about 0.6.
 CREATE FUNCTION pg_temp.doc(number int, replaced int DEFAULT 0) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(md5(format('%s %s %s', number, word, word <= replaced)), ' ' ORDER BY word) FROM generate_series(1, 20) word;
+    SELECT string_agg(md5(format('%s %s %s', number, word, word <= replaced)), ' ' ORDER BY word)
+        FROM generate_series(1, 20) word;
 $$;
 -- What a statement does to a table, undone again: the error, or the rows whose ids are above 100.
 CREATE FUNCTION pg_temp.tried(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -38,40 +30,51 @@ WHEN unique_violation THEN
 END $$;
 -- The error of statements, which are undone.
 CREATE FUNCTION pg_temp.undone(statements text) RETURNS text LANGUAGE sql AS $$
-    SELECT replace(pg_temp.error_of(statements || '; DO $x$ BEGIN RAISE EXCEPTION ''no error''; END $x$'), 'P0001: no error', 'no error');
+    SELECT replace(pg_temp.error_of(statements || '; DO $x$ BEGIN RAISE EXCEPTION ''no error''; END $x$'),
+        'P0001: no error', 'no error');
 $$;
 -- Advisory locks of this session by their modes: how many, and in which space.
 CREATE FUNCTION pg_temp.locks() RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(format('%s %s', count, mode), ', ' ORDER BY mode) FROM (SELECT mode, count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = x'4c53'::int AND pid = pg_backend_pid() AND granted GROUP BY mode) held;
+    SELECT string_agg(format('%s %s', count, mode), ', ' ORDER BY mode)
+        FROM (SELECT mode, count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = x'4c53'::int
+            AND pid = pg_backend_pid() AND granted GROUP BY mode) held;
 $$;
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 
-CREATE TABLE docs (id int PRIMARY KEY, body text, note text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+CREATE TABLE docs (id int PRIMARY KEY, body text, note text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 SELECT lsh_create_band_table('docs');
 INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(1, 10) i;
 INSERT INTO docs VALUES (11, ''), (12, NULL), (13, 'cat'), (14, 'cat');
-SELECT n, round(minhash_similarity(minhash(pg_temp.doc(1)), minhash(pg_temp.doc(1, n)))::numeric, 3) FROM unnest(ARRAY[0, 1, 2, 5, 20]) n;
-CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
-CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+SELECT n, round(minhash_similarity(minhash(pg_temp.doc(1)), minhash(pg_temp.doc(1, n)))::numeric, 3)
+    FROM unnest(ARRAY[0, 1, 2, 5, 20]) n;
+CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
 
 -- One row: equal, near, not near, short.
 SELECT pg_temp.error_of(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1)));
 SELECT pg_temp.error_of(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(2, 1)));
-SELECT replaced, round(minhash_similarity(minhash(pg_temp.doc(3)), minhash(pg_temp.doc(3, replaced)))::numeric, 3), pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(3, replaced))) FROM generate_series(0, 5) replaced;
+SELECT replaced, round(minhash_similarity(minhash(pg_temp.doc(3)), minhash(pg_temp.doc(3, replaced)))::numeric, 3),
+    pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(3, replaced)))
+    FROM generate_series(0, 5) replaced;
 SELECT pg_temp.tried('INSERT INTO docs VALUES (101, ''cat'')');
 -- An empty text is near nothing, not even another; neither is NULL.
 SELECT pg_temp.tried('INSERT INTO docs VALUES (101, ''''), (102, NULL), (103, ''''), (104, NULL)');
 -- As an error that nobody catches.
 INSERT INTO docs VALUES (101, pg_temp.doc(4, 1));
-DO $$ BEGIN INSERT INTO docs VALUES (101, pg_temp.doc(4, 1)); EXCEPTION WHEN unique_violation THEN RAISE WARNING 'a unique violation, as of a constraint'; END $$;
+DO $$ BEGIN INSERT INTO docs VALUES (101, pg_temp.doc(4, 1));
+    EXCEPTION WHEN unique_violation THEN RAISE WARNING 'a unique violation, as of a constraint'; END $$;
 SELECT count(*) FROM docs WHERE id > 100;
 SELECT added, removed FROM lsh_refresh_band_table('docs');
 
 -- Rows of one statement, which find each other, and the old ones.
 SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L), (102, %L)', pg_temp.doc(101), pg_temp.doc(102)));
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L), (102, %L), (103, %L)', pg_temp.doc(101), pg_temp.doc(102), pg_temp.doc(102, 1)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L), (102, %L), (103, %L)', pg_temp.doc(101),
+    pg_temp.doc(102), pg_temp.doc(102, 1)));
 SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L), (102, %L)', pg_temp.doc(101), pg_temp.doc(5, 1)));
 SELECT pg_temp.tried('INSERT INTO docs SELECT id + 100, body FROM docs');
 SELECT pg_temp.tried('INSERT INTO docs SELECT id + 100, body FROM docs WHERE false');
@@ -100,7 +103,8 @@ SELECT pg_temp.tried(format('UPDATE docs SET id = 102, body = %L WHERE id = 2', 
 SELECT pg_temp.tried(format('UPDATE docs SET id = 102, body = %L WHERE id = 2', pg_temp.doc(102)));
 SELECT pg_temp.tried('UPDATE docs SET body = ''all the same text for everybody''');
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100 WHERE id <= 10');
-SELECT pg_temp.tried('UPDATE docs SET body = other.body FROM docs other WHERE (docs.id, other.id) IN ((1, 2), (2, 3), (3, 1))');
+SELECT pg_temp.tried('UPDATE docs SET body = other.body FROM docs other
+    WHERE (docs.id, other.id) IN ((1, 2), (2, 3), (3, 1))');
 SELECT pg_temp.tried('UPDATE docs SET body = NULL, id = 101 WHERE id = 1');
 -- Near-duplicates from before the guard may be changed as long as their signatures stay. A new id makes a row new.
 SELECT pg_temp.tried('UPDATE docs SET note = 'changed', body = ''Cat'' WHERE id IN (13, 14)');
@@ -108,25 +112,39 @@ SELECT pg_temp.tried('UPDATE docs SET id = 113 WHERE id = 13');
 SELECT pg_temp.tried('UPDATE docs SET body = ''dog'' WHERE id = 13');
 -- Without OLD TABLE, every row that is written is judged.
 ALTER TABLE docs DISABLE TRIGGER zz_update;
-CREATE TRIGGER zz_update_new AFTER UPDATE ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_update_new AFTER UPDATE ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
 SELECT pg_temp.tried('UPDATE docs SET note = 'changed' WHERE id = 13');
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100 WHERE id <= 10');
 DROP TRIGGER zz_update_new ON docs;
 ALTER TABLE docs ENABLE TRIGGER zz_update;
 
 -- Statements that do several things: a conflict's action, MERGE, WITH. What is deleted is no longer in the way.
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT DO NOTHING', pg_temp.doc(2), pg_temp.doc(101)));
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT DO NOTHING', pg_temp.doc(2), pg_temp.doc(2, 1)));
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(1, 2), pg_temp.doc(101)));
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(2, 1), pg_temp.doc(101)));
-SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(101, 1), pg_temp.doc(101)));
-SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (1, NULL), (2, %L), (101, %L)) given (n, t) ON id = n WHEN MATCHED AND t IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, t)',
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT DO NOTHING', pg_temp.doc(2),
+    pg_temp.doc(101)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L) ON CONFLICT DO NOTHING', pg_temp.doc(2),
+    pg_temp.doc(2, 1)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L)
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(1, 2), pg_temp.doc(101)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L)
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(2, 1), pg_temp.doc(101)));
+SELECT pg_temp.tried(format('INSERT INTO docs VALUES (1, %L), (101, %L)
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body', pg_temp.doc(101, 1), pg_temp.doc(101)));
+SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (1, NULL), (2, %L), (101, %L)) given (n, t) ON id = n
+    WHEN MATCHED AND t IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body)
+        VALUES (n, t)',
     pg_temp.doc(101), pg_temp.doc(1, 1)));
-SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (1, NULL), (2, %L), (101, %L)) given (n, t) ON id = n WHEN MATCHED AND t IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, t)',
+SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (1, NULL), (2, %L), (101, %L)) given (n, t) ON id = n
+    WHEN MATCHED AND t IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body)
+        VALUES (n, t)',
     pg_temp.doc(3, 1), pg_temp.doc(1, 1)));
-SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (2, %L), (101, %L)) given (n, t) ON id = n WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, t)', pg_temp.doc(101), pg_temp.doc(101, 1)));
-SELECT pg_temp.tried('WITH gone AS (DELETE FROM docs WHERE id <= 10 RETURNING *) INSERT INTO docs SELECT id + 100, body FROM gone');
-SELECT pg_temp.tried(format('WITH first AS (INSERT INTO docs VALUES (101, %L)) INSERT INTO docs VALUES (102, %L)', pg_temp.doc(101), pg_temp.doc(101, 1)));
+SELECT pg_temp.tried(format('MERGE INTO docs USING (VALUES (2, %L), (101, %L)) given (n, t) ON id = n
+    WHEN MATCHED THEN UPDATE SET body = t WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, t)', pg_temp.doc(101),
+    pg_temp.doc(101, 1)));
+SELECT pg_temp.tried('WITH gone AS (DELETE FROM docs WHERE id <= 10 RETURNING *) INSERT INTO docs SELECT id + 100, body
+    FROM gone');
+SELECT pg_temp.tried(format('WITH first AS (INSERT INTO docs VALUES (101, %L)) INSERT INTO docs VALUES (102, %L)',
+    pg_temp.doc(101), pg_temp.doc(101, 1)));
 
 -- What a trigger changes or deletes before the guard fires is judged as it has become.
 CREATE FUNCTION pg_temp.change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -197,9 +215,12 @@ DELETE FROM docs WHERE id > 100;
 SELECT pg_temp.locks();
 COMMIT;
 -- Rows beyond the first 256 locks are judged, too: among each other, and with the old ones.
-SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i UNION ALL SELECT 151, pg_temp.doc(149, 1)');
-SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i UNION ALL SELECT 151, pg_temp.doc(9, 1)');
-SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i') = 'done: ' || (SELECT string_agg(i::text, ' ' ORDER BY i) FROM generate_series(101, 150) i);
+SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i UNION ALL
+    SELECT 151, pg_temp.doc(149, 1)');
+SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i UNION ALL
+    SELECT 151, pg_temp.doc(9, 1)');
+SELECT pg_temp.tried('INSERT INTO docs SELECT i, pg_temp.doc(i) FROM generate_series(101, 150) i') = 'done: '
+    || (SELECT string_agg(i::text, ' ' ORDER BY i) FROM generate_series(101, 150) i);
 
 -- While triggers do not fire, nothing is refused; a refresh makes what came in known to the guard.
 SET session_replication_role = replica;
@@ -215,7 +236,8 @@ DELETE FROM docs WHERE id > 100;
 
 -- Who is told which ids: whoever may read them, and all rows.
 CREATE ROLE regress_lsh_writer;
-CREATE FUNCTION pg_temp.told(statement text DEFAULT 'INSERT INTO docs VALUES (101, pg_temp.doc(1))') RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.told(statement text DEFAULT 'INSERT INTO docs VALUES (101, pg_temp.doc(1))') RETURNS text
+    LANGUAGE plpgsql AS $$
 DECLARE
     result text;
 BEGIN
@@ -280,43 +302,71 @@ ALTER TABLE docs RENAME "Signature" TO sig;
 SELECT lsh_create_band_table('docs', bands => 1, rows => 128, band_table => 'only_equal');
 SELECT pg_temp.error_of(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1, 1)));
 DROP TRIGGER zz_insert ON docs;
-CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN ('only_equal'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT WHEN ('only_equal'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
 SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1, 1)));
 SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1)));
 DROP TRIGGER zz_insert ON docs;
-CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN ('docs_bands'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_insert AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT WHEN ('docs_bands'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
 SELECT pg_temp.tried(format('INSERT INTO docs VALUES (101, %L)', pg_temp.doc(1, 1)));
 SELECT lsh_drop_band_table('docs', 'only_equal');
 DROP TRIGGER zz_insert ON docs;
 DROP TRIGGER zz_update ON docs;
 
 -- Thresholds: both ends, and between.
-SELECT threshold, replaced, pg_temp.undone(format('CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates(%L); INSERT INTO docs VALUES (101, pg_temp.doc(1, %s))', threshold, replaced))
-FROM (VALUES ('1', 0), ('1', 1), ('0', 1), ('0', 20), ('.89', 1), (' 93e-2 ', 1), ('1.01', 0), ('-0.1', 0), ('NaN', 0), ('infinity', 0), ('', 0), ('80 %', 0), ('0,8', 0)) given (threshold, replaced);
+SELECT threshold, replaced, pg_temp.undone(format('CREATE TRIGGER zz AFTER INSERT ON docs
+    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates(%L);
+        INSERT INTO docs VALUES (101, pg_temp.doc(1, %s))', threshold, replaced))
+FROM (VALUES ('1', 0), ('1', 1), ('0', 1), ('0', 20), ('.89', 1), (' 93e-2 ', 1), ('1.01', 0), ('-0.1', 0), ('NaN', 0),
+    ('infinity', 0), ('', 0), ('80 %', 0), ('0,8', 0)) given (threshold, replaced);
 
 -- What is no guard: its first use says so.
 CREATE TABLE bare (id int PRIMARY KEY, sig minhash_signature);
 CREATE VIEW seen AS SELECT id, body FROM docs;
-SELECT format('AFTER %s ON docs%s FOR EACH %s %s', event, given, level, function), pg_temp.undone(format('CREATE TRIGGER zz AFTER %s ON docs%s FOR EACH %s EXECUTE FUNCTION %s; INSERT INTO docs VALUES (101, ''new''); UPDATE docs SET body = body; DELETE FROM docs; TRUNCATE docs', event, given, level, function))
-FROM (VALUES ('INSERT', '', 'STATEMENT'), ('UPDATE', '', 'STATEMENT'), ('UPDATE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('INSERT OR UPDATE', '', 'STATEMENT'), ('UPDATE', ' REFERENCING NEW TABLE AS n', 'STATEMENT'), ('DELETE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('DELETE', '', 'ROW'), ('TRUNCATE', '', 'STATEMENT'),
-    ('INSERT OR UPDATE', '', 'ROW'), ('INSERT', ' REFERENCING NEW TABLE AS n', 'ROW')) t (event, given, level), unnest(ARRAY['lsh_reject_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''copy_of'')']) function;
-SELECT function, pg_temp.undone(format('CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION %s; INSERT INTO docs VALUES (101, ''new'')', function))
-FROM unnest(ARRAY['lsh_reject_near_duplicates()', 'lsh_reject_near_duplicates(0.8, ''note'')', 'lsh_mark_near_duplicates()', 'lsh_mark_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''note'', ''id'')', 'lsh_mark_near_duplicates(0.8, ''nothing'')',
-    'lsh_mark_near_duplicates(0.8, ''Note'')', 'lsh_mark_near_duplicates(0.8, ''tableoid'')', 'lsh_mark_near_duplicates(0.8, '''')', 'lsh_mark_near_duplicates(0.8, ''note'')', 'lsh_mark_near_duplicates(0.8, ''id'')', 'lsh_mark_near_duplicates(2, ''id'')']) function;
-SELECT definition, pg_temp.undone(format('CREATE TRIGGER %s EXECUTE FUNCTION lsh_reject_near_duplicates(0.8); INSERT INTO docs VALUES (101, ''new''); UPDATE docs SET body = body; INSERT INTO bare VALUES (1, minhash(''new'')); INSERT INTO seen VALUES (102, ''newer'')', definition))
-FROM unnest(ARRAY['zz BEFORE INSERT ON docs FOR EACH ROW', 'zz BEFORE UPDATE ON docs FOR EACH STATEMENT', 'zz INSTEAD OF INSERT ON seen FOR EACH ROW', 'zz AFTER INSERT ON bare REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
-    'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (''bare''::regclass IS NOT NULL)', 'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (pg_trigger_depth() < 5)',
+SELECT format('AFTER %s ON docs%s FOR EACH %s %s', event, given, level, function),
+    pg_temp.undone(format('CREATE TRIGGER zz AFTER %s ON docs%s FOR EACH %s EXECUTE FUNCTION %s; INSERT INTO docs
+        VALUES (101, ''new''); UPDATE docs SET body = body; DELETE FROM docs; TRUNCATE docs', event, given, level,
+        function))
+FROM (VALUES ('INSERT', '', 'STATEMENT'), ('UPDATE', '', 'STATEMENT'),
+    ('UPDATE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'), ('INSERT OR UPDATE', '', 'STATEMENT'),
+    ('UPDATE', ' REFERENCING NEW TABLE AS n', 'STATEMENT'), ('DELETE', ' REFERENCING OLD TABLE AS o', 'STATEMENT'),
+    ('DELETE', '', 'ROW'), ('TRUNCATE', '', 'STATEMENT'),
+    ('INSERT OR UPDATE', '', 'ROW'), ('INSERT', ' REFERENCING NEW TABLE AS n', 'ROW')) t (event, given, level),
+    unnest(ARRAY['lsh_reject_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''copy_of'')']) function;
+SELECT function, pg_temp.undone(format('CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n
+    FOR EACH STATEMENT EXECUTE FUNCTION %s; INSERT INTO docs VALUES (101, ''new'')', function))
+FROM unnest(ARRAY['lsh_reject_near_duplicates()', 'lsh_reject_near_duplicates(0.8, ''note'')',
+    'lsh_mark_near_duplicates()', 'lsh_mark_near_duplicates(0.8)', 'lsh_mark_near_duplicates(0.8, ''note'', ''id'')',
+    'lsh_mark_near_duplicates(0.8, ''nothing'')',
+    'lsh_mark_near_duplicates(0.8, ''Note'')', 'lsh_mark_near_duplicates(0.8, ''tableoid'')',
+    'lsh_mark_near_duplicates(0.8, '''')', 'lsh_mark_near_duplicates(0.8, ''note'')',
+    'lsh_mark_near_duplicates(0.8, ''id'')', 'lsh_mark_near_duplicates(2, ''id'')']) function;
+SELECT definition, pg_temp.undone(format('CREATE TRIGGER %s EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
+    INSERT INTO docs VALUES (101, ''new''); UPDATE docs SET body = body; INSERT INTO bare VALUES (1, minhash(''new''));
+        INSERT INTO seen VALUES (102, ''newer'')', definition))
+FROM unnest(ARRAY['zz BEFORE INSERT ON docs FOR EACH ROW', 'zz BEFORE UPDATE ON docs FOR EACH STATEMENT',
+    'zz INSTEAD OF INSERT ON seen FOR EACH ROW',
+    'zz AFTER INSERT ON bare REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
+    'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (''bare''::regclass IS NOT NULL)',
+    'zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN (pg_trigger_depth() < 5)',
     -- A guard's name comes after that of the trigger for the same event, wherever the others are.
-    'a_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'a_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'docs_bands_insert_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
-    'docs_bands_insert_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'docs_bands_update_guard AFTER UPDATE ON docs REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT']) definition;
+    'a_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
+    'a_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
+    'docs_bands_insert_guard AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
+    'docs_bands_insert_guard AFTER UPDATE ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT',
+    'docs_bands_update_guard AFTER UPDATE ON docs REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT'])
+    definition;
 SELECT pg_temp.error_of('SELECT lsh_reject_near_duplicates()'), pg_temp.error_of('SELECT lsh_mark_near_duplicates()');
 DROP VIEW seen;
 DROP TABLE bare;
 -- A guard whose band table is gone, unless its condition holds on to it.
-CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT WHEN ('docs_bands'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
+CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n
+    FOR EACH STATEMENT WHEN ('docs_bands'::regclass IS NOT NULL) EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
 SELECT pg_temp.error_of('SELECT lsh_drop_band_table(''docs'')');
 DROP TRIGGER zz ON docs;
-CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
+CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS n FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates(0.8);
 SELECT lsh_drop_band_table('docs');
 SELECT pg_temp.error_of('INSERT INTO docs VALUES (101, ''new'')');
 -- Many bands: two rows take all 256 locks that there are.
@@ -341,8 +391,10 @@ CREATE TRIGGER zz AFTER INSERT OR UPDATE ON docs FOR EACH ROW EXECUTE FUNCTION l
 CREATE TABLE docs_3 PARTITION OF docs FOR VALUES FROM (200) TO (300);
 SELECT pg_temp.error_of('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(1, 1)))');
 SELECT pg_temp.error_of('INSERT INTO docs_3 (id, sig) VALUES (201, minhash(pg_temp.doc(1, 1)))');
-SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))), (201, minhash(pg_temp.doc(201)))');
-SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))), (201, minhash(pg_temp.doc(101)))');
+SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))),
+    (201, minhash(pg_temp.doc(201)))');
+SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))),
+    (201, minhash(pg_temp.doc(101)))');
 SELECT pg_temp.tried('UPDATE docs SET sig = minhash(pg_temp.doc(1)) WHERE id = 2');
 -- Moved to another partition with its id, or changed where it is.
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100, body = ''moved''');
@@ -377,13 +429,17 @@ SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.do
 SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (201, minhash(pg_temp.doc(1)))');
 DROP TRIGGER zz_own ON docs_3;
 -- A trigger for statements does as long as nobody writes to a partition by its own name.
-CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
-SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))), (201, minhash(pg_temp.doc(101)))');
+CREATE TRIGGER zz AFTER INSERT ON docs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(101))),
+    (201, minhash(pg_temp.doc(101)))');
 SELECT pg_temp.tried('INSERT INTO docs (id, sig) VALUES (101, minhash(pg_temp.doc(1)))');
 SELECT pg_temp.tried('INSERT INTO docs_3 (id, sig) VALUES (201, minhash(pg_temp.doc(1)))');
-CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
+CREATE TRIGGER zz_update AFTER UPDATE ON docs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT
+    EXECUTE FUNCTION lsh_reject_near_duplicates('0.8');
 SELECT pg_temp.tried('UPDATE docs SET id = id + 100, body = ''moved''');
-SELECT pg_temp.tried('UPDATE docs SET id = id + CASE id WHEN 2 THEN 200 ELSE 100 END, sig = CASE id WHEN 2 THEN minhash(pg_temp.doc(1, 1)) ELSE sig END');
+SELECT pg_temp.tried('UPDATE docs SET id = id + CASE id WHEN 2 THEN 200 ELSE 100 END,
+    sig = CASE id WHEN 2 THEN minhash(pg_temp.doc(1, 1)) ELSE sig END');
 DROP TRIGGER zz_update ON docs;
 DROP TRIGGER zz ON docs;
 SELECT added, removed FROM lsh_refresh_band_table('docs');

@@ -12,7 +12,8 @@ DECLARE
 BEGIN
     EXECUTE format('SELECT coalesce(array_agg(r::text), ''{}'') FROM (%s) r', a) INTO rows_of_a;
     EXECUTE format('SELECT coalesce(array_agg(r::text), ''{}'') FROM (%s) r', b) INTO rows_of_b;
-    RETURN CASE WHEN rows_of_a = rows_of_b THEN format('the same %s rows', cardinality(rows_of_a)) ELSE format('%s <> %s', rows_of_a, rows_of_b) END;
+    RETURN CASE WHEN rows_of_a = rows_of_b THEN format('the same %s rows', cardinality(rows_of_a))
+        ELSE format('%s <> %s', rows_of_a, rows_of_b) END;
 END $$;
 \pset format unaligned
 \pset tuples_only on
@@ -20,7 +21,8 @@ SET client_min_messages = warning;
 
 -- Texts in families of near-duplicates, some equal, some empty, some NULL.
 CREATE TABLE docs (id bigint PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
-INSERT INTO docs SELECT i, (SELECT string_agg(md5((i / 10 * 100 + CASE WHEN word < i % 10 THEN i % 10 * 7919 + word ELSE word END)::text), ' ' ORDER BY word) FROM generate_series(1, 20) word) FROM generate_series(1, 200) i;
+INSERT INTO docs SELECT i, (SELECT string_agg(md5((i / 10 * 100 + CASE WHEN word < i % 10 THEN i % 10 * 7919 + word
+    ELSE word END)::text), ' ' ORDER BY word) FROM generate_series(1, 20) word) FROM generate_series(1, 200) i;
 INSERT INTO docs VALUES (1001, ''), (1002, NULL), (1003, 'The same'), (1004, 'The same'), (1005, 'The same');
 SELECT lsh_create_band_table('docs');
 
@@ -28,21 +30,35 @@ SELECT lsh_create_band_table('docs');
 SELECT pg_temp.same('SELECT d.id, c FROM docs d, lsh_candidates(''docs'', d.sig) c ORDER BY 1, 2',
     'SELECT DISTINCT d.id, b.id FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key) ORDER BY 1, 2');
 SELECT pg_temp.same('SELECT d.id, c.* FROM docs d, lsh_near_duplicates(''docs'', d.sig) c ORDER BY 1, 3 DESC, 2',
-    'SELECT DISTINCT d.id, s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE minhash_similarity(d.sig, s.sig) >= 0.8 ORDER BY 1, 3 DESC, 2');
-SELECT threshold, max_results, pg_temp.same(format('SELECT * FROM lsh_near_duplicates(''docs'', (SELECT sig FROM docs WHERE id = 24), %s, %s)', threshold, max_results),
-    format('SELECT DISTINCT s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE d.id = 24 AND minhash_similarity(d.sig, s.sig) >= %s ORDER BY 2 DESC, 1 LIMIT %s', threshold, max_results))
-FROM unnest(ARRAY[0, 0.5, 0.8, 0.9, 1]) threshold, unnest(ARRAY['NULL', '1', '3', '2147483647']) max_results ORDER BY threshold, max_results COLLATE "C";
+    'SELECT DISTINCT d.id, s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k
+        JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE minhash_similarity(d.sig, s.sig) >= 0.8
+            ORDER BY 1, 3 DESC, 2');
+SELECT threshold, max_results,
+    pg_temp.same(format('SELECT * FROM lsh_near_duplicates(''docs'', (SELECT sig FROM docs WHERE id = 24), %s, %s)',
+    threshold, max_results),
+    format('SELECT DISTINCT s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k
+        JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE d.id = 24
+            AND minhash_similarity(d.sig, s.sig) >= %s ORDER BY 2 DESC, 1 LIMIT %s', threshold, max_results))
+FROM unnest(ARRAY[0, 0.5, 0.8, 0.9, 1]) threshold, unnest(ARRAY['NULL', '1', '3', '2147483647']) max_results
+    ORDER BY threshold, max_results COLLATE "C";
 -- In the order given: the most similar first, of equals the smaller id.
 SELECT id, round(similarity::numeric, 3) FROM lsh_near_duplicates('docs', (SELECT sig FROM docs WHERE id = 24), 0.5);
 SELECT * FROM lsh_near_duplicates('docs', minhash('The same'));
 SELECT * FROM lsh_near_duplicates('docs', minhash('the SAME'), max_results => 2);
-SELECT pg_temp.same(format('SELECT * FROM lsh_largest_buckets(''docs'', %s)', n), format('SELECT key, count(*) FROM docs_bands GROUP BY key HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT %s', n)) FROM unnest(ARRAY[1, 10, 1000000]) n;
+SELECT pg_temp.same(format('SELECT * FROM lsh_largest_buckets(''docs'', %s)', n),
+    format('SELECT key, count(*) FROM docs_bands GROUP BY key HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT %s', n))
+    FROM unnest(ARRAY[1, 10, 1000000]) n;
 SELECT count(*), min(documents), max(documents) FROM lsh_largest_buckets('docs');
 -- Of a bucket that is too large, no row; in the others, all.
-SELECT max_bucket, pg_temp.same(format('SELECT d.id, c FROM docs d, lsh_candidates(''docs'', d.sig, max_bucket => %s) c ORDER BY 1, 2', max_bucket),
-    format('SELECT DISTINCT d.id, b.id FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key) WHERE (SELECT count(*) FROM docs_bands o WHERE o.key = b.key) <= %s ORDER BY 1, 2', max_bucket)),
-    pg_temp.same(format('SELECT d.id, c.* FROM docs d, lsh_near_duplicates(''docs'', d.sig, 0.7, max_bucket => %s) c ORDER BY 1, 3 DESC, 2', max_bucket),
-    format('SELECT DISTINCT d.id, s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE minhash_similarity(d.sig, s.sig) >= 0.7 AND (SELECT count(*) FROM docs_bands o WHERE o.key = b.key) <= %s ORDER BY 1, 3 DESC, 2', max_bucket))
+SELECT max_bucket, pg_temp.same(format('SELECT d.id, c FROM docs d, lsh_candidates(''docs'', d.sig, max_bucket => %s) c
+    ORDER BY 1, 2', max_bucket),
+    format('SELECT DISTINCT d.id, b.id FROM docs d, lsh_bands(d.sig, 13, 7) k JOIN docs_bands b USING (key)
+        WHERE (SELECT count(*) FROM docs_bands o WHERE o.key = b.key) <= %s ORDER BY 1, 2', max_bucket)),
+    pg_temp.same(format('SELECT d.id, c.* FROM docs d, lsh_near_duplicates(''docs'', d.sig, 0.7, max_bucket => %s) c
+        ORDER BY 1, 3 DESC, 2', max_bucket),
+    format('SELECT DISTINCT d.id, s.id, minhash_similarity(d.sig, s.sig) FROM docs d, lsh_bands(d.sig, 13, 7) k
+        JOIN docs_bands b USING (key) JOIN docs s ON s.id = b.id WHERE minhash_similarity(d.sig, s.sig) >= 0.7
+            AND (SELECT count(*) FROM docs_bands o WHERE o.key = b.key) <= %s ORDER BY 1, 3 DESC, 2', max_bucket))
 FROM unnest(ARRAY[1, 2, 3, 5, 10, 2147483647]) max_bucket;
 SELECT count(*) FROM lsh_candidates('docs', minhash('The same'), 2);
 SELECT count(*) FROM lsh_candidates('docs', minhash('The same'), 3);
@@ -70,7 +86,8 @@ INSERT INTO docs VALUES (1006, 'The same');
 EXECUTE near('The same');
 DELETE FROM docs WHERE id = 1006;
 EXECUTE near('The same');
-WITH added AS (INSERT INTO docs VALUES (1007, 'The same') RETURNING sig) SELECT id FROM added, lsh_near_duplicates('docs', sig);
+WITH added AS (INSERT INTO docs VALUES (1007, 'The same') RETURNING sig) SELECT id
+    FROM added, lsh_near_duplicates('docs', sig);
 DECLARE found CURSOR FOR SELECT id FROM lsh_near_duplicates('docs', minhash('The same'));
 DELETE FROM docs WHERE id > 1003;
 FETCH ALL FROM found;
@@ -87,11 +104,13 @@ DEALLOCATE near;
 -- Ids of other types: as they are, or cast without loss.
 CREATE DOMAIN name_of_document AS text;
 CREATE TABLE names (id text PRIMARY KEY, sig minhash_signature);
-INSERT INTO names VALUES ('b', minhash('A name')), ('ä', minhash('A name')), ('a', minhash('A name')), ('c', minhash('Another'));
+INSERT INTO names VALUES ('b', minhash('A name')), ('ä', minhash('A name')), ('a', minhash('A name')),
+    ('c', minhash('Another'));
 SELECT lsh_create_band_table('names');
 SELECT * FROM lsh_candidates('names', NULL::text, minhash('A name')) AS id ORDER BY id COLLATE "C";
 SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', NULL::text, minhash('A name')) ORDER BY id COLLATE "C";
-SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', NULL::varchar, minhash('Another'), 0.5, 10, 10, 'names_bands');
+SELECT pg_typeof(id), * FROM lsh_near_duplicates('names', NULL::varchar, minhash('Another'), 0.5, 10, 10,
+    'names_bands');
 SELECT pg_typeof(id), id FROM lsh_near_duplicates('names', NULL::name_of_document, minhash('Another'));
 CREATE TABLE small (id smallint PRIMARY KEY, sig minhash_signature);
 INSERT INTO small VALUES (-1, minhash('Small')), (2, minhash('Small'));
@@ -110,13 +129,31 @@ SELECT (id)."number of it", similarity FROM lsh_near_duplicates('places', NULL::
 -- What is refused.
 SELECT lsh_create_band_table('docs', bands => 2, rows => 2, band_table => 'second');
 CREATE TABLE bare (id int PRIMARY KEY, sig minhash_signature);
-SELECT call, pg_temp.error_of('SELECT * FROM ' || call) FROM unnest(ARRAY['lsh_candidates(''bare'', minhash(''a''))', 'lsh_near_duplicates(''bare'', minhash(''a''))', 'lsh_largest_buckets(''bare'')',
-    'lsh_candidates(''docs'', minhash(''a''))', 'lsh_near_duplicates(''docs'', minhash(''a''))', 'lsh_largest_buckets(''docs'')',
-    'lsh_candidates(''docs'', minhash(''a''), band_table => ''bare'')', 'lsh_candidates(''docs'', minhash(''a''), band_table => ''names_bands'')', 'lsh_candidates(''docs_bands'', minhash(''a''))', 'lsh_candidates(123, minhash(''a''))', 'lsh_largest_buckets(''docs_pkey'')',
-    'lsh_candidates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', NULL::int, minhash(''a''))', 'lsh_candidates(''docs'', NULL::int, minhash(''a''), band_table => ''second'')', 'lsh_near_duplicates(''small'', NULL::text, minhash(''a''))',
-    'lsh_candidates(''small'', minhash(''a''), 0)', 'lsh_candidates(''small'', minhash(''a''), -1)', 'lsh_near_duplicates(''small'', minhash(''a''), 1.1)', 'lsh_near_duplicates(''small'', minhash(''a''), -0.1)', 'lsh_near_duplicates(''small'', minhash(''a''), ''NaN'')', 'lsh_near_duplicates(''small'', minhash(''a''), NULL::float8)', 'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), NULL)',
-    'lsh_near_duplicates(''small'', minhash(''a''), max_results => 0)', 'lsh_near_duplicates(''small'', minhash(''a''), max_bucket => 0)', 'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), max_bucket => 0)', 'lsh_largest_buckets(''small'', 0)',
-    'lsh_candidates(''small'', minhash(''a'', 64))', 'lsh_near_duplicates(''small'', minhash(''Small'', seed => 7))', 'lsh_near_duplicates(''small'', minhash(''Small'', shingle_size => 2))', 'lsh_near_duplicates(''small'', minhash(''Small'', 256))']) call;
+SELECT call, pg_temp.error_of('SELECT * FROM ' || call)
+    FROM unnest(ARRAY['lsh_candidates(''bare'', minhash(''a''))', 'lsh_near_duplicates(''bare'', minhash(''a''))',
+        'lsh_largest_buckets(''bare'')',
+    'lsh_candidates(''docs'', minhash(''a''))', 'lsh_near_duplicates(''docs'', minhash(''a''))',
+    'lsh_largest_buckets(''docs'')',
+    'lsh_candidates(''docs'', minhash(''a''), band_table => ''bare'')',
+    'lsh_candidates(''docs'', minhash(''a''), band_table => ''names_bands'')',
+    'lsh_candidates(''docs_bands'', minhash(''a''))', 'lsh_candidates(123, minhash(''a''))',
+    'lsh_largest_buckets(''docs_pkey'')',
+    'lsh_candidates(''names'', minhash(''a''))', 'lsh_near_duplicates(''names'', minhash(''a''))',
+    'lsh_near_duplicates(''names'', NULL::int, minhash(''a''))',
+    'lsh_candidates(''docs'', NULL::int, minhash(''a''), band_table => ''second'')',
+    'lsh_near_duplicates(''small'', NULL::text, minhash(''a''))',
+    'lsh_candidates(''small'', minhash(''a''), 0)', 'lsh_candidates(''small'', minhash(''a''), -1)',
+    'lsh_near_duplicates(''small'', minhash(''a''), 1.1)', 'lsh_near_duplicates(''small'', minhash(''a''), -0.1)',
+    'lsh_near_duplicates(''small'', minhash(''a''), ''NaN'')',
+    'lsh_near_duplicates(''small'', minhash(''a''), NULL::float8)',
+    'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), NULL)',
+    'lsh_near_duplicates(''small'', minhash(''a''), max_results => 0)',
+    'lsh_near_duplicates(''small'', minhash(''a''), max_bucket => 0)',
+    'lsh_near_duplicates(''small'', NULL::smallint, minhash(''a''), max_bucket => 0)',
+    'lsh_largest_buckets(''small'', 0)',
+    'lsh_candidates(''small'', minhash(''a'', 64))', 'lsh_near_duplicates(''small'', minhash(''Small'', seed => 7))',
+    'lsh_near_duplicates(''small'', minhash(''Small'', shingle_size => 2))',
+    'lsh_near_duplicates(''small'', minhash(''Small'', 256))']) call;
 SELECT count(*) FROM lsh_candidates('docs', minhash('The same'), band_table => 'second');
 SELECT count(*) FROM lsh_near_duplicates('docs', minhash('The same'), 0.8, NULL, 3, 'second');
 SELECT count(*) > 0 FROM lsh_largest_buckets('docs', band_table => 'second');
@@ -139,7 +176,8 @@ BEGIN
     RETURN result;
 END $$;
 CREATE FUNCTION pg_temp.reader() RETURNS TABLE (candidates text, near text, largest text) LANGUAGE sql AS $$
-    SELECT pg_temp.as_role('regress_lsh_reader', 'SELECT lsh_candidates(''docs'', minhash(''The same'')) AS id ORDER BY 1'),
+    SELECT pg_temp.as_role('regress_lsh_reader',
+        'SELECT lsh_candidates(''docs'', minhash(''The same'')) AS id ORDER BY 1'),
         pg_temp.as_role('regress_lsh_reader', 'SELECT lsh_near_duplicates(''docs'', minhash(''The same''))'),
         pg_temp.as_role('regress_lsh_reader', 'SELECT documents FROM lsh_largest_buckets(''docs'', 1)');
 $$;
@@ -170,14 +208,17 @@ DROP POLICY odd ON docs;
 DROP POLICY odd ON docs_bands;
 ALTER TABLE docs DISABLE ROW LEVEL SECURITY;
 ALTER TABLE docs_bands DISABLE ROW LEVEL SECURITY;
--- A leak: a cast or operator of the reader's must not be called with rows that he may not see. There is none of his in the statement.
--- Who writes the source needs no rights on the band table, has none, and is told nothing by it.
+-- A leak: a cast or operator of the reader's must not be called with rows that he may not see. There is none of his in
+-- the statement. Who writes the source needs no rights on the band table, has none, and is told nothing by it.
 GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON docs TO regress_lsh_writer;
 SET ROLE regress_lsh_writer;
 INSERT INTO docs VALUES (2001, 'By the writer'), (2002, 'By the writer, too');
 UPDATE docs SET body = body || ' again' WHERE id = 2001;
 DELETE FROM docs WHERE id = 2002;
-SELECT current_user, pg_temp.error_of('SELECT FROM docs_bands'), pg_temp.error_of('DELETE FROM docs_bands'), pg_temp.error_of('INSERT INTO docs_bands VALUES (1, 1)'), pg_temp.error_of('SELECT lsh_drop_band_table(''docs'')'), pg_temp.error_of('SELECT lsh_refresh_band_table(''docs'')'), pg_temp.error_of('SELECT lsh_create_band_table(''docs'', band_table => ''mine'')');
+SELECT current_user, pg_temp.error_of('SELECT FROM docs_bands'), pg_temp.error_of('DELETE FROM docs_bands'),
+    pg_temp.error_of('INSERT INTO docs_bands VALUES (1, 1)'), pg_temp.error_of('SELECT lsh_drop_band_table(''docs'')'),
+    pg_temp.error_of('SELECT lsh_refresh_band_table(''docs'')'),
+    pg_temp.error_of('SELECT lsh_create_band_table(''docs'', band_table => ''mine'')');
 RESET ROLE;
 SELECT lsh_candidates('docs', minhash('By the writer again'));
 -- His policies do not keep the owner's triggers from the band table.
@@ -202,12 +243,18 @@ DROP OWNED BY regress_lsh_reader, regress_lsh_writer;
 
 -- Functions, operators and types of the same names in schemas that come first.
 CREATE SCHEMA trap;
-CREATE FUNCTION trap.caught(what text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'caught: %', what; END $$;
-CREATE FUNCTION trap.eq(a bigint, b bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint ='); RETURN true; END $$;
-CREATE FUNCTION trap.eq(a int, b int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('int ='); RETURN true; END $$;
-CREATE FUNCTION trap.compare(a float8, b float8) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('float8 >='); RETURN true; END $$;
-CREATE FUNCTION trap.compare(a bigint, b int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint <= int'); RETURN true; END $$;
-CREATE FUNCTION trap.compare(a bigint, b bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint <= bigint'); RETURN true; END $$;
+CREATE FUNCTION trap.caught(what text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'caught: %', what;
+    END $$;
+CREATE FUNCTION trap.eq(a bigint, b bigint) RETURNS boolean
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint ='); RETURN true; END $$;
+CREATE FUNCTION trap.eq(a int, b int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('int =');
+    RETURN true; END $$;
+CREATE FUNCTION trap.compare(a float8, b float8) RETURNS boolean
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('float8 >='); RETURN true; END $$;
+CREATE FUNCTION trap.compare(a bigint, b int) RETURNS boolean
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint <= int'); RETURN true; END $$;
+CREATE FUNCTION trap.compare(a bigint, b bigint) RETURNS boolean
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('bigint <= bigint'); RETURN true; END $$;
 CREATE OPERATOR trap.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = trap.eq);
 CREATE OPERATOR trap.= (LEFTARG = int, RIGHTARG = int, FUNCTION = trap.eq);
 CREATE OPERATOR trap.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = trap.eq);
@@ -215,13 +262,19 @@ CREATE OPERATOR trap.>= (LEFTARG = float8, RIGHTARG = float8, FUNCTION = trap.co
 CREATE OPERATOR trap.<= (LEFTARG = bigint, RIGHTARG = int, FUNCTION = trap.compare);
 CREATE OPERATOR trap.> (LEFTARG = bigint, RIGHTARG = int, FUNCTION = trap.compare);
 CREATE OPERATOR trap.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = trap.compare);
-CREATE FUNCTION trap.unnest(anyarray) RETURNS SETOF anyelement LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('unnest'); END $$;
-CREATE FUNCTION trap.unnest(bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('unnest of bigint[]'); END $$;
-CREATE FUNCTION trap.count_step(bigint) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('count'); END $$;
+CREATE FUNCTION trap.unnest(anyarray) RETURNS SETOF anyelement
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('unnest'); END $$;
+CREATE FUNCTION trap.unnest(bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('unnest of bigint[]'); END $$;
+CREATE FUNCTION trap.count_step(bigint) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('count');
+    END $$;
 CREATE AGGREGATE trap.count(*) (SFUNC = trap.count_step, STYPE = bigint, INITCOND = '0');
-CREATE FUNCTION trap.minhash_similarity(minhash_signature, minhash_signature) RETURNS float8 LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('minhash_similarity'); RETURN 1; END $$;
-CREATE FUNCTION trap.lsh_band_keys(minhash_signature, int, int) RETURNS bigint[] LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('lsh_band_keys'); RETURN NULL; END $$;
-CREATE FUNCTION trap.lsh_maintain_band_table() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('lsh_maintain_band_table'); RETURN NULL; END $$;
+CREATE FUNCTION trap.minhash_similarity(minhash_signature, minhash_signature) RETURNS float8
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('minhash_similarity'); RETURN 1; END $$;
+CREATE FUNCTION trap.lsh_band_keys(minhash_signature, int, int) RETURNS bigint[]
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('lsh_band_keys'); RETURN NULL; END $$;
+CREATE FUNCTION trap.lsh_maintain_band_table() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('lsh_maintain_band_table'); RETURN NULL; END $$;
 CREATE TYPE trap.regclass AS (x int);
 CREATE TYPE trap.bigint AS (x int);
 CREATE TYPE trap.int8 AS (x int);
@@ -229,7 +282,10 @@ CREATE TABLE trap.docs (id bigint PRIMARY KEY, sig minhash_signature);
 CREATE TABLE trap.docs_bands (key bigint, id bigint);
 SET search_path = trap, public, pg_catalog, pg_temp;
 -- The traps work.
-SELECT pg_temp.error_of('SELECT 1::pg_catalog.int8 = 2::pg_catalog.int8'), pg_temp.error_of('SELECT 1::float8 >= 2::float8'), pg_temp.error_of('SELECT unnest(''{1}''::pg_catalog.int8[])'), pg_temp.error_of('SELECT count(*) FROM pg_class'), pg_temp.error_of('SELECT minhash_similarity(minhash(''a''), minhash(''a''))');
+SELECT pg_temp.error_of('SELECT 1::pg_catalog.int8 = 2::pg_catalog.int8'),
+    pg_temp.error_of('SELECT 1::float8 >= 2::float8'), pg_temp.error_of('SELECT unnest(''{1}''::pg_catalog.int8[])'),
+    pg_temp.error_of('SELECT count(*) FROM pg_class'),
+    pg_temp.error_of('SELECT minhash_similarity(minhash(''a''), minhash(''a''))');
 SELECT public.lsh_candidates('public.docs', minhash('The same')) ORDER BY 1;
 SELECT public.lsh_candidates('public.docs', minhash('The same'), 5) ORDER BY 1;
 SELECT public.lsh_near_duplicates('public.docs', minhash('The same'));
@@ -251,7 +307,9 @@ SET session_replication_role = replica;
 INSERT INTO public.parted VALUES (1, NULL, minhash('Missing keys'));
 RESET session_replication_role;
 UPDATE public.parted SET sig = minhash('Where rows decide');
-CREATE TRIGGER zz AFTER INSERT OR UPDATE ON public.parted FOR EACH ROW WHEN (pg_trigger_depth() OPERATOR(pg_catalog.=) 0) EXECUTE FUNCTION public.lsh_mark_near_duplicates('0.9', 'mark');
+CREATE TRIGGER zz AFTER INSERT OR UPDATE ON public.parted
+    FOR EACH ROW WHEN (pg_trigger_depth() OPERATOR(pg_catalog.=) 0)
+        EXECUTE FUNCTION public.lsh_mark_near_duplicates('0.9', 'mark');
 INSERT INTO public.parted VALUES (2, NULL, minhash('Where rows decide')), (3, NULL, minhash('Where nothing decides'));
 SELECT id, mark FROM public.parted ORDER BY 1;
 TRUNCATE public.parted_0;

@@ -34,7 +34,8 @@ SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM docu
 SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
 RESET enable_indexscan;
 -- At 0 every row is found but those that have nothing to be found by.
-SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1, 0]) threshold, pg_temp.compare(threshold) c;
+SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
+    0]) threshold, pg_temp.compare(threshold) c;
 
 -- One text: a constant, a parameter, a query; the empty text and NULL find nothing.
 PREPARE look_up(text) AS SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash($1) % sig;
@@ -53,30 +54,37 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % NULL;
 
 -- With a threshold of its own.
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash_similar(sig, minhash(''cat''), 0.6)');
-SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM documents, unnest(ARRAY[0.3, 0.6, 0.9]) t, (SELECT sig AS q FROM documents WHERE id = 107) s
+SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM documents, unnest(ARRAY[0.3, 0.6, 0.9]) t,
+    (SELECT sig AS q FROM documents WHERE id = 107) s
 WHERE id IN (SELECT d.id FROM documents d WHERE minhash_similar(d.sig, q, t)) GROUP BY t ORDER BY t;
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash('cat'), 0.6);
 
 -- In order of distance: as without the index, and whatever the number of rows that is asked for.
-CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean) LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean)
+    LANGUAGE plpgsql AS $$
 DECLARE
     truth float8[];
 BEGIN
     SET LOCAL enable_seqscan = off;
     SET LOCAL enable_indexscan = on;
     SELECT array_agg(d) INTO by_index
-    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d FROM documents ORDER BY sig <%> (SELECT sig FROM documents WHERE id = query) LIMIT n) s;
+    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d
+        FROM documents ORDER BY sig <%> (SELECT sig FROM documents WHERE id = query) LIMIT n) s;
     SET LOCAL enable_seqscan = on;
     SET LOCAL enable_indexscan = off;
     SELECT array_agg(d) INTO truth
-    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d FROM documents WHERE minhash_cardinality(sig) > 0 ORDER BY 1 LIMIT n) s;
+    FROM (SELECT sig <%> (SELECT sig FROM documents WHERE id = query) AS d FROM documents
+        WHERE minhash_cardinality(sig) > 0 ORDER BY 1 LIMIT n) s;
     in_order := by_index = (SELECT array_agg(d ORDER BY d) FROM unnest(by_index) d);
     right_ones := by_index = truth;
 END $$;
 SELECT pg_temp.scans('SELECT id FROM documents ORDER BY sig <%> minhash(''cat'') LIMIT 3');
-SELECT id, round((sig <%> minhash('cat'))::numeric, 2) AS distance FROM documents ORDER BY sig <%> minhash('cat'), id LIMIT 3;
-SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE right_ones) AS right_ones, min(cardinality(by_index)) AS rows
-FROM unnest(ARRAY[1, 3, 10, 100, 1000]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n ORDER BY n;
+SELECT id, round((sig <%> minhash('cat'))::numeric, 2) AS distance FROM documents ORDER BY sig <%> minhash('cat'), id
+    LIMIT 3;
+SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE right_ones) AS right_ones,
+    min(cardinality(by_index)) AS rows
+FROM unnest(ARRAY[1, 3, 10, 100, 1000]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n
+    ORDER BY n;
 -- Nothing is near the empty set or NULL; the order goes with a condition, also on another text.
 SELECT count(*) FROM (SELECT id FROM documents ORDER BY sig <%> minhash('') LIMIT 10) s;
 SELECT count(*) FROM (SELECT id FROM documents ORDER BY sig <%> NULL LIMIT 10) s;
@@ -89,7 +97,8 @@ DECLARE c SCROLL CURSOR FOR SELECT id FROM documents ORDER BY sig <%> (SELECT si
 FETCH 3 FROM c;
 FETCH BACKWARD 2 FROM c;
 COMMIT;
-SELECT count(*), round(avg(n.distance)::numeric, 4) FROM documents d, LATERAL (SELECT e.sig <%> d.sig AS distance FROM documents e ORDER BY e.sig <%> d.sig LIMIT 2) n WHERE d.id <= 50;
+SELECT count(*), round(avg(n.distance)::numeric, 4) FROM documents d,
+    LATERAL (SELECT e.sig <%> d.sig AS distance FROM documents e ORDER BY e.sig <%> d.sig LIMIT 2) n WHERE d.id <= 50;
 -- With a bound, a scan stops where it would have to compare more rows.
 SET minhash_lsh.ordered_scan_limit = 100;
 SELECT count(*) < 300 AS fewer FROM (SELECT id FROM documents ORDER BY sig <%> minhash('cat') LIMIT 1000) s;
@@ -123,7 +132,8 @@ SELECT * FROM pg_temp.compare(0.7);
 -- Options: any bands and rows that fit.
 CREATE TABLE choices (bands int, rows int);
 INSERT INTO choices VALUES (13, 7), (25, 5), (12, 10), (128, 1), (1, 2), (64, 2);
-CREATE FUNCTION pg_temp.try(bands int, rows int, threshold float8, OUT alike bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.try(bands int, rows int, threshold float8, OUT alike bigint, OUT missing bigint,
+    OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
     DROP INDEX documents_sig;
     EXECUTE format('CREATE INDEX documents_sig ON documents USING lsh (sig) WITH (bands = %s, rows = %s)', bands, rows);
@@ -134,8 +144,10 @@ SELECT c.*, threshold, t.* FROM choices c, unnest(ARRAY[0.9, 0.6]) threshold, pg
 ORDER BY c.ctid, threshold DESC;
 SELECT pg_get_indexdef('documents_sig'::regclass);
 SELECT option, pg_temp.error_of(format('CREATE INDEX ON documents USING lsh (sig) WITH (%s)', option))
-FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 11', 'bands = 4097, rows = 1', 'fillfactor = 90']) option;
-SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'), pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
+FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 11',
+    'bands = 4097, rows = 1', 'fillfactor = 90']) option;
+SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'),
+    pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
 -- Changed options count from the next REINDEX on.
 ALTER INDEX documents_sig SET (bands = 20, rows = 5);
 SELECT * FROM pg_temp.compare(0.7);
@@ -174,8 +186,10 @@ SELECT count(*) FROM schemes WHERE sig % minhash('cat', 64);
 SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
 
 -- Signatures of 8 and 16 bits, of few and of many hashes.
-CREATE TABLE shapes AS SELECT * FROM (VALUES (128, 8), (128, 16), (16, 32), (17, 32), (33, 8), (1024, 32), (4096, 32)) s (num_hashes, bits);
-CREATE FUNCTION pg_temp.try_shape(num_hashes int, bits int, OUT records bigint, OUT alike bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+CREATE TABLE shapes AS SELECT *
+    FROM (VALUES (128, 8), (128, 16), (16, 32), (17, 32), (33, 8), (1024, 32), (4096, 32)) s (num_hashes, bits);
+CREATE FUNCTION pg_temp.try_shape(num_hashes int, bits int, OUT records bigint, OUT alike bigint, OUT missing bigint,
+    OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
     CREATE TABLE shaped AS SELECT id, minhash_compress(minhash(body, num_hashes), bits) AS sig FROM documents d;
     CREATE INDEX shaped_sig ON shaped USING lsh (sig);
@@ -183,12 +197,15 @@ BEGIN
     SELECT c.records INTO records FROM lsh_check('shaped_sig', heap => true) c;
     SET LOCAL enable_seqscan = off;
     SET LOCAL enable_indexscan = on;
-    CREATE TEMP TABLE through AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig WHERE d.id = a.id;
+    CREATE TEMP TABLE through AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig
+        WHERE d.id = a.id;
     SET LOCAL enable_indexscan = off;
     SET LOCAL enable_bitmapscan = off;
     SET LOCAL enable_seqscan = on;
-    CREATE TEMP TABLE without AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig WHERE d.id = a.id;
-    SELECT count(w), count(*) FILTER (WHERE t IS NULL), count(*) FILTER (WHERE w IS NULL) INTO alike, missing, wrong FROM through t FULL JOIN without w ON t = w;
+    CREATE TEMP TABLE without AS SELECT a.id AS a, b.id AS b FROM documents d, shaped a JOIN shaped b ON b.sig % a.sig
+        WHERE d.id = a.id;
+    SELECT count(w), count(*) FILTER (WHERE t IS NULL), count(*) FILTER (WHERE w IS NULL) INTO alike, missing, wrong
+        FROM through t FULL JOIN without w ON t = w;
     DROP TABLE through, without, shaped;
 END $$;
 SELECT s.*, t.* FROM shapes s, pg_temp.try_shape(num_hashes, bits) t;

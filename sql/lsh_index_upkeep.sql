@@ -5,19 +5,25 @@ SET jit = off;
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 
--- Signatures of 1024 hashes: 7 rows a page, so that a few hundred rows make a run. The n-th text is near those of the same n % 400.
-CREATE FUNCTION pg_temp.some_signature(n int) RETURNS minhash_signature LANGUAGE sql AS $$SELECT minhash(repeat(md5((n % 400)::text), 3) || n, 1024)$$;
+-- Signatures of 1024 hashes: 7 rows a page, so that a few hundred rows make a run. The n-th text is near those of the
+-- same n % 400.
+CREATE FUNCTION pg_temp.some_signature(n int) RETURNS minhash_signature
+    LANGUAGE sql AS $$SELECT minhash(repeat(md5((n % 400)::text), 3) || n, 1024)$$;
 CREATE TABLE many (id int PRIMARY KEY, sig minhash_signature) WITH (autovacuum_enabled = false);
 CREATE INDEX many_sig ON many USING lsh (sig);
 -- Each row through the index and without. Copies are always found.
-CREATE FUNCTION pg_temp.lost() RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET minhash_lsh.similarity_threshold = 0.9 AS $$
+CREATE FUNCTION pg_temp.lost() RETURNS bigint
+    LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET minhash_lsh.similarity_threshold = 0.9
+    AS $$
 DECLARE
     lost bigint;
 BEGIN
-    SELECT count(*) FILTER (WHERE a.id <> ALL (ARRAY(SELECT b.id FROM many b WHERE b.sig % a.sig))) INTO lost FROM many a WHERE a.id % 10 = 0;
+    SELECT count(*) FILTER (WHERE a.id <> ALL (ARRAY(SELECT b.id FROM many b WHERE b.sig % a.sig))) INTO lost
+        FROM many a WHERE a.id % 10 = 0;
     RETURN lost;
 END $$;
-CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint, OUT dead bigint, OUT tail bigint, OUT runs int) LANGUAGE sql AS $$
+CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint, OUT dead bigint, OUT tail bigint,
+    OUT runs int) LANGUAGE sql AS $$
     SELECT records, dead, in_tail, runs FROM lsh_check(index::regclass, heap => true)
 $$;
 -- Whether an index made anew has the same rows.
@@ -147,12 +153,14 @@ CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (150) TO (1000);
 CREATE INDEX parts_sig ON parts USING lsh (sig);
 INSERT INTO parts SELECT id, sig FROM documents WHERE id < 1000;
 SELECT array_agg(id ORDER BY id) FROM parts WHERE sig % (SELECT sig FROM documents WHERE id = 7);
-SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FROM documents WHERE id = 7), id LIMIT 4) s;
+SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FROM documents WHERE id = 7), id
+    LIMIT 4) s;
 SELECT * FROM pg_temp.state('parts_low_sig_idx');
 SELECT * FROM pg_temp.state('parts_high_sig_idx');
 
 -- lsh_check: what it refuses.
-SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation)) FROM unnest(ARRAY['documents', 'documents_pkey', 'parts_sig', 'pg_class']) relation;
+SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation))
+    FROM unnest(ARRAY['documents', 'documents_pkey', 'parts_sig', 'pg_class']) relation;
 SELECT pg_temp.error_of('SELECT lsh_check(0)');
 SELECT lsh_check(NULL);
 CREATE ROLE lsh_index_stranger;

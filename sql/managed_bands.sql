@@ -42,15 +42,18 @@ COPY docs (id, body) FROM stdin;
 \.
 SELECT pg_temp.state('docs');
 ALTER TABLE docs DROP CONSTRAINT docs_id_key, ADD PRIMARY KEY (id);
-INSERT INTO docs VALUES (20, 'New for twenty'), (30, 'Thirty is new') ON CONFLICT (id) DO UPDATE SET body = excluded.body;
+INSERT INTO docs VALUES (20, 'New for twenty'), (30, 'Thirty is new')
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body;
 INSERT INTO docs VALUES (20, 'not taken'), (31, 'Thirty-one is new') ON CONFLICT DO NOTHING;
 SELECT pg_temp.state('docs');
 MERGE INTO docs USING (VALUES (20, 'Merged'), (21, NULL), (40, 'Forty')) AS given (n, text) ON id = n
-WHEN MATCHED AND text IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = text, id = 41 WHEN NOT MATCHED THEN INSERT (id, body) VALUES (n, text);
+WHEN MATCHED AND text IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET body = text, id = 41 WHEN NOT MATCHED THEN
+INSERT (id, body) VALUES (n, text);
 SELECT id FROM docs WHERE id >= 20 ORDER BY id;
 SELECT pg_temp.state('docs');
 -- One statement that deletes, changes and inserts; a row that comes back with its id.
-WITH gone AS (DELETE FROM docs WHERE id <= 3 RETURNING id, body), changed AS (UPDATE docs SET body = 'Changed' WHERE id = 40)
+WITH gone AS (DELETE FROM docs WHERE id <= 3 RETURNING id, body),
+    changed AS (UPDATE docs SET body = 'Changed' WHERE id = 40)
 INSERT INTO docs SELECT id, body || '!' FROM gone UNION ALL VALUES (50, 'Fifty');
 SELECT pg_temp.state('docs');
 BEGIN;
@@ -117,14 +120,16 @@ ALTER TABLE docs_bands RENAME TO "Docs of 'mine'_bands_of_old";
 SELECT lsh_create_band_table($$"Docs of 'mine'"$$, '"the ""id"""', 'sig');
 SELECT lsh_create_band_table($$"Docs of 'mine'"$$, 'the "id"', 'Unterschrift ä', band_table => 'docs_bands');
 TRUNCATE "Docs of 'mine'";
-SELECT lsh_drop_band_table($$"Docs of 'mine'"$$, t.band_table) FROM lsh_band_tables t WHERE t.band_table <> '"B a n d s"'::regclass;
+SELECT lsh_drop_band_table($$"Docs of 'mine'"$$, t.band_table) FROM lsh_band_tables t
+    WHERE t.band_table <> '"B a n d s"'::regclass;
 SELECT band_table FROM lsh_band_tables;
 -- The extension in another schema, out of the path.
 CREATE SCHEMA ext;
 ALTER EXTENSION minhash_lsh SET SCHEMA ext;
 SET search_path = "Other schema";
 INSERT INTO "Docs of 'mine'" VALUES (5, 'The fifth text');
-SELECT ext.lsh_refresh_band_table($$"Docs of 'mine'"$$), ext.lsh_candidates($$"Docs of 'mine'"$$, ext.minhash('The fifth text'));
+SELECT ext.lsh_refresh_band_table($$"Docs of 'mine'"$$),
+    ext.lsh_candidates($$"Docs of 'mine'"$$, ext.minhash('The fifth text'));
 SELECT ext.lsh_drop_band_table($$"Docs of 'mine'"$$);
 SELECT ext.lsh_create_band_table($$"Docs of 'mine'"$$, 'the "id"', 'Unterschrift ä');
 TRUNCATE "Docs of 'mine'";
@@ -154,6 +159,7 @@ DROP TABLE docs_bands;
 SELECT lsh_create_band_table('docs');
 DROP TABLE docs;
 SELECT relname FROM pg_class WHERE relname ~ 'bands' AND relkind = 'r' AND relnamespace <> 'pg_catalog'::regnamespace;
-SELECT count(*) FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'n';
+SELECT count(*) FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_extension'::regclass
+    AND deptype = 'n';
 SELECT tgname FROM pg_trigger WHERE NOT tgisinternal;
 DROP SCHEMA "Other schema" CASCADE;

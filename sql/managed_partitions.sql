@@ -1,39 +1,51 @@
--- Managed band tables of partitioned tables, and of partitions: rows and partitions that come, go and move in every way.
+-- Managed band tables of partitioned tables, and of partitions: rows and partitions that come, go and move in every
+-- way.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/band_tables.sql'
 \i :common
--- The triggers of all relations of the public schema, counted: those for rows (on the root, handed down), for TRUNCATE, the settings.
-CREATE FUNCTION pg_temp.triggers() RETURNS TABLE (relation regclass, of_rows bigint, of_truncate bigint, settings bigint, others bigint) LANGUAGE sql AS $$
-    SELECT tgrelid::regclass, count(*) FILTER (WHERE tgtype = 29), count(*) FILTER (WHERE tgtype = 34), count(*) FILTER (WHERE tgtype = 18), count(*) FILTER (WHERE tgtype NOT IN (29, 34, 18))
-    FROM pg_trigger WHERE tgfoid = 'lsh_maintain_band_table'::regproc GROUP BY 1 ORDER BY tgrelid::regclass::text COLLATE "C";
+-- The triggers of all relations of the public schema, counted: those for rows (on the root, handed down), for TRUNCATE,
+-- the settings.
+CREATE FUNCTION pg_temp.triggers()
+    RETURNS TABLE (relation regclass, of_rows bigint, of_truncate bigint, settings bigint, others bigint)
+    LANGUAGE sql AS $$
+    SELECT tgrelid::regclass, count(*) FILTER (WHERE tgtype = 29), count(*) FILTER (WHERE tgtype = 34),
+        count(*) FILTER (WHERE tgtype = 18), count(*) FILTER (WHERE tgtype NOT IN (29, 34, 18))
+    FROM pg_trigger WHERE tgfoid = 'lsh_maintain_band_table'::regproc GROUP BY 1
+        ORDER BY tgrelid::regclass::text COLLATE "C";
 $$;
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 
 -- Partitions of partitions, whose columns stand in another order than the root's, with some dropped.
-CREATE TABLE docs (gone int, id int, part text, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED) PARTITION BY LIST (part);
+CREATE TABLE docs (gone int, id int, part text, body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED) PARTITION BY LIST (part);
 ALTER TABLE docs DROP gone;
 CREATE TABLE docs_a PARTITION OF docs FOR VALUES IN ('a');
-CREATE TABLE docs_b (sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, gone_x int, gone_y minhash_signature, body text, part text, id int);
+CREATE TABLE docs_b (sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, gone_x int,
+    gone_y minhash_signature, body text, part text, id int);
 ALTER TABLE docs_b DROP gone_x, DROP gone_y;
 ALTER TABLE docs ATTACH PARTITION docs_b FOR VALUES IN ('b');
-CREATE TABLE docs_c (part text, id int, gone int, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, body text) PARTITION BY RANGE (id);
+CREATE TABLE docs_c (part text, id int, gone int, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
+    body text) PARTITION BY RANGE (id);
 ALTER TABLE docs_c DROP gone;
 CREATE TABLE docs_c_low PARTITION OF docs_c FOR VALUES FROM (MINVALUE) TO (100);
-CREATE TABLE docs_c_high (gone int, body text, id int, part text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+CREATE TABLE docs_c_high (gone int, body text, id int, part text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 ALTER TABLE docs_c_high DROP gone;
 ALTER TABLE docs_c ATTACH PARTITION docs_c_high FOR VALUES FROM (100) TO (MAXVALUE);
 ALTER TABLE docs ATTACH PARTITION docs_c FOR VALUES IN ('c', 'd');
-INSERT INTO docs SELECT i, substr('abcd', i % 4 + 1, 1), 'A text of its own: ' || md5(i::text) || md5((i / 2)::text) FROM generate_series(1, 20) i;
+INSERT INTO docs SELECT i, substr('abcd', i % 4 + 1, 1), 'A text of its own: ' || md5(i::text) || md5((i / 2)::text)
+    FROM generate_series(1, 20) i;
 SELECT lsh_create_band_table('docs');
 SELECT * FROM lsh_band_tables;
 SELECT pg_temp.state('docs');
 SELECT * FROM pg_temp.triggers();
 
 -- Rows written through the root, through a partition, through one between.
-INSERT INTO docs VALUES (21, 'a', 'Through the root'), (22, 'b', 'Through the root, too'), (123, 'c', 'Through the root as well'), (24, 'd', NULL);
+INSERT INTO docs VALUES (21, 'a', 'Through the root'), (22, 'b', 'Through the root, too'),
+    (123, 'c', 'Through the root as well'), (24, 'd', NULL);
 INSERT INTO docs_a VALUES (31, 'a', 'Straight into a');
 INSERT INTO docs_b (id, part, body) VALUES (32, 'b', 'Straight into b'), (33, 'b', 'Straight into b again');
 INSERT INTO docs_c (id, part, body) VALUES (34, 'c', 'Halfway down, low'), (134, 'd', 'Halfway down, high');
@@ -54,7 +66,8 @@ DELETE FROM docs WHERE id % 7 = 0;
 DELETE FROM docs_c_high WHERE id = 135;
 SELECT pg_temp.state('docs');
 -- Who is found, by the signature of whom: the columns are the right ones everywhere.
-SELECT id, (SELECT string_agg(found::text, ' ' ORDER BY found) FROM lsh_candidates('docs', NULL::int, sig) found) FROM docs WHERE id > 30 ORDER BY id;
+SELECT id, (SELECT string_agg(found::text, ' ' ORDER BY found) FROM lsh_candidates('docs', NULL::int, sig) found)
+    FROM docs WHERE id > 30 ORDER BY id;
 
 -- Rows that move from partition to partition, with and without another text, with and without another id.
 UPDATE docs SET part = 'b' WHERE id = 41;
@@ -72,10 +85,12 @@ UPDATE docs SET id = id + 1;
 SELECT pg_temp.state('docs');
 UPDATE docs SET part = CASE part WHEN 'a' THEN 'b' WHEN 'b' THEN 'c' ELSE 'a' END;
 SELECT pg_temp.state('docs');
-UPDATE docs SET id = -id, part = CASE part WHEN 'a' THEN 'b' WHEN 'b' THEN 'c' ELSE 'a' END, body = body || ' and on' WHERE id % 2 = 0;
+UPDATE docs SET id = -id, part = CASE part WHEN 'a' THEN 'b' WHEN 'b' THEN 'c' ELSE 'a' END, body = body || ' and on'
+    WHERE id % 2 = 0;
 SELECT pg_temp.state('docs');
 MERGE INTO docs USING (VALUES (23, 'd'), (135, NULL), (301, 'a'), (302, 'c')) AS given (n, p) ON id = n
-WHEN MATCHED AND p IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET part = p, body = 'Merged' WHEN NOT MATCHED THEN INSERT (id, part, body) VALUES (n, p, 'Merged ' || n);
+WHEN MATCHED AND p IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET part = p, body = 'Merged' WHEN NOT MATCHED THEN
+INSERT (id, part, body) VALUES (n, p, 'Merged ' || n);
 WITH gone AS (DELETE FROM docs_a RETURNING id, body) INSERT INTO docs SELECT id, 'd', body || ' once more' FROM gone;
 SELECT pg_temp.state('docs');
 -- What does not succeed.
@@ -83,7 +98,8 @@ BEGIN;
 INSERT INTO docs VALUES (400, 'a', 'Not for long');
 UPDATE docs SET part = 'b';
 ROLLBACK;
-SELECT left(pg_temp.error_of('INSERT INTO docs VALUES (401, ''a'', ''For long?''), (402, ''z'', ''No such partition'')'), 5), pg_temp.state('docs');
+SELECT left(pg_temp.error_of('INSERT INTO docs VALUES (401, ''a'', ''For long?''),
+    (402, ''z'', ''No such partition'')'), 5), pg_temp.state('docs');
 -- The same rows in two partitions would be two with one id, which the user has promised not to have.
 SELECT count(*) = count(DISTINCT id) FROM docs;
 
@@ -172,8 +188,10 @@ SELECT pg_temp.state('docs'), pg_temp.state('docs_a');
 ALTER TABLE docs ATTACH PARTITION docs_a FOR VALUES IN ('a');
 SELECT pg_temp.state('docs'), pg_temp.state('docs_a');
 SELECT pg_temp.error_of('SELECT * FROM lsh_refresh_band_table(''docs_a'', ''docs_bands'')');
--- A table with a band table of its own becomes a partition: its statement triggers, which cannot see what the root writes, give way at the next refresh.
-CREATE TABLE docs_f (body text, id int PRIMARY KEY, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, part text);
+-- A table with a band table of its own becomes a partition: its statement triggers, which cannot see what the root
+-- writes, give way at the next refresh.
+CREATE TABLE docs_f (body text, id int PRIMARY KEY, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
+    part text);
 SELECT lsh_create_band_table('docs_f');
 INSERT INTO docs_f (id, part, body) VALUES (901, 'f', 'Before');
 SELECT pg_temp.state('docs_f');
@@ -185,7 +203,8 @@ UPDATE docs SET part = 'b' WHERE id = 901;
 SELECT pg_temp.state('docs'), pg_temp.state('docs_f');
 -- Root and partitions at once.
 TRUNCATE docs;
-SELECT (SELECT count(*) FROM docs_bands), (SELECT count(*) FROM docs_a_bands), (SELECT count(*) FROM docs_c_bands), (SELECT count(*) FROM docs_f_bands);
+SELECT (SELECT count(*) FROM docs_bands), (SELECT count(*) FROM docs_a_bands), (SELECT count(*) FROM docs_c_bands),
+    (SELECT count(*) FROM docs_f_bands);
 INSERT INTO docs SELECT i, substr('abcdf', i % 5 + 1, 1), 'Text ' || md5(i::text) FROM generate_series(1, 30) i;
 SELECT source, pg_temp.state(source) FROM lsh_band_tables ORDER BY source::text COLLATE "C";
 
@@ -200,10 +219,12 @@ SELECT lsh_drop_band_table('docs', 'other_bands');
 -- A column renamed everywhere.
 ALTER TABLE docs RENAME id TO "No.";
 ALTER TABLE docs RENAME sig TO "S";
-INSERT INTO docs ("No.", part, body) VALUES (32, 'b', 'Renamed'), (33, 'f', 'Renamed, too'), (34, 'c', 'Renamed as well');
+INSERT INTO docs ("No.", part, body) VALUES (32, 'b', 'Renamed'), (33, 'f', 'Renamed, too'),
+    (34, 'c', 'Renamed as well');
 SELECT source, pg_temp.state(source) FROM lsh_band_tables ORDER BY source::text COLLATE "C";
 
--- Owners: the partitions' may differ. A partition of another owner is kept in step, but not truncated by him, who has no rights on the band table.
+-- Owners: the partitions' may differ. A partition of another owner is kept in step, but not truncated by him, who has
+-- no rights on the band table.
 CREATE ROLE regress_lsh_root;
 CREATE ROLE regress_lsh_part;
 GRANT CREATE ON SCHEMA public TO regress_lsh_root;
@@ -224,7 +245,8 @@ INSERT INTO owned_2 VALUES (1, 2, minhash('By the partition''s owner')), (2, 2, 
 UPDATE owned_2 SET sig = minhash('Changed by him') WHERE id = 1;
 SELECT pg_temp.error_of('TRUNCATE owned_2');
 DELETE FROM owned_2 WHERE id = 2;
-SELECT pg_temp.error_of('TRUNCATE owned'), pg_temp.error_of('SELECT lsh_refresh_band_table(''owned'')'), pg_temp.error_of('SELECT * FROM owned_bands');
+SELECT pg_temp.error_of('TRUNCATE owned'), pg_temp.error_of('SELECT lsh_refresh_band_table(''owned'')'),
+    pg_temp.error_of('SELECT * FROM owned_bands');
 RESET ROLE;
 SELECT tableowner FROM pg_tables WHERE tablename = 'owned_bands';
 SELECT pg_temp.state('owned');
@@ -246,4 +268,5 @@ SELECT lsh_create_band_table('docs', 'No.', 'S');
 DROP TABLE docs;
 SELECT relname FROM pg_class WHERE relname ~ '^(docs|owned|other)' AND relkind IN ('r', 'p');
 SELECT count(*) FROM pg_trigger WHERE tgfoid = 'lsh_maintain_band_table'::regproc;
-SELECT count(*) FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'n';
+SELECT count(*) FROM pg_depend WHERE classid = 'pg_class'::regclass AND refclassid = 'pg_extension'::regclass
+    AND deptype = 'n';

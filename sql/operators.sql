@@ -96,9 +96,11 @@ SELECT pg_temp.expected('SELECT FROM few WHERE minhash(''text'') % sig') AS comm
 -- Expressions, a column with itself, rows of no table.
 SELECT pg_temp.expected('SELECT FROM texts WHERE minhash(id::text) % minhash(''text'')') AS expression,
     pg_temp.expected('SELECT FROM texts WHERE sig % sig') AS same_table,
-    pg_temp.expected('SELECT FROM texts a WHERE id < 10 AND sig % (SELECT sig FROM texts b WHERE a.id = b.id)') AS correlated,
+    pg_temp.expected('SELECT FROM texts a WHERE id < 10 AND sig % (SELECT sig FROM texts b WHERE a.id = b.id)')
+    AS correlated,
        pg_temp.expected('SELECT FROM (SELECT sig FROM texts GROUP BY sig) g WHERE sig % minhash(''text'')') AS grouped,
-       pg_temp.expected('SELECT FROM unnest(ARRAY[minhash(''a''), minhash(''b'')]) sig WHERE sig % minhash(''text'')') AS of_an_array;
+       pg_temp.expected('SELECT FROM unnest(ARRAY[minhash(''a''), minhash(''b'')]) sig WHERE sig % minhash(''text'')')
+       AS of_an_array;
 
 -- On operators between other types the estimators know nothing, and look at nothing.
 CREATE SCHEMA other;

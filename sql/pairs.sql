@@ -4,34 +4,51 @@
 -- each, which fill large buckets; 20 copies each of two documents, the second in capitals; empty and very short ones.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
-SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 200) id, generate_series(1, 40) word GROUP BY id;
+SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 200) id,
+    generate_series(1, 40) word GROUP BY id;
 INSERT INTO documents
-SELECT 200 + id, string_agg(CASE WHEN word % 10 = 3 AND word / 10 <= id % 6 THEN 'changed' || id ELSE left(md5(id * 3 || ' ' || word), 3 + word % 5) END, ' ' ORDER BY word)
+SELECT 200 + id, string_agg(CASE WHEN word % 10 = 3
+    AND word / 10 <= id % 6 THEN 'changed' || id ELSE left(md5(id * 3 || ' ' || word), 3 + word % 5) END, ' '
+    ORDER BY word)
 FROM generate_series(1, 60) id, generate_series(1, 40) word GROUP BY id;
-INSERT INTO documents SELECT 260 + n, regexp_replace(body, '\S+$', md5(n::text)) FROM documents, generate_series(1, 60) n WHERE id = 7;
-INSERT INTO documents SELECT 320 + 20 * (id - 10) + n, CASE id WHEN 10 THEN body ELSE upper(body) END FROM documents, generate_series(1, 20) n WHERE id IN (10, 11);
-INSERT INTO documents VALUES (361, ''), (362, ''), (363, ' '), (364, 'cat'), (365, 'Cat'), (366, 'dog'), (367, 'x y z'), (368, 'x y z x y z');
+INSERT INTO documents SELECT 260 + n, regexp_replace(body, '\S+$', md5(n::text))
+    FROM documents, generate_series(1, 60) n WHERE id = 7;
+INSERT INTO documents SELECT 320 + 20 * (id - 10) + n, CASE id WHEN 10 THEN body ELSE upper(body) END
+    FROM documents, generate_series(1, 20) n WHERE id IN (10, 11);
+INSERT INTO documents VALUES (361, ''), (362, ''), (363, ' '), (364, 'cat'), (365, 'Cat'), (366, 'dog'), (367, 'x y z'),
+    (368, 'x y z x y z');
 
 -- How many rows two queries share, and have for themselves.
-CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
+    LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('WITH a AS MATERIALIZED (%s), e AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM (TABLE e EXCEPT ALL TABLE a) d), (SELECT count(*) FROM (TABLE a EXCEPT ALL TABLE e) d)', actual, expected)
+    EXECUTE format('WITH a AS MATERIALIZED (%s), e AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM a),
+        (SELECT count(*) FROM (TABLE e EXCEPT ALL TABLE a) d), (SELECT count(*) FROM (TABLE a EXCEPT ALL TABLE e) d)',
+        actual, expected)
     INTO rows, missing, surplus;
 END $$;
 -- lsh_pairs() by signatures, by texts with estimate and exactly, beside all pairs that share a band key.
-CREATE FUNCTION check_pairs(threshold float8, bands int, rows int, num_hashes int = 128, size int = 5, unit text = 'char', fold bool = true, bag bool = false, seed bigint = 42, method text = 'fss')
+CREATE FUNCTION check_pairs(threshold float8, bands int, rows int, num_hashes int = 128, size int = 5,
+    unit text = 'char', fold bool = true, bag bool = false, seed bigint = 42, method text = 'fss')
 RETURNS TABLE (verify text, pairs bigint, missing bigint, surplus bigint) LANGUAGE plpgsql AS $$
 DECLARE
     scheme text := format('%s, %s, %L, %L, %L, %s, %L', num_hashes, size, unit, fold, bag, seed, method);
     shared text := format('WITH s AS MATERIALIZED (SELECT id::bigint, body, minhash(body, %s) AS sig FROM documents),
         k AS MATERIALIZED (SELECT *, lsh_band_keys(sig, %s, %s) AS keys FROM s)
-        SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS estimate, shingle_jaccard(a.body, b.body, %s, %L, %L, %L) AS exact FROM k a JOIN k b ON a.id < b.id AND a.keys && b.keys',
+        SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS estimate,
+            shingle_jaccard(a.body, b.body, %s, %L, %L, %L) AS exact FROM k a JOIN k b ON a.id < b.id
+                AND a.keys && b.keys',
         scheme, bands, rows, size, unit, fold, bag);
     given text := format('%s, 0.95, %s, %s', threshold, bands, rows);
 BEGIN
     EXECUTE 'CREATE TEMP TABLE shared ON COMMIT DROP AS ' || shared;
-    RETURN QUERY SELECT 'signatures', c.* FROM compare(format('SELECT * FROM lsh_pairs(%L, %s)', format('SELECT id, minhash(body, %s) FROM documents', scheme), given), format('SELECT a, b, estimate FROM shared WHERE estimate >= %s', threshold)) c;
-    RETURN QUERY SELECT v, c.* FROM unnest(ARRAY['estimate', 'exact']) v, compare(format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', %s, %L, NULL, %s)', given, v, scheme), format('SELECT a, b, %I FROM shared WHERE %1$I >= %s', v, threshold)) c;
+    RETURN QUERY SELECT 'signatures', c.*
+        FROM compare(format('SELECT * FROM lsh_pairs(%L, %s)',
+            format('SELECT id, minhash(body, %s) FROM documents', scheme), given),
+            format('SELECT a, b, estimate FROM shared WHERE estimate >= %s', threshold)) c;
+    RETURN QUERY SELECT v, c.* FROM unnest(ARRAY['estimate', 'exact']) v,
+        compare(format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', %s, %L, NULL, %s)', given, v,
+        scheme), format('SELECT a, b, %I FROM shared WHERE %1$I >= %s', v, threshold)) c;
     DROP TABLE shared;
 END $$;
 
@@ -47,20 +64,33 @@ SELECT * FROM check_pairs(0.7, 20, 5, unit => 'word', size => 2, bag => true);
 SELECT * FROM check_pairs(0.7, 20, 5, bag => true, size => 2, fold => false);
 SELECT * FROM check_pairs(0.7, 20, 5, method => 'classic');
 -- Without bands and rows, lsh_params() chooses them: for recall, but where texts are compared exactly at least 0.99.
-SELECT c.* FROM lsh_params(0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'')', format('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'', bands => %s, rows => %s)', bands, rows)) c;
-SELECT c.* FROM lsh_params(0.6, recall => 0.99) p, compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6)', format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, bands => %s, rows => %s)', bands, rows)) c;
-SELECT c.* FROM lsh_params(0.6, recall => 0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, 0.8, verify => ''estimate'')', format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s, rows => %s)', bands, rows)) c;
+SELECT c.* FROM lsh_params(0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'')',
+    format('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'', bands => %s, rows => %s)', bands,
+    rows)) c;
+SELECT c.* FROM lsh_params(0.6, recall => 0.99) p,
+    compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6)',
+    format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, bands => %s, rows => %s)', bands, rows)) c;
+SELECT c.* FROM lsh_params(0.6, recall => 0.8) p,
+    compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, 0.8, verify => ''estimate'')',
+    format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s,
+        rows => %s)', bands, rows)) c;
 
 -- The order of rows does not matter, nor does memory. (Texts longer than the pieces that memory is taken in.)
 CREATE TEMP TABLE pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.7);
-SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled), compare(format('SELECT * FROM lsh_pairs(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE pairs') c;
+SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
+    compare(format('SELECT * FROM lsh_pairs(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE pairs') c;
 CREATE TABLE large AS
-SELECT n AS id, md5(n::text)::uuid AS uuid, repeat('x', n % 7) || string_agg(md5(n / 3 || ' ' || word), ' ' ORDER BY word) || n % 3 AS body FROM generate_series(1, 600) n, generate_series(1, 100) word GROUP BY n;
-INSERT INTO large SELECT 1000 + n, md5(n || 'long')::uuid, string_agg(md5(n / 2 || ' ' || word), ' ' ORDER BY word) || n % 2 FROM generate_series(2, 5) n, generate_series(1, 40000) word GROUP BY n;
+SELECT n AS id, md5(n::text)::uuid AS uuid,
+    repeat('x', n % 7) || string_agg(md5(n / 3 || ' ' || word), ' ' ORDER BY word) || n % 3 AS body
+    FROM generate_series(1, 600) n, generate_series(1, 100) word GROUP BY n;
+INSERT INTO large SELECT 1000 + n, md5(n || 'long')::uuid,
+    string_agg(md5(n / 2 || ' ' || word), ' ' ORDER BY word) || n % 2
+    FROM generate_series(2, 5) n, generate_series(1, 40000) word GROUP BY n;
 INSERT INTO large SELECT 2000 + n, md5(n || 'wide')::uuid, md5((n / 2)::text) FROM generate_series(2, 30001) n;
 CREATE TEMP TABLE roomy AS SELECT * FROM lsh_pairs('SELECT id, body FROM large WHERE id < 4000');
 CREATE TEMP TABLE roomy_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', NULL::uuid);
-SELECT count(*), count(*) FILTER (WHERE right_id < 1000) AS of_three, count(*) FILTER (WHERE left_id > 1000 AND right_id < 2000) AS long FROM roomy;
+SELECT count(*), count(*) FILTER (WHERE right_id < 1000) AS of_three,
+    count(*) FILTER (WHERE left_id > 1000 AND right_id < 2000) AS long FROM roomy;
 SET maintenance_work_mem = '1MB';
 CREATE TEMP TABLE cramped AS SELECT * FROM lsh_pairs('SELECT id, body FROM large WHERE id < 4000');
 CREATE TEMP TABLE cramped_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, minhash(body) FROM large', NULL::uuid);
@@ -68,7 +98,8 @@ RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT * FROM compare('TABLE cramped_by_signature', 'TABLE roomy_by_signature');
 -- One large bucket in most of the bands: its rows go to a file, too.
-CREATE TABLE alike AS SELECT n AS id, minhash('all are alike but for the number ' || n, 512) AS sig FROM generate_series(1, 600) n;
+CREATE TABLE alike AS SELECT n AS id, minhash('all are alike but for the number ' || n, 512) AS sig
+    FROM generate_series(1, 600) n;
 CREATE TEMP TABLE roomy_alike AS SELECT * FROM lsh_pairs('SELECT id, sig FROM alike', 0.9, bands => 512, rows => 1);
 SET maintenance_work_mem = '1MB';
 CREATE TEMP TABLE cramped_alike AS SELECT * FROM lsh_pairs('SELECT id, sig FROM alike', 0.9, bands => 512, rows => 1);
@@ -80,15 +111,22 @@ DROP TABLE alike;
 CREATE VIEW evens AS SELECT * FROM documents WHERE id % 2 = 0 OR id > 340;
 CREATE VIEW odds AS SELECT * FROM documents WHERE id % 2 = 1 OR id > 340;
 CREATE TEMP TABLE across AS
-SELECT a.id::bigint AS left_id, b.id::bigint AS right_id, shingle_jaccard(a.body, b.body) AS similarity FROM evens a, odds b
-WHERE lsh_band_keys(minhash(a.body), 20, 5) && lsh_band_keys(minhash(b.body), 20, 5) AND shingle_jaccard(a.body, b.body) >= 0.6;
-SELECT * FROM compare('SELECT * FROM lsh_pairs(''TABLE evens'', 0.6, bands => 20, rows => 5, other_query => ''TABLE odds'')', 'TABLE across');
-SELECT * FROM compare('SELECT * FROM lsh_pairs(''TABLE odds'', 0.6, bands => 20, rows => 5, other_query => ''TABLE evens ORDER BY id DESC'')', 'SELECT right_id, left_id, similarity FROM across');
+SELECT a.id::bigint AS left_id, b.id::bigint AS right_id, shingle_jaccard(a.body, b.body) AS similarity
+    FROM evens a, odds b
+WHERE lsh_band_keys(minhash(a.body), 20, 5) && lsh_band_keys(minhash(b.body), 20, 5)
+    AND shingle_jaccard(a.body, b.body) >= 0.6;
+SELECT * FROM compare('SELECT *
+    FROM lsh_pairs(''TABLE evens'', 0.6, bands => 20, rows => 5, other_query => ''TABLE odds'')', 'TABLE across');
+SELECT * FROM compare('SELECT *
+    FROM lsh_pairs(''TABLE odds'', 0.6, bands => 20, rows => 5, other_query => ''TABLE evens ORDER BY id DESC'')',
+        'SELECT right_id, left_id, similarity FROM across');
 SELECT count(*) FROM lsh_pairs('TABLE evens', other_query => 'TABLE odds LIMIT 0');
 SELECT count(*) FROM lsh_pairs('TABLE evens LIMIT 0', other_query => 'TABLE odds');
 -- Few new rows against many equal ones cost no more than the pairs they make.
 SET statement_timeout = '60s';
-SELECT count(*), min(left_id), max(left_id) FROM lsh_pairs('VALUES (1, repeat(''new '', 9)), (2, ''old old old''), (3, ''none of it'')', other_query => 'SELECT n, ''old old old'' FROM generate_series(1, 100000) n');
+SELECT count(*), min(left_id), max(left_id)
+    FROM lsh_pairs('VALUES (1, repeat(''new '', 9)), (2, ''old old old''), (3, ''none of it'')',
+        other_query => 'SELECT n, ''old old old'' FROM generate_series(1, 100000) n');
 RESET statement_timeout;
 
 -- Ids of all kinds.
@@ -103,43 +141,55 @@ SELECT * FROM lsh_pairs('SELECT -id, body FROM two');
 SELECT * FROM lsh_pairs('SELECT (-id)::document_number, body FROM two');
 SELECT * FROM lsh_pairs('SELECT -id::bigint, body FROM two');
 SELECT * FROM lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
-SELECT *, pg_typeof(left_id) FROM lsh_pairs('SELECT id::long_number, body FROM two', NULL::long_number, threshold => 0.8);
+SELECT *, pg_typeof(left_id) FROM lsh_pairs('SELECT id::long_number, body FROM two', NULL::long_number,
+    threshold => 0.8);
 SELECT * FROM lsh_pairs('SELECT md5(id::text)::uuid, body FROM two', NULL::uuid);
 SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END, body FROM two', NULL::text);
 SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::varchar, body FROM two', NULL::text);
-SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::document_name, body FROM two', NULL::document_name);
-SELECT left(left_id, 9) AS left_id, left(right_id, 9) AS right_id FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END || repeat(md5(id::text), 100000), body FROM two', NULL::text);
+SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END::document_name, body FROM two',
+    NULL::document_name);
+SELECT left(left_id, 9) AS left_id, left(right_id, 9) AS right_id
+    FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''b'' ELSE ''A'' END || repeat(md5(id::text), 100000), body FROM two',
+        NULL::text);
 SELECT * FROM lsh_pairs('SELECT 1e30 / id, body FROM two', NULL::numeric, threshold => 0.8);
 SELECT * FROM lsh_pairs('SELECT (''x'' || id)::name, body FROM two', NULL::name);
 SELECT * FROM lsh_pairs('SELECT id = 321, body FROM two', NULL::bool);
 SELECT * FROM lsh_pairs('SELECT date ''2000-01-01'' - id, body FROM two', NULL::date);
 SELECT * FROM lsh_pairs('SELECT -id::float4, body FROM two', NULL::float4, threshold => 0.8);
 SELECT * FROM lsh_pairs('SELECT CASE id WHEN 321 THEN ''a'' ELSE ''b'' END::kind, body FROM two', NULL::kind);
-SELECT * FROM lsh_pairs('SELECT row(-id, body)::place, body FROM (SELECT id, left(body, 3) AS body FROM two) t', NULL::place);
+SELECT * FROM lsh_pairs('SELECT row(-id, body)::place, body FROM (SELECT id, left(body, 3) AS body FROM two) t',
+    NULL::place);
 SELECT left_id, right_id FROM lsh_pairs('SELECT t, body FROM two t', NULL::two) p WHERE left_id = right_id;
 SELECT * FROM lsh_pairs('SELECT row(-id, id), body FROM two', NULL::record);
 -- Arrays and rows in the form that PL/pgSQL keeps them in.
-CREATE FUNCTION expanded_array(n int) RETURNS int[] LANGUAGE plpgsql AS $$ DECLARE a int[] := '{}'; BEGIN a[1] := -n; a[2] := n; RETURN a; END $$;
-CREATE FUNCTION expanded_row(n int) RETURNS place LANGUAGE plpgsql AS $$ DECLARE p place; BEGIN p.page := -n; p.line := 'l'; RETURN p; END $$;
+CREATE FUNCTION expanded_array(n int) RETURNS int[] LANGUAGE plpgsql AS $$ DECLARE a int[] := '{}'; BEGIN a[1] := -n;
+    a[2] := n; RETURN a; END $$;
+CREATE FUNCTION expanded_row(n int) RETURNS place LANGUAGE plpgsql AS $$ DECLARE p place; BEGIN p.page := -n;
+    p.line := 'l'; RETURN p; END $$;
 SELECT * FROM lsh_pairs('SELECT expanded_array(id), body FROM two', NULL::int[]);
 SELECT * FROM lsh_pairs('SELECT expanded_row(id), body FROM two', NULL::place);
 SELECT lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
 -- The argument that has the type of ids has no name, so it cannot stand where PostgreSQL would take another argument's
 -- type for it, which crashed the server; without it, numbers after the query are the threshold.
 SELECT q.n, p.left_id, p.right_id
-FROM (VALUES (1), (2)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, NULL::int, threshold => 0.8, verify => 'estimate') p;
+FROM (VALUES (1), (2)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, NULL::int,
+    threshold => 0.8, verify => 'estimate') p;
 SELECT q.n, p.left_id
-FROM (VALUES (1)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, verify => 'estimate', id_type => NULL::int, threshold => 0.8) p;
+FROM (VALUES (1)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, verify => 'estimate',
+    id_type => NULL::int, threshold => 0.8) p;
 SELECT f.form, p.*
-FROM (VALUES ('query'), ('threshold'), ('integer threshold'), ('by name'), ('type'), ('numeric type'), ('type and threshold')) f (form),
+FROM (VALUES ('query'), ('threshold'), ('integer threshold'), ('by name'), ('type'), ('numeric type'),
+    ('type and threshold')) f (form),
 LATERAL (
     SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two') WHERE form = 'query' UNION ALL
     SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', 0.7) WHERE form = 'threshold' UNION ALL
     SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', 1) WHERE form = 'integer threshold' UNION ALL
     SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', verify => 'exact') WHERE form = 'by name' UNION ALL
     SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text) WHERE form = 'type' UNION ALL
-    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', NULL::int, threshold => 1) WHERE form = 'numeric type' UNION ALL
-    SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text, 1) WHERE form = 'type and threshold'
+    SELECT pg_typeof(left_id) FROM lsh_pairs('TABLE two', NULL::int, threshold => 1) WHERE form = 'numeric type'
+        UNION ALL
+    SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text, 1)
+        WHERE form = 'type and threshold'
 ) p (type);
 -- A NULL of a numeric type is taken for the threshold unless that is given by name.
 SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
@@ -152,28 +202,36 @@ SELECT * FROM lsh_pairs('SELECT id, body FROM two UNION ALL VALUES (NULL, ''x'')
 SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM two UNION ALL SELECT 5, NULL');
 SELECT * FROM lsh_pairs('SELECT 1, NULL');
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 361 AND 363');
-SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE body = ''''', threshold => 0, bands => 128, rows => 1);
+SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE body = ''''', threshold => 0, bands => 128,
+    rows => 1);
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE id = 1');
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE false');
 SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE false');
 
 -- Rows that differ, but share a key with more than max_bucket others, are left out of its bucket, and that is told.
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 260', max_bucket => 1000);
-SELECT count(*) < 60 * 59 / 2 AS fewer FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 261 AND 320', bands => 1, rows => 7, max_bucket => 30);
+SELECT count(*) < 60 * 59 / 2 AS fewer
+    FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 261 AND 320', bands => 1, rows => 7,
+        max_bucket => 30);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM two', max_bucket => 1);
 -- Five rows that share the first of 16 slots and no other: a bucket of just max_bucket rows is kept.
 SELECT max_bucket, count(p.left_id)
 FROM (VALUES (4), (5), (6)) m (max_bucket), LATERAL lsh_pairs(
-    'SELECT n, minhash_from_values(7::bigint || array_fill(n::bigint, ARRAY[15]), seed => 1) FROM generate_series(1, 5) n',
+    'SELECT n, minhash_from_values(7::bigint || array_fill(n::bigint, ARRAY[15]), seed => 1)
+        FROM generate_series(1, 5) n',
     threshold => 0.05, bands => 16, rows => 1, max_bucket => m.max_bucket) p
 GROUP BY max_bucket ORDER BY max_bucket;
 
--- Where and how it can be called: inside its own query, below LIMIT, by cursors, in PL/pgSQL, prepared, with a caught error.
-SELECT * FROM lsh_pairs($$SELECT left_id, minhash('same') FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323')$$) ORDER BY 1, 2;
+-- Where and how it can be called: inside its own query, below LIMIT, by cursors, in PL/pgSQL, prepared, with a caught
+-- error.
+SELECT * FROM lsh_pairs($$SELECT left_id, minhash('same')
+    FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323')$$) ORDER BY 1, 2;
 SELECT count(*) FROM (SELECT FROM lsh_pairs('SELECT id, body FROM documents') LIMIT 3) l;
-SELECT n, count(*) FROM generate_series(1, 2) n, lsh_pairs(format('SELECT id, body FROM documents WHERE id %% 2 = %s', n % 2)) GROUP BY n ORDER BY n;
+SELECT n, count(*) FROM generate_series(1, 2) n,
+    lsh_pairs(format('SELECT id, body FROM documents WHERE id %% 2 = %s', n % 2)) GROUP BY n ORDER BY n;
 BEGIN;
-DECLARE few SCROLL CURSOR WITH HOLD FOR SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323') ORDER BY 1, 2;
+DECLARE few SCROLL CURSOR WITH HOLD FOR SELECT left_id, right_id
+    FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323') ORDER BY 1, 2;
 FETCH 2 FROM few;
 SAVEPOINT here;
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE 1 / (id - 300) < 5');
@@ -189,7 +247,8 @@ EXCEPTION WHEN OTHERS THEN
     RAISE NOTICE '%: %', SQLSTATE, SQLERRM;
     RETURN -1;
 END $$;
-SELECT pairs_or_none('SELECT id, body FROM two'), pairs_or_none('SELECT 1 / (id - 322), body FROM two'), pairs_or_none('SELECT id, body FROM two');
+SELECT pairs_or_none('SELECT id, body FROM two'), pairs_or_none('SELECT 1 / (id - 322), body FROM two'),
+    pairs_or_none('SELECT id, body FROM two');
 SET maintenance_work_mem = '1MB';
 SELECT pairs_or_none('SELECT 1 / (id - 3999), body FROM large WHERE id < 4000 ORDER BY id') FROM generate_series(1, 2);
 RESET maintenance_work_mem;

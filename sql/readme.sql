@@ -124,7 +124,8 @@ INSERT INTO sketches VALUES
 SELECT minhash_similarity(a.sig, b.sig), (minhash_to_values(minhash_union(a.sig, b.sig)))[1:3] AS first_of_union
 FROM sketches a, sketches b WHERE a.id = 1 AND b.id = 2;
 
-SELECT minhash_similarity(minhash_elements('{red,green,blue}'::text[]), minhash_elements(ARRAY['blue', 'red'])) AS estimated,
+SELECT minhash_similarity(minhash_elements('{red,green,blue}'::text[]),
+                          minhash_elements(ARRAY['blue', 'red'])) AS estimated,
        element_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
 CREATE TABLE purchases AS SELECT n % 3 AS customer, n % 100 + n % 3 * 10 AS product FROM generate_series(1, 3000) n;
 CREATE TABLE customers AS SELECT customer AS id, minhash_elements_agg(product) AS sig FROM purchases GROUP BY customer;

@@ -188,7 +188,9 @@ FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050
                   '\x01012014050010002a00000000000000', '\x01012091050010002a00000000000000',
                   '\x01012011000010002a00000000000000', '\x0101201105000f002a00000000000000',
                   '\x01012011050010002a0000000000000000', '\x01012011050010002a0000000000000000000000']) damaged;
-SELECT call, pg_temp.error_of(format('SELECT * FROM (SELECT ''\x01032011''::bytea::minhash_signature AS s, minhash(''a'') AS good) AS given, LATERAL (SELECT %s) AS asked', call))
+SELECT call, pg_temp.error_of(format('SELECT *
+    FROM (SELECT ''\x01032011''::bytea::minhash_signature AS s, minhash(''a'') AS good) AS given,
+        LATERAL (SELECT %s) AS asked', call))
 FROM unnest(ARRAY['s::text', 'minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)',
     'minhash_distance(s, s)', 'minhash_num_hashes(s)', 'minhash_scheme(s)', 'minhash_slots(s)',
                   's::bigint[]', 'lsh_band_keys(s, 1, 1)', 'lsh_bands(s, 1, 1)', 's::minhash_signature(16)']) call;
@@ -196,7 +198,8 @@ FROM unnest(ARRAY['s::text', 'minhash_signature_send(s)', 'minhash_similarity(s,
 -- value.
 SELECT count(*) AS flipped, count(*) FILTER (WHERE result = 'no error') AS valid, count(*)
     FILTER (WHERE result LIKE 'XX001:%') AS refused
-FROM (SELECT pg_temp.error_of(format('SELECT minhash_scheme(%1$L::bytea::minhash_signature), %1$L::bytea::minhash_signature::text', set_bit(bytes, bit, 1 - get_bit(bytes, bit)))) AS result
+FROM (SELECT pg_temp.error_of(format('SELECT minhash_scheme(%1$L::bytea::minhash_signature),
+    %1$L::bytea::minhash_signature::text', set_bit(bytes, bit, 1 - get_bit(bytes, bit)))) AS result
       FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
       generate_series(0, 127) bit) AS results;
 SELECT count(*) AS lengths, array_agg(length) FILTER (WHERE result = 'no error') AS valid, count(*)

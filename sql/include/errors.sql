@@ -1,17 +1,34 @@
--- What tests of errors have in common.
+-- What tests of errors have in common. The variables error_separator (else a line break) and error_objects say how
+-- error_of() writes an error.
 
--- An error with its SQLSTATE, without the line numbers of the source: message, detail and hint.
-CREATE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+\if :{?error_separator}
+\else
+\set error_separator '\n    '
+\endif
+\if :{?error_objects}
+\else
+\set error_objects false
+\endif
+
+-- An error with its SQLSTATE, without the line numbers of the source: message, detail and hint; if asked for, the
+-- schema, table and constraint, too.
+CREATE FUNCTION pg_temp.error_of(statement text, separator text DEFAULT :'error_separator',
+    objects boolean DEFAULT :error_objects) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     code text;
     message text;
     detail text;
     hint text;
+    schema_of text;
+    table_of text;
+    constraint_of text;
 BEGIN
     EXECUTE statement;
     RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
-        hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n    ', code || ': ' || message, nullif(detail, ''), nullif(hint, ''));
+        hint = PG_EXCEPTION_HINT, schema_of = SCHEMA_NAME, table_of = TABLE_NAME, constraint_of = CONSTRAINT_NAME;
+    RETURN concat_ws(separator, code || ': ' || message, nullif(detail, ''), nullif(hint, ''), CASE WHEN objects
+        THEN '[' || nullif(concat_ws('.', nullif(schema_of, ''), nullif(table_of, ''), nullif(constraint_of, '')), '')
+            || ']' END);
 END $$;

@@ -1,9 +1,13 @@
 -- What tests of lsh indexes have in common.
 
--- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy, empty texts, NULL, short texts.
-CREATE TABLE documents (id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+-- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy,
+-- empty texts, NULL, short texts.
+CREATE TABLE documents (id int PRIMARY KEY, body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 INSERT INTO documents
-SELECT id, string_agg(CASE WHEN id > 100 AND ('x' || left(md5(id || 'change' || word), 2))::bit(8)::int < id / 10 THEN md5(id || 'new' || word)::text ELSE left(md5(id % 100 || ' ' || word), 4 + word % 5) END, ' ' ORDER BY word)
+SELECT id, string_agg(CASE WHEN id > 100
+    AND ('x' || left(md5(id || 'change' || word), 2))::bit(8)::int < id / 10 THEN md5(id || 'new' || word)::text
+    ELSE left(md5(id % 100 || ' ' || word), 4 + word % 5) END, ' ' ORDER BY word)
 FROM generate_series(1, 300) id, generate_series(1, 40) word GROUP BY id;
 INSERT INTO documents SELECT 301, body FROM documents WHERE id = 7;
 INSERT INTO documents VALUES (302, ''), (303, '   '), (304, NULL), (305, 'cat'), (306, 'Cat'), (307, 'dog'), (308, '');
@@ -22,17 +26,6 @@ BEGIN
     END LOOP;
 END $$;
 
--- An error in one line.
-CREATE FUNCTION pg_temp.error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', code || ': ' || message, nullif(detail, ''), nullif(hint, ''));
-END $$;
+-- Errors in one line.
+\set error_separator ' | '
+\ir errors.sql

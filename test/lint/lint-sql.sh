@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The install script says what the catalogue needs to know, and the version stands where it may.
+# The install script says what the catalogue needs to know, the version stands where it may, and tests fit into 120
+# columns, so that a difference in their output can be read.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -45,4 +46,11 @@ if [[ -n $found ]]; then
     printf '%s\n' "$found"
     status=1
 fi
+
+# shellcheck disable=SC2016  # Perl's variables
+perl -CSD -ne '
+    if (length > 121) { print "$ARGV:$.: longer than 120 columns\n"; $failed = 1 }
+    close ARGV if eof;
+    END { exit 1 if $failed }
+' sql/*.sql sql/include/*.sql || status=1
 exit $status

@@ -231,7 +231,7 @@ SET minhash_lsh.recall_notice = 1;
 SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
--- One process that scans tells, also where that is a parallel worker; the planner never does.
+-- Also where it is a parallel worker who scans (test/tap/004_parallel.pl has more); the planner never tells.
 SET minhash_lsh.similarity_threshold = 0.5;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');

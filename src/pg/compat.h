@@ -7,7 +7,13 @@
 
 extern "C" {
 #include "catalog/namespace.h"
+#include "storage/lwlock.h"
+#include "storage/pg_shmem.h"
+#include "storage/shmem.h"
 #include "utils/plancache.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#endif
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
@@ -82,6 +88,27 @@ inline void disable_path(Path& path)
 {
 #if PG_VERSION_NUM >= 180000
     path.disabled_nodes = 2;
+#endif
+}
+
+// Memory that all sessions find by its name; who comes first makes it ready. 17 finds it anywhere.
+// Before, it is of the little that the server sets aside, and null if that is used up.
+inline void* shared_memory(const char* name, Size bytes, void (*make_ready)(void* fresh))
+{
+    bool found;
+#if PG_VERSION_NUM >= 170000
+    return GetNamedDSMSegment(name, bytes, make_ready, &found);
+#else
+    const PGShmemHeader& all = *static_cast<const PGShmemHeader*>(UsedShmemSegAddr);
+    constexpr Size reserve = 4096; // for the name
+    if (all.totalsize - all.freeoffset < bytes + reserve)
+        return nullptr;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    void* const memory = ShmemInitStruct(name, bytes, &found);
+    if (!found)
+        make_ready(memory);
+    LWLockRelease(AddinShmemInitLock);
+    return memory;
 #endif
 }
 

@@ -51,5 +51,66 @@ like($plan, qr/Workers Launched: [12]/, 'and gets them');
 is($node->safe_psql('postgres', $query),
     $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $query"),
     'to the same end');
+
+# The notice that a GIN index finds too few rows comes once in a statement, whoever scans the index:
+# the leader, one worker that builds the bitmap for all, or each process for itself.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE signatures AS SELECT id, minhash(body, 32) AS sig FROM texts WHERE id <= 2000;
+CREATE INDEX ON signatures USING gin (sig);
+CREATE TABLE asked AS SELECT id, sig FROM signatures WHERE id % 4 = 0;
+ALTER TABLE signatures SET (parallel_workers = 2);
+ALTER TABLE asked SET (parallel_workers = 2);
+CREATE TABLE halves (id bigint, sig minhash_signature) PARTITION BY LIST ((id % 2));
+CREATE TABLE even PARTITION OF halves FOR VALUES IN (0);
+CREATE TABLE odd PARTITION OF halves FOR VALUES IN (1);
+INSERT INTO halves SELECT * FROM signatures;
+CREATE INDEX ON halves USING gin (sig);
+ANALYZE;
+SQL
+my $one = $node->safe_psql('postgres', 'SELECT sig FROM signatures WHERE id = 3');
+my %scans = (
+    'a bitmap for all' => [
+        "SELECT count(*) FROM signatures WHERE sig % '$one'", 'Parallel Bitmap Heap Scan' ],
+    'a bitmap of each process' => [
+        'SELECT count(*) FROM asked JOIN signatures ON signatures.sig % asked.sig',
+        'Parallel Seq Scan on asked.*Bitmap Index Scan' ],
+    'a threshold for each row' => [
+        'SELECT count(*) FROM asked JOIN signatures'
+          . ' ON minhash_similar(signatures.sig, asked.sig, 0.1 + asked.id % 8 / 40.0)',
+        'Parallel Seq Scan on asked.*Bitmap Index Scan' ],
+    'the indexes of partitions' => [
+        "SELECT count(*) FROM halves WHERE sig % '$one'",
+        'Parallel Append.*Bitmap Index Scan.*Bitmap Index Scan' ]);
+my $set = 'SET parallel_tuple_cost = 0; SET parallel_setup_cost = 0; SET random_page_cost = 0;'
+  . ' SET cpu_tuple_cost = 10; SET enable_material = off; SET enable_memoize = off;'
+  . ' SET minhash_lsh.similarity_threshold = 0.1;';
+for my $name (sort keys %scans)
+{
+    my ($statement, $expected) = @{ $scans{$name} };
+    # Without the leader it is workers alone who scan.
+    for my $who ([ 0, 'on' ], [ 1, 'on' ], [ 2, 'on' ], [ 2, 'off' ])
+    {
+        my ($workers, $leader) = @$who;
+        my $how = "$name, $workers workers, leader $leader";
+        my $for = "$set SET max_parallel_workers_per_gather = $workers;"
+          . " SET parallel_leader_participation = $leader;";
+        my ($code, $out, $told) = $node->psql('postgres', <<"SQL");
+$for
+PREPARE kept AS $statement;
+SET plan_cache_mode = force_generic_plan;
+\\warn -
+$statement;
+\\warn -
+EXECUTE kept;
+\\warn -
+EXECUTE kept;
+\\warn -
+EXPLAIN (ANALYZE, COSTS off) EXECUTE kept;
+SQL
+        like($out, qr/Workers Launched: $workers.*$expected/s, "plan of $how") if $workers;
+        my @notices = map { scalar(() = /NOTICE:  index with bands/g) } split /^-\n/m, $told;
+        is("@notices", '0 1 1 1 1', "one notice a statement: $how") or diag($told);
+    }
+}
 $node->stop;
 done_testing();

@@ -6,7 +6,7 @@
 #include "pg/lsh/bands.h"
 #include "pg/lsh/gin.h"
 #include "pg/lsh/query.h"
-#include "pg/settings.h"
+#include "pg/lsh/recall_notice.h"
 
 #include "core/tuning.h"
 
@@ -51,37 +51,6 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
         kept->chosen = gin_shape(nullptr, num_hashes);
     }
     return kept->chosen;
-}
-
-// Says if the index misses more rows at the threshold than users expect: once in a statement, and
-// again in each parallel worker that scans the index itself, as nothing tells them of each other
-// and the leader may not scan at all.
-void tell_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
-{
-    const double share = band_probability(threshold, shape.bands, shape.rows);
-    static TimestampTz last_told;
-    if (share >= recall_notice || last_told == GetCurrentStatementStartTimestamp())
-        return;
-    last_told = GetCurrentStatementStartTimestamp();
-    const double recall = std::max(default_recall, recall_notice);
-    const band_choice better = choose_by_recall(threshold, num_hashes, recall);
-    ereport(
-        NOTICE,
-        errmsg("index with bands = %d, rows = %d finds only %.4g%% of rows at similarity %g",
-               shape.bands,
-               shape.rows,
-               100 * share,
-               threshold),
-        by_setting
-            ? errdetail("minhash_lsh.similarity_threshold is %g. A sequential scan finds all rows.",
-                        threshold)
-            : errdetail("A sequential scan finds all rows."),
-        better.bands > 0
-            ? errhint("Create the index with gin_minhash_ops (bands = %d, rows = %d) to find %g%%.",
-                      better.bands,
-                      better.rows,
-                      100 * recall)
-            : errhint("Raise the threshold: no bands and rows find %g%%.", 100 * recall));
 }
 
 // Whether a row shares a key with the query, or could: values are bool or GinTernaryValue, which
@@ -158,10 +127,11 @@ MINHASH_FUNCTION(gin_minhash_triconsistent)
         const StrategyNumber strategy = PG_GETARG_UINT16(1);
         const query asked = query_of(PG_GETARG_DATUM(2), strategy);
         const int num_hashes = asked.sought.scheme.num_hashes;
-        tell_recall(shape_of_index(fcinfo, num_hashes),
-                    num_hashes,
-                    asked.threshold,
-                    strategy == similar_by_setting);
+        notice_recall(shape_of_index(fcinfo, num_hashes),
+                      num_hashes,
+                      asked.threshold,
+                      strategy == similar_by_setting,
+                      default_recall);
     }
     PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }

@@ -88,7 +88,8 @@ GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
 SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid
     WHERE NOT amvalidate(c.oid) ORDER BY object;
 SELECT opcname, amname, opcdefault FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
-    JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid ORDER BY amname;
+    JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid
+    ORDER BY amname, opcname COLLATE "C";
 
 -- Operators without commutator; conditions without selectivity, comparisons without negator.
 SELECT oprname FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass AND objid = o.oid

@@ -1,6 +1,7 @@
 // CREATE INDEX: the table's rows become pages of records, and these one run (or a few, to keep to
 // maintenance_work_mem). Pages are written one after the other and logged at the end.
 #include "pg/index/am.h"
+#include "pg/index/columns.h"
 #include "pg/index/growing.h"
 #include "pg/index/options.h"
 #include "pg/index/pages.h"
@@ -21,6 +22,7 @@ enum phase : std::int64_t {
 
 struct builder {
     Relation index;
+    columns which;
     layout shape;
     std::uint64_t next_id;
     std::uint64_t records;
@@ -55,15 +57,17 @@ void add_row(
     Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     builder& state = *static_cast<builder*>(callback_state);
-    if (nulls[0])
+    if (nulls[state.which.signature])
         return;
     const MemoryContext old = MemoryContextSwitchTo(state.for_row);
-    const signature value = indexable_signature(index, values[0]);
+    const signature value = indexable_signature(index, values[state.which.signature]);
     if (state.records == 0)
-        state.shape = make_layout(value.scheme, shape_for(index, value.scheme));
+        state.shape =
+            make_layout(value.scheme, shape_for(index, value.scheme), scope_bytes_of(state.which));
     check_scheme(index, state.shape, value);
     make_record(state.shape,
                 value,
+                hash_scope(index, state.which, values, nulls),
                 *tid,
                 reinterpret_cast<std::uint8_t*>(state.page) +
                     state.count * state.shape.record_bytes);
@@ -103,7 +107,7 @@ BlockNumber write_empty_page(Relation index, page_kind kind, std::uint64_t id)
     const Buffer buffer = new_page(index, true);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     if (kind == page_kind::meta)
-        init_meta(BufferGetPage(buffer));
+        init_meta(BufferGetPage(buffer), scope_bytes_of(columns_of(index)));
     else
         init_page(BufferGetPage(buffer), kind, 0, id);
     finish_page(index, buffer, true);
@@ -141,6 +145,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
                         "lsh_mark_near_duplicates()."));
     builder state = {};
     state.index = index;
+    state.which = columns_of(index);
     state.pages.start(1024);
     state.page = static_cast<char*>(palloc(BLCKSZ));
     state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
@@ -191,12 +196,13 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 // The index of an unlogged table after a crash.
 void build_empty(Relation index)
 {
+    const int scope_bytes = scope_bytes_of(columns_of(index));
     for (const page_kind kind : {page_kind::meta, page_kind::records}) {
         const Buffer buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, nullptr);
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
         START_CRIT_SECTION();
         if (kind == page_kind::meta)
-            init_meta(BufferGetPage(buffer));
+            init_meta(BufferGetPage(buffer), scope_bytes);
         else
             init_page(BufferGetPage(buffer), kind, 0, 1);
         MarkBufferDirty(buffer);

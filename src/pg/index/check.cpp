@@ -1,5 +1,6 @@
 // lsh_check: whether an index is what its records and, on demand, its table say.
 #include "pg/index/am.h"
+#include "pg/index/columns.h"
 #include "pg/index/growing.h"
 #include "pg/index/keys.h"
 #include "pg/index/merge.h"
@@ -40,6 +41,8 @@ struct checker {
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that the last one leads to
     BlockNumber visited;
+
+    columns which_columns;
 };
 
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape)
@@ -91,8 +94,7 @@ void check_records(checker& state, BlockNumber first, std::uint32_t pages, bool 
                 state.living[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
                 const std::uint64_t number = std::uint64_t{block} << shape.place_bits | place;
                 for (int band = 0; band < shape.shape.bands; band++)
-                    state.wanted +=
-                        fmix64(band_entry_key(record, band, shape.shape.rows) + fmix64(number));
+                    state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
             }
         });
     if (!valid)
@@ -222,14 +224,18 @@ void check_row(
     Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     checker& state = *static_cast<checker*>(callback_state);
-    if (nulls[0])
+    if (nulls[state.which_columns.signature])
         return;
-    const signature value = indexable_signature(index, values[0]);
+    const signature value = indexable_signature(index, values[state.which_columns.signature]);
     bool found = false;
     if (state.shape.shape.bands != 0) {
         check_scheme(index, state.shape, value);
         alignas(8) std::uint8_t record[most_record_bytes + 1];
-        make_record(state.shape, value, *tid, record);
+        make_record(state.shape,
+                    value,
+                    hash_scope(index, state.which_columns, values, nulls),
+                    *tid,
+                    record);
         const std::uint64_t row =
             static_cast<std::uint64_t>(ItemPointerGetBlockNumber(tid)) << 16 | tid->ip_posid;
         const known_row wanted = {row, checksum_of(record, state.shape) + value.empty()};
@@ -318,6 +324,7 @@ MINHASH_FUNCTION(lsh_check)
     lsh::checker state = {};
     state.index = lsh::open_index(oid, table);
     state.for_table = heap;
+    state.which_columns = lsh::columns_of(state.index);
     state.rows.start(1024);
     // Expressions of the index run with the rights of its owner, and what they set is undone.
     Oid user;

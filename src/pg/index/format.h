@@ -17,7 +17,8 @@
 //     header    contents, up to pd_lower                      id 8, next 4, kind 2, level 2
 //
 //     meta      block 0: what all records share, the runs, the tail (struct meta)
-//     records   records without gaps: num_hashes bytes (rounded up to even), TID 6.
+//     records   records without gaps: num_hashes bytes (rounded up to even), hash of the scope 4
+//               (if the index has one, see columns.h), TID 6.
 //               id: a number of its own. next: the next page of the run or the tail; none: the
 //               open page, to which insertion goes
 //     leaf      node_head, count keys of key_width bytes, count numbers of number_width bytes; both
@@ -36,7 +37,7 @@
 namespace minhash::pg::lsh {
 
 constexpr std::uint32_t format_magic = 0x58534C4D;
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 constexpr BlockNumber meta_block = 0;
 
 // Values are stored.
@@ -87,6 +88,8 @@ struct meta {
     BlockNumber tail_last;    // the open one
     std::uint32_t tail_pages; // with the open one
     std::uint32_t run_count;
+    std::uint32_t scope_bytes; // of a record: 0 or 4
+    std::uint32_t spare;
     run runs[most_runs]; // oldest first
 };
 
@@ -116,6 +119,7 @@ struct layout {
     minhash::scheme scheme;
     std::uint8_t header[header_bytes];
     banding shape; // bands 0: not known yet, there are no records
+    int scope_bytes;
     int tid_offset;
     int record_bytes;
     int records_per_page;
@@ -168,6 +172,16 @@ inline ItemPointerData tid_of(const std::uint8_t* record, const layout& shape)
 inline void set_tid(std::uint8_t* record, const layout& shape, const ItemPointerData& tid)
 {
     memcpy(record + shape.tid_offset, &tid, sizeof(tid));
+}
+
+// The hash of a record's scope; 0 without one.
+inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
+{
+    std::uint32_t hash = 0;
+    memcpy(&hash,
+           record + shape.tid_offset - shape.scope_bytes,
+           static_cast<std::size_t>(shape.scope_bytes));
+    return hash;
 }
 
 inline bool is_dead(const ItemPointerData& tid)

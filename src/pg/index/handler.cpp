@@ -1,21 +1,14 @@
 // The access method lsh: what it can do, and where its functions are.
 //
-// Not there yet: parallel build; more than one column, and with it exclusion constraints (a
-// constraint needs a threshold of its own: an immutable operator on a value that carries it would
-// do); several open pages for many writers at once; a smaller copy of signatures of many hashes.
+// Not there yet: parallel build; exclusion constraints (a constraint needs a threshold of its own);
+// several open pages for many writers at once; a smaller copy of signatures of many hashes.
 #include "pg/index/am.h"
+#include "pg/index/columns.h"
 #include "pg/index/options.h"
-#include "pg/lsh/query.h"
 
 namespace minhash::pg::lsh {
 
 namespace {
-
-// Numbers of the operators in the operator class: those of similar_strategy, and
-enum {
-    distance = similar_to_query + 1,
-    strategies = distance,
-};
 
 bool validate(Oid operator_class)
 {
@@ -26,13 +19,16 @@ bool validate(Oid operator_class)
     const Oid family = found->opcfamily;
     const Oid type = found->opcintype;
     ReleaseSysCache(tuple);
-    const bool valid = OidIsValid(get_opfamily_member(family, type, type, similar_by_setting));
+    const bool valid = OidIsValid(get_opfamily_member(family, type, type, similar_by_setting)) ||
+                       OidIsValid(get_opfamily_member(family, type, type, equality));
     if (!valid)
-        ereport(INFO,
-                errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-                errmsg("operator class %u of access method lsh has no operator with number %d",
-                       operator_class,
-                       similar_by_setting));
+        ereport(
+            INFO,
+            errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+            errmsg("operator class %u of access method lsh has no operator with number %d or %d",
+                   operator_class,
+                   similar_by_setting,
+                   equality));
     return valid;
 }
 
@@ -48,6 +44,7 @@ MINHASH_FUNCTION(lsh_handler)
     IndexAmRoutine* const method = makeNode(IndexAmRoutine);
     method->amstrategies = lsh::strategies;
     method->amcanorderbyop = true;
+    method->amcanmulticol = true;
     method->amoptionalkey = true;
     method->amusemaintenanceworkmem = true;
     method->amparallelvacuumoptions =

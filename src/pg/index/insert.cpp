@@ -1,5 +1,6 @@
 // Insertion: one record is appended to the open page.
 #include "pg/index/am.h"
+#include "pg/index/columns.h"
 #include "pg/index/merge.h"
 #include "pg/index/options.h"
 #include "pg/index/pages.h"
@@ -13,6 +14,7 @@ namespace {
 // seen to be so when it is locked.
 struct insert_cache {
     layout shape;
+    columns which;
     BlockNumber open;
 };
 
@@ -21,13 +23,12 @@ struct insert_cache {
 void set_scheme(Relation index, const scheme& scheme)
 {
     const banding shape = shape_for(index, scheme);
-    const layout made = make_layout(scheme, shape);
     const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
     const meta& stored = meta_of(BufferGetPage(buffer));
     if (layout_of(index, stored).shape.bands == 0) {
         GenericXLogState* const log = GenericXLogStart(index);
         meta& changed = meta_of(GenericXLogRegisterBuffer(log, buffer, 0));
-        memcpy(changed.scheme, made.header, header_bytes);
+        encode_header(scheme, changed.scheme);
         changed.bands = static_cast<std::uint16_t>(shape.bands);
         changed.rows = static_cast<std::uint16_t>(shape.rows);
         GenericXLogFinish(log);
@@ -37,8 +38,12 @@ void set_scheme(Relation index, const scheme& scheme)
 
 insert_cache& cache_of(Relation index)
 {
-    if (index->rd_amcache == nullptr)
-        index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache));
+    if (index->rd_amcache == nullptr) {
+        auto* const made = static_cast<insert_cache*>(
+            MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache)));
+        made->which = columns_of(index);
+        index->rd_amcache = made;
+    }
     return *static_cast<insert_cache*>(index->rd_amcache);
 }
 
@@ -118,10 +123,11 @@ bool insert(Relation index,
             bool unchanged,
             IndexInfo* info)
 {
-    if (nulls[0])
-        return false;
-    const signature value = indexable_signature(index, values[0]);
     insert_cache& cache = cache_of(index);
+    const int column = cache.which.signature;
+    if (nulls[column])
+        return false;
+    const signature value = indexable_signature(index, values[column]);
     if (cache.shape.shape.bands == 0)
         refresh(index, cache);
     if (cache.shape.shape.bands == 0) {
@@ -130,7 +136,7 @@ bool insert(Relation index,
     }
     check_scheme(index, cache.shape, value);
     alignas(8) std::uint8_t record[most_record_bytes + 1];
-    make_record(cache.shape, value, *tid, record);
+    make_record(cache.shape, value, hash_scope(index, cache.which, values, nulls), *tid, record);
 
     const Buffer buffer = lock_open_page(index, cache);
     const int place = records_on(index, buffer, cache.shape);

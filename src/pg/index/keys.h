@@ -22,17 +22,20 @@ constexpr int prefix_bits(int rows, int depth)
 static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
               prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
 
-// The key of a band, with the band above it.
-inline std::uint64_t band_entry_key(const std::uint8_t* copy, int band, int rows)
+// The key of a record's band, with the band above it.
+inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& shape, int band)
 {
-    const std::uint8_t* const slots = copy + band * rows;
+    const int rows = shape.shape.rows;
+    const std::uint8_t* const slots = record + band * rows;
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
     std::uint64_t key = static_cast<std::uint64_t>(band);
     for (int row = 0; row < wide; row++)
         key = key << 8 | slots[row];
     for (int row = wide; row < rows; row++)
         key = key << 4 | slots[row] >> 4;
-    return key << (key_bits - prefix_bits(rows, rows));
+    const std::uint64_t spread =
+        scope_of(record, shape) * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
+    return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
 }
 
 // How many keys beyond the first begin with the same slots.

@@ -1,3 +1,4 @@
+#include "pg/index/columns.h"
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
 
@@ -100,7 +101,7 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-void init_meta(Page page)
+void init_meta(Page page, int scope_bytes)
 {
     init_page(page, page_kind::meta, 0, 0);
     meta& fresh = meta_of(page);
@@ -110,6 +111,7 @@ void init_meta(Page page)
     fresh.next_id = 2;
     fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
     fresh.tail_pages = 1;
+    fresh.scope_bytes = static_cast<std::uint32_t>(scope_bytes);
     set_used_bytes(page, sizeof(meta));
 }
 
@@ -148,13 +150,14 @@ void read_meta(Relation index, meta& copy)
     UnlockReleaseBuffer(buffer);
 }
 
-layout make_layout(const minhash::scheme& scheme, banding shape)
+layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
 {
     layout made = {};
     made.scheme = scheme;
     encode_header(scheme, made.header);
     made.shape = shape;
-    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2;
+    made.scope_bytes = scope_bytes;
+    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
     made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
     made.records_per_page = page_room / made.record_bytes;
     while (1 << made.place_bits < made.records_per_page)
@@ -171,9 +174,13 @@ layout layout_of(Relation index, const meta& value)
     alignas(8) std::uint8_t header[header_bytes];
     memcpy(header, value.scheme, header_bytes);
     if (decode(header, empty) != status::ok || value.bands == 0 || value.rows == 0 ||
-        value.rows > max_rows || value.bands * value.rows > empty.scheme.num_hashes)
+        value.rows > max_rows ||
+        (value.scope_bytes != 0 && value.scope_bytes != scope_hash_bytes) ||
+        value.bands * value.rows > empty.scheme.num_hashes)
         fail_damaged(index, meta_block, "The scheme of its signatures makes no sense.");
-    return make_layout(empty.scheme, {value.bands, value.rows});
+    return make_layout(empty.scheme,
+                       {value.bands, value.rows},
+                       static_cast<int>(value.scope_bytes));
 }
 
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view)

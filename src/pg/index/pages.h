@@ -65,7 +65,7 @@ bool each_page(Relation index,
     return true;
 }
 
-void init_meta(Page page);
+void init_meta(Page page, int scope_bytes);
 
 // A copy of the meta page, checked. Only the runs that there are are copied.
 void read_meta(Relation index, meta& copy);
@@ -73,7 +73,7 @@ void check_meta(Relation index, const meta& value, int bytes);
 
 // What follows from the scheme in the meta page.
 layout layout_of(Relation index, const meta& value);
-layout make_layout(const minhash::scheme& scheme, banding shape);
+layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
 // Numbers of some bytes. Reading looks at 8 bytes, of which those beyond the number may be any of
 // the page.

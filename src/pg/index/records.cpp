@@ -46,6 +46,7 @@ void check_scheme(Relation index, const layout& shape, const signature& value)
 
 void make_record(const layout& shape,
                  const signature& value,
+                 std::uint32_t scope,
                  const ItemPointerData& tid,
                  std::uint8_t* record)
 {
@@ -59,6 +60,9 @@ void make_record(const layout& shape,
         memcpy(record, value.packed.data(), value.packed.size());
     else
         compress(value, copy_bits, record);
+    memcpy(record + shape.tid_offset - shape.scope_bytes,
+           &scope,
+           static_cast<std::size_t>(shape.scope_bytes));
     set_tid(record, shape, stored);
 }
 

@@ -5,7 +5,8 @@
 
 namespace minhash::pg::lsh {
 
-constexpr int most_record_bytes = max_num_hashes + static_cast<int>(sizeof(ItemPointerData));
+constexpr int most_record_bytes =
+    max_num_hashes + static_cast<int>(sizeof(std::uint32_t) + sizeof(ItemPointerData));
 
 // The signature in a Datum, detoasted in the current memory context; an ERROR if it cannot be
 // indexed.
@@ -17,6 +18,7 @@ void check_scheme(Relation index, const layout& shape, const signature& value);
 // Writes the record's bytes.
 void make_record(const layout& shape,
                  const signature& value,
+                 std::uint32_t scope,
                  const ItemPointerData& tid,
                  std::uint8_t* record);
 

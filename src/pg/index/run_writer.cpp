@@ -133,7 +133,7 @@ std::size_t read_band(Relation index,
             const ItemPointerData tid = tid_of(record, shape);
             if (is_dead(tid) || is_empty_set(tid))
                 continue;
-            const std::uint64_t key = band_entry_key(record, band, shape.shape.rows);
+            const std::uint64_t key = band_entry_key(record, shape, band);
             const std::uint64_t ordinal = at * shape.records_per_page + place;
             keys[count++] = key << ordinal_bits | ordinal; // the band is shifted out
         }

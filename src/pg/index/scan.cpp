@@ -5,6 +5,7 @@
 // compared. In order of distance, searches become less and less deep. Each gives what is so near
 // that the search has found about all of it, and then nothing nearer may come any more.
 #include "pg/index/am.h"
+#include "pg/index/columns.h"
 #include "pg/index/pages.h"
 #include "pg/index/plan.h"
 #include "pg/index/records.h"
@@ -39,7 +40,9 @@ struct scan_state {
     signature order;
     bool has_narrow;
     bool has_order;
-    bool nothing; // can be found: a key is NULL
+    bool nothing;  // can be found: a key is NULL
+    bool by_scope; // every column of the scope has a value
+    std::uint32_t scope;
     bool started;
     bool complete; // nothing more can be found
     int depth;
@@ -80,7 +83,7 @@ const std::uint8_t* make_query(const search& found, const signature& value)
 {
     std::uint8_t* const record =
         static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(found.shape.record_bytes)));
-    make_record(found.shape, value, {}, record);
+    make_record(found.shape, value, found.scope, {}, record);
     return record;
 }
 
@@ -118,6 +121,8 @@ bool start(IndexScanDesc scan, scan_state& state)
     if ((state.has_narrow && state.narrow.sought.empty()) ||
         (state.has_order && state.order.empty()))
         return false;
+    found.by_scope = state.by_scope;
+    found.scope = state.scope;
     found.narrowed_by = state.has_narrow ? make_query(found, state.narrow.sought) : nullptr;
     found.ordered_by = state.has_order ? make_query(found, state.order) : found.narrowed_by;
     if (state.has_narrow && memcmp(found.narrowed_by,
@@ -136,13 +141,20 @@ bool start(IndexScanDesc scan, scan_state& state)
     return true;
 }
 
+// Whether keys of bands are known: they depend on the scope.
+bool has_keys(const search& found)
+{
+    return found.shape.scope_bytes == 0 || found.by_scope;
+}
+
 // The one search of a scan with %.
 void search_similar(scan_state& state)
 {
     search& found = state.found;
     const double threshold = state.narrow.threshold;
     found.least_equal = least_agreement_for(found.shape.scheme, threshold);
-    const scan_plan plan = plan_scan(threshold, found.shape.shape);
+    const scan_plan plan =
+        has_keys(found) ? plan_scan(threshold, found.shape.shape) : scan_plan{0, 0};
     if (plan.depth > 0)
         find_by_prefix(found, plan.depth, plan.bands);
     else
@@ -154,7 +166,7 @@ void search_similar(scan_state& state)
 // Whether all records may be compared.
 bool may_compare_all(const search& found)
 {
-    return ordered_scan_limit < 0 ||
+    return ordered_scan_limit < 0 || !has_keys(found) ||
            records_in(found) <= static_cast<std::uint64_t>(ordered_scan_limit);
 }
 
@@ -169,7 +181,7 @@ void search_nearest(scan_state& state)
     std::sort(found.given.at, found.given.at + found.given.count);
 
     if (state.depth > 0)
-        state.depth--;
+        state.depth = has_keys(found) ? state.depth - 1 : 0;
     const bool all = may_compare_all(found);
     if (state.depth < (all ? least_depth : 1))
         state.depth = 0;
@@ -191,6 +203,43 @@ void search_nearest(scan_state& state)
         state.end--;
     while (state.at < state.end && found.found.at[state.at].equal > state.last)
         state.at++;
+}
+
+// Takes what is searched for from the conditions. Of several on one column, the first one is
+// searched for, and all are checked with the row.
+void take_keys(IndexScanDesc scan, scan_state& state)
+{
+    const columns which = columns_of(scan->indexRelation);
+    Datum values[INDEX_MAX_KEYS];
+    Oid types[INDEX_MAX_KEYS];
+    static const bool nulls[INDEX_MAX_KEYS] = {};
+    std::uint32_t known = 0;
+    for (int at = 0; at < scan->numberOfKeys; at++) {
+        const ScanKeyData& key = scan->keyData[at];
+        const int column = key.sk_attno - 1;
+        switch (key.sk_strategy) {
+        case similar_by_setting:
+        case similar_to_query:
+            if (!state.has_narrow)
+                state.narrow = query_of(key.sk_argument, key.sk_strategy);
+            state.has_narrow = true;
+            break;
+        case equality:
+            if ((known >> column & 1) != 0)
+                break;
+            known |= 1u << column;
+            values[column] = key.sk_argument;
+            types[column] = key.sk_subtype;
+            break;
+        case inequality:
+            break;
+        default:
+            elog(ERROR, "lsh index scanned by unknown strategy %d", key.sk_strategy);
+        }
+    }
+    state.by_scope = which.scope != 0 && (which.scope & ~known) == 0;
+    if (state.by_scope)
+        state.scope = hash_scope(scan->indexRelation, which, values, nulls, types);
 }
 
 // Whether there is a row to give.
@@ -241,19 +290,14 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
         memmove(scan->orderByData,
                 orders,
                 static_cast<std::size_t>(scan->numberOfOrderBys) * sizeof(ScanKeyData));
-    if (scan->numberOfKeys == 0 && scan->numberOfOrderBys == 0)
-        elog(ERROR, "scan of an lsh index without condition and order");
 
     const MemoryContext old = MemoryContextSwitchTo(context);
-    // Several conditions: the first one is searched for, and all are checked with the row.
     for (int key = 0; key < scan->numberOfKeys; key++)
         state.nothing |= (scan->keyData[key].sk_flags & SK_ISNULL) != 0;
     for (int order = 0; order < scan->numberOfOrderBys; order++)
         state.nothing |= (scan->orderByData[order].sk_flags & SK_ISNULL) != 0;
-    if (!state.nothing && scan->numberOfKeys > 0) {
-        state.has_narrow = true;
-        state.narrow = query_of(scan->keyData[0].sk_argument, scan->keyData[0].sk_strategy);
-    }
+    if (!state.nothing)
+        take_keys(scan, state);
     if (!state.nothing && scan->numberOfOrderBys > 0) {
         state.has_order = true;
         state.order = indexable_signature(scan->indexRelation, scan->orderByData[0].sk_argument);
@@ -264,6 +308,8 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
 bool next_row(IndexScanDesc scan, ScanDirection direction)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    if (!state.nothing && !state.has_narrow && !state.has_order)
+        elog(ERROR, "scan of an lsh index without signature"); // estimate_cost() forbids it
     if (state.at == state.end && !advance(scan, state))
         return false;
     const candidate& found = state.found.found.at[state.at++];
@@ -280,9 +326,24 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
     return true;
 }
 
+// Every page of the table: the executor checks its rows.
+int64 add_all_pages(Relation index, TIDBitmap* bitmap)
+{
+    const Relation table = table_open(index->rd_index->indrelid, NoLock); // who scans has it locked
+    const BlockNumber pages = RelationGetNumberOfBlocks(table);
+    for (BlockNumber page = 0; page < pages; page++) {
+        CHECK_FOR_INTERRUPTS();
+        tbm_add_page(bitmap, page);
+    }
+    table_close(table, NoLock);
+    return 0;
+}
+
 int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    if (!state.nothing && !state.has_narrow)
+        return add_all_pages(scan->indexRelation, bitmap);
     int64 rows = 0;
     while (state.at < state.end || advance(scan, state)) {
         for (; state.at < state.end; state.at++, rows++)

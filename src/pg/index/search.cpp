@@ -26,6 +26,8 @@ void consider(search& state, const std::uint8_t* record)
     const ItemPointerData tid = tid_of(record, state.shape);
     if (is_dead(tid) || is_empty_set(tid))
         return;
+    if (state.by_scope && scope_of(record, state.shape) != state.scope)
+        return;
     int equal = 0;
     if (state.narrowed_by != nullptr) {
         equal = count_agreement(state, record, state.narrowed_by);
@@ -249,7 +251,7 @@ void find_by_prefix(search& state, int depth, int bands)
     const std::uint8_t* const query =
         state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
     for (int band = 0; band < bands; band++)
-        keys[band] = band_entry_key(query, band, rows) & ~span;
+        keys[band] = band_entry_key(query, state.shape, band) & ~span;
     find(state, [&] { return try_prefix(state, {keys, static_cast<std::size_t>(bands)}, span); });
     pfree(keys);
 }

@@ -21,6 +21,8 @@ struct search {
     const std::uint8_t* narrowed_by; // the copy of the signature that % compares with, if it does
     const std::uint8_t* ordered_by;  // of that which distances are measured from, or the same
     int least_equal;                 // with narrowed_by
+    bool by_scope;                   // only records of the scope are found
+    std::uint32_t scope;
 
     growing<std::uint64_t> given; // TIDs not to be found again, sorted
     growing<candidate> found;

@@ -1,0 +1,111 @@
+-- Further columns of an lsh index: the scope, in which rows must be equal.
+
+SET jit = off;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/lsh_index.sql'
+\i :common
+CREATE TYPE mood AS ENUM ('glad', 'sad');
+
+-- Each of a hundred texts twenty times, in seven scopes and by NULL; kept as one type after the other.
+CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature);
+INSERT INTO tickets SELECT i, nullif(i % 8, 7), i % 3, minhash(md5((i % 100)::text) || md5((i % 100 + 1)::text))
+FROM generate_series(1, 2000) i;
+ANALYZE tickets;
+CREATE FUNCTION pg_temp.sig_of(ticket int) RETURNS minhash_signature STABLE LANGUAGE sql AS
+    'SELECT sig FROM tickets WHERE id = ticket';
+
+-- The rows of a query through an index and without: how many, and whether they are the same.
+CREATE FUNCTION pg_temp.both_ways(query text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    by_index text[];
+    by_table text[];
+BEGIN
+    PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true);
+    EXECUTE format('SELECT array_agg(r::text) FROM (%s) r', query) INTO by_index;
+    PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_sort', 'on', true);
+    PERFORM set_config('enable_indexscan', 'off', true), set_config('enable_bitmapscan', 'off', true);
+    EXECUTE format('SELECT array_agg(r::text) FROM (%s) r', query) INTO by_table;
+    PERFORM set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'on', true);
+    rows := coalesce(cardinality(by_index), 0);
+    same := (SELECT array_agg(a ORDER BY a) FROM unnest(by_index) a)
+        IS NOT DISTINCT FROM (SELECT array_agg(b ORDER BY b) FROM unnest(by_table) b);
+END $$;
+
+CREATE INDEX tickets_scope ON tickets USING lsh (customer, sig, shop);
+SELECT records, runs FROM lsh_check('tickets_scope', heap => true);
+SET enable_seqscan = off;
+SELECT pg_temp.scans('SELECT id FROM tickets WHERE customer = 5 AND shop = 1 AND sig % pg_temp.sig_of(13)');
+SELECT pg_temp.scans('SELECT id FROM tickets WHERE customer = 5 AND shop = 1 ORDER BY sig <%> pg_temp.sig_of(13)
+    LIMIT 10');
+RESET enable_seqscan;
+SELECT query, b.* FROM unnest(ARRAY[
+    'SELECT id FROM tickets WHERE customer = 5 AND shop = 1 AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE customer = 5::smallint AND shop = 1::int AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE shop = 1 AND sig % pg_temp.sig_of(13) AND customer IN (1, 5)',
+    'SELECT id FROM tickets WHERE customer = 5 AND customer = 4 AND shop = 1 AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE customer = 5 AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE customer <> 5 AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE customer IS NULL AND sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE sig % pg_temp.sig_of(13)',
+    'SELECT id FROM tickets WHERE sig % ANY (ARRAY[pg_temp.sig_of(13), pg_temp.sig_of(14)]) AND customer = 5',
+    'SELECT a.id, b.id FROM tickets a JOIN tickets b USING (customer, shop) WHERE b.sig % a.sig AND a.id < 50',
+    'SELECT id FROM tickets WHERE customer = 5 AND shop = 1',
+    'SELECT sig <%> pg_temp.sig_of(13) FROM tickets WHERE customer = 5 AND shop = 1
+     ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 12',
+    'SELECT sig <%> pg_temp.sig_of(13) FROM tickets WHERE customer = 5 ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 30',
+    'SELECT sig <%> pg_temp.sig_of(13) FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 30']) query,
+    pg_temp.both_ways(query) b;
+SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets WHERE customer = NULL AND sig % pg_temp.sig_of(13)') b;
+-- Only who knows the scope is bounded by this: else all rows are compared.
+SET minhash_lsh.ordered_scan_limit = 0;
+SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 2000') b;
+SET enable_seqscan = off;
+SELECT count(*) FROM (SELECT FROM tickets WHERE customer = 5 AND shop = 1 ORDER BY sig <%> pg_temp.sig_of(13)) s;
+RESET enable_seqscan;
+RESET minhash_lsh.ordered_scan_limit;
+
+-- It follows the table.
+UPDATE tickets SET customer = 6 WHERE id = 13;
+INSERT INTO tickets SELECT 3000, 6, 1, pg_temp.sig_of(13);
+DELETE FROM tickets WHERE id % 4 = 0;
+SELECT b.* FROM pg_temp.both_ways(
+    'SELECT id FROM tickets WHERE customer = 6 AND shop = 1 AND sig % pg_temp.sig_of(13)') b;
+VACUUM tickets;
+SELECT b.* FROM pg_temp.both_ways(
+    'SELECT id FROM tickets WHERE customer = 6 AND shop = 1 AND sig % pg_temp.sig_of(13)') b;
+SELECT records, dead, in_tail, runs FROM lsh_check('tickets_scope', heap => true);
+DROP INDEX tickets_scope;
+
+-- Every type that there is a class for; also one of a domain, and texts under a collation of their own.
+CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
+CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE typed AS SELECT id, (%s)::%s AS scope, sig FROM tickets', expression, type);
+    CREATE INDEX ON typed USING lsh (scope, sig);
+    ANALYZE typed;
+    SELECT b.* INTO rows, same FROM pg_temp.both_ways('SELECT id FROM typed
+        WHERE scope = (SELECT scope FROM typed WHERE id = 13) AND sig % (SELECT sig FROM typed WHERE id = 13)') b;
+    PERFORM lsh_check('typed_scope_sig_idx', heap => true);
+    DROP TABLE typed;
+END $$;
+SELECT type, t.* FROM (VALUES
+    ('boolean', 'id % 2 = 0'), ('"char"', '(id % 9)::text'), ('smallint', 'id % 9'), ('integer', 'id % 9'),
+    ('bigint', 'id % 9'), ('oid', 'id % 9'), ('real', 'id % 9'), ('double precision', 'id % 9'), ('numeric', 'id % 9'),
+    ('text', 'id % 9'), ('varchar(9)', 'id % 9'), ('name', '(id % 9)::text'), ('char(5)', 'id % 9'),
+    ('bytea', '(id % 9)::text'), ('uuid', 'md5((id % 9)::text)'), ('date', '''2000-01-01''::date + id % 9'),
+    ('time', '''0:00''::time + id % 9 * interval ''1 hour'''), ('timestamp', '''2000-01-01''::date + id % 9'),
+    ('timestamptz', '''2000-01-01''::date + id % 9'), ('interval', 'id % 9 * interval ''1 hour'''),
+    ('inet', '''10.0.0.0''::inet + id % 9'), ('cidr', '(''10.0.0.'' || id % 9)::cidr'),
+    ('macaddr', '''08:00:2b:01:02:0'' || id % 9'), ('jsonb', 'to_jsonb(id % 9)'), ('short', 'id % 9'),
+    ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
+    ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression) t;
+
+-- What it cannot be.
+SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
+    'CREATE INDEX ON tickets USING lsh (customer)',
+    'CREATE INDEX ON tickets USING lsh (sig, sig)',
+    'CREATE INDEX ON tickets USING lsh (customer, sig) INCLUDE (id)',
+    'CREATE INDEX ON tickets USING lsh (point(id, id), sig)']) statement;
+DROP TABLE tickets, documents;
+DROP TYPE mood;
+DROP DOMAIN short;

@@ -1,0 +1,72 @@
+#include "pg/index/columns.h"
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+Oid type_of(Relation index, int column)
+{
+    return TupleDescAttr(RelationGetDescr(index), column)->atttypid;
+}
+
+bool can_be_equal(Relation index, int column)
+{
+    const Oid type = index->rd_opcintype[column];
+    return OidIsValid(get_opfamily_member(index->rd_opfamily[column], type, type, equality));
+}
+
+std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
+{
+    // A value that is compared by a polymorphic operator has the type of the column.
+    if (!OidIsValid(type) || IsPolymorphicType(type))
+        type = type_of(index, column);
+    TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
+    if (!OidIsValid(entry->hash_proc))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify a hash function for type %s", format_type_be(type)));
+    return DatumGetUInt32(
+        FunctionCall1Coll(&entry->hash_proc_finfo, index->rd_indcollation[column], value));
+}
+
+} // namespace
+
+columns columns_of(Relation index)
+{
+    const int count = IndexRelationGetNumberOfKeyAttributes(index);
+    columns found = {-1, 0};
+    int signatures = 0;
+    for (int column = 0; column < count; column++) {
+        if (can_be_equal(index, column)) {
+            found.scope |= 1u << column;
+        } else {
+            found.signature = column;
+            signatures++;
+        }
+    }
+    if (signatures != 1)
+        ereport(ERROR,
+                errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("index \"%s\" must have one column of type minhash_signature",
+                       RelationGetRelationName(index)),
+                errdetail("It has %d. Rows are equal in the others.", signatures),
+                errhint("Index a text by an expression: USING lsh (minhash(body))."));
+    return found;
+}
+
+std::uint32_t hash_scope(
+    Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types)
+{
+    std::uint32_t hash = 0;
+    for (int column = 0; which.scope >> column != 0; column++) {
+        if (!which.in_scope(column))
+            continue;
+        const Oid type = types != nullptr ? types[column] : InvalidOid;
+        const std::uint32_t one =
+            nulls[column] ? 0 : hash_value(index, column, type, values[column]);
+        hash = hash_combine(hash, one);
+    }
+    return hash;
+}
+
+} // namespace minhash::pg::lsh

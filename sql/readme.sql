@@ -103,6 +103,12 @@ DELETE FROM articles USING article_clusters c WHERE articles.id = c.id AND c.id 
 SELECT id FROM articles ORDER BY id;
 ROLLBACK;
 
+CREATE TABLE article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.5);
+SELECT threshold, count(DISTINCT cluster_id) AS clusters, count(*) - count(DISTINCT cluster_id) AS superfluous
+FROM lsh_components('SELECT left_id, right_id, similarity FROM article_pairs', thresholds => '{0.6, 0.8, 0.9}')
+GROUP BY threshold ORDER BY threshold;
+DROP TABLE article_pairs;
+
 SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
 FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
                other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;

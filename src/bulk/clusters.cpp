@@ -1,8 +1,7 @@
 #include "bulk/candidates.h"
 #include "bulk/clusters.h"
+#include "bulk/components.h"
 #include "bulk/union_find.h"
-
-#include <algorithm>
 
 namespace minhash::bulk {
 
@@ -107,47 +106,22 @@ void emit_split(cluster_finder& finder, std::span<std::uint32_t> rows)
     }
 }
 
-// Brings the rows of each component together, by the root that each has: chains through the array
-// of parents, which is not needed any more.
 void emit_components(cluster_finder& finder)
 {
-    host& owner = *finder.owner;
-    const std::uint32_t count = finder.rows->count;
-    const std::span<std::uint32_t> next = finder.parent;
-    std::uint32_t* const last = allocate<std::uint32_t>(owner, count);
-    growing<std::uint32_t> members = {};
-
-    // Roots come before their rows, so a row's root is known when it is met: it is its parent's.
-    for (std::uint32_t row = 0; row < count; row++)
-        last[row] = find_root(finder.parent, finder.same.leader[row]);
-    std::fill_n(next.begin(), count, no_row);
-    // last[root] becomes the end of its chain; later rows are met once, so theirs is overwritten.
-    for (std::uint32_t row = 0; row < count; row++) {
-        const std::uint32_t root = last[row];
-        if (root == row)
-            continue; // the chain starts here, and ends
-        next[last[root]] = row;
-        last[root] = row;
-        last[row] = no_row; // no root
-    }
-    for (std::uint32_t root = 0; root < count; root++) {
-        pause(owner);
-        if (last[root] == no_row || (last[root] == root && !finder.options.singletons))
-            continue;
-        std::size_t size = 0;
-        for (std::uint32_t row = root; row != no_row; row = next[row]) {
-            grow(owner, members, size, size + 1);
-            members.values[size++] = row;
-        }
-        const std::span<std::uint32_t> component = {members.values, size};
-        finder.to.order(owner, component);
-        if (finder.options.near_representative)
-            emit_split(finder, component);
-        else
-            emit(finder, component);
-    }
-    release(owner, last);
-    release(owner, members.values);
+    const std::span<std::uint32_t> parent = finder.parent;
+    // Roots come before their rows, and leaders before those that are the same.
+    for (std::uint32_t row = 0; row < parent.size(); row++)
+        parent[row] = find_root(parent, finder.same.leader[row]);
+    each_component(*finder.owner,
+                   parent,
+                   finder.options.singletons ? 1 : 2,
+                   [&finder](std::span<std::uint32_t> component) {
+                       finder.to.order(*finder.owner, component);
+                       if (finder.options.near_representative)
+                           emit_split(finder, component);
+                       else
+                           emit(finder, component);
+                   });
 }
 
 void end_finder(cluster_finder& finder)

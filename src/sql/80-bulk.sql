@@ -91,6 +91,18 @@ CREATE FUNCTION lsh_clusters(
 COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type';
 
+CREATE FUNCTION lsh_components(query text, thresholds double precision[] DEFAULT NULL)
+    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, threshold double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_components(text, double precision[]) IS
+    'the connected components of a query''s pairs, all or those that reach each threshold';
+
+CREATE FUNCTION lsh_components(query text, anyelement, thresholds double precision[] DEFAULT NULL)
+    RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, threshold double precision)
+    AS 'MODULE_PATHNAME', 'lsh_components_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
+    'the connected components of a query''s pairs, all or those that reach each threshold; ids are of the second argument''s type';
+
 CREATE FUNCTION lsh_evaluate(
     query text,
     sample_size integer DEFAULT 1000,

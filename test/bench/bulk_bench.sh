@@ -68,6 +68,15 @@ compare 'lsh_clusters / lsh_pairs' "$large; $see_sigs" "SELECT count(*) FROM lsh
     "$large; $see_sigs" "$pairs" '<= 1.3'
 
 echo
+echo "Clusters of $((documents * 10)) random pairs of $documents ids:"
+run -c "CREATE TABLE edges AS SELECT id AS left_id, id + (random() * 3)::bigint AS right_id
+        FROM generate_series(1, $documents) AS id, generate_series(1, 10)" -c 'VACUUM ANALYZE edges'
+see_edges='SELECT count(*), sum(left_id), sum(right_id) FROM edges'
+compare 'lsh_components / reading and adding up the ids' "$large; $see_edges" \
+    "SELECT count(*) FROM lsh_components('SELECT left_id, right_id FROM edges')" "$large; $see_edges" "$see_edges" '<= 3'
+run -c 'DROP TABLE edges'
+
+echo
 echo "One text in a hundred is the same ($((documents / 100))):"
 run -c "CREATE TABLE same AS SELECT id, CASE WHEN id % 100 = 0 THEN (SELECT sig FROM sigs WHERE id = 100) ELSE sig END
         FROM sigs" -c 'VACUUM ANALYZE same'

@@ -60,6 +60,7 @@ SQL
 }
 
 is_cancelled_in_time('reading', q{SELECT count(*) FROM lsh_pairs('SELECT n, md5(n::text) FROM generate_series(1, 100000000) n')}, 1000);
+is_cancelled_in_time('reading pairs of ids', q{SELECT count(*) FROM lsh_components('SELECT n, n + 1 FROM generate_series(1, 100000000) n')}, 1000);
 is_cancelled_in_time('a slow query', q{SELECT count(*) FROM lsh_pairs('SELECT 1, pg_sleep(60)::text')}, 100);
 is_cancelled_in_time('writing pairs of equal texts', q{SELECT count(*) FROM lsh_pairs('TABLE same')}, 1000);
 is_cancelled_in_time('writing pairs of near texts', q{SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM near')}, 1500);

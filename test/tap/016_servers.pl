@@ -166,17 +166,6 @@ is($coordinator->safe_psql('postgres', 'SELECT id, cluster_id FROM clusters ORDE
     run_on($servers[0], "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7) ORDER BY 1"),
     'clusters are those of one server');
 
-# A chain, which takes more rounds than pairs that are all near each other.
-$coordinator->safe_psql('postgres', <<'SQL');
-DROP TABLE edges, clusters;
-CREATE SCHEMA chain;
-CREATE TABLE chain.pairs AS SELECT n * 7 % 1009 AS left_id, (n + 1) * 7 % 1009 AS right_id FROM generate_series(1, 600) n;
-UPDATE chain.pairs SET left_id = right_id, right_id = left_id WHERE left_id > right_id;
-SQL
-$coordinator->safe_psql('postgres', "SET search_path = chain, public; $blocks{'on the coordinator'}[3]");
-is($coordinator->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id), min(cluster_id) = min(id) FROM chain.clusters'),
-    '601|1|t', 'a chain is one cluster');
-
 # New texts.
 fill(3001, 3600);
 steps([qw(new_bands new_candidates halves new_pairs keep)], last => 3000);

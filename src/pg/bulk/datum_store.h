@@ -21,6 +21,15 @@ datum_store open_datums(bulk::memory_budget& budget, Oid type);
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
+// Asks for the memory of a value of a type by value.
+inline void prefetch_datum(const datum_store& store, std::uint32_t place)
+{
+    constexpr std::size_t bytes = 2 * sizeof(std::uint64_t);
+    const std::uint64_t offset = place * std::uint64_t{bytes};
+    if (bulk::in_place(*store.values, offset, bytes))
+        __builtin_prefetch(bulk::fetch(*store.values, offset, bytes, nullptr));
+}
+
 // The value of a place, from 0 on. It is where the store has it, or in the current context.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null);
 

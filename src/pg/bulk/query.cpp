@@ -81,13 +81,6 @@ bulk::text_bytes utf8_of(bulk_job& job, const text* document)
     return {job.converted.values, bytes};
 }
 
-Datum as_wanted(const bulk_job& job, Datum id)
-{
-    return job.short_id == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
-           : job.short_id == INT2OID ? Int64GetDatum(DatumGetInt16(id))
-                                     : id;
-}
-
 // Most signatures have the header of the first, and as many slots: then there is nothing to check.
 signature decode_next(bulk_job& job, const struct varlena* stored, Datum id)
 {
@@ -137,7 +130,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
                 errhint("Use a band table and its self-join."));
     MemoryContextReset(job.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
-    id = as_wanted(job, id);
+    id = convert_id(job.short_id, id);
     if (!no_value && take_value(job, value, id)) {
         append_datum(job.ids, id, false);
         if (job.wanted.ranked) {
@@ -152,27 +145,6 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     MemoryContextSwitchTo(former);
     bulk::report(job, "reading rows", row_count(job), 0);
     return true;
-}
-
-// The type of the ids, as the query has them or as bigint.
-void take_id_type(bulk_job& job, Oid id)
-{
-    if (!OidIsValid(job.wanted.id_type))
-        job.wanted.id_type = id;
-    job.short_id = InvalidOid;
-    if (job.wanted.id_type == INT8OID &&
-        (getBaseType(id) == INT2OID || getBaseType(id) == INT4OID)) {
-        job.short_id = getBaseType(id);
-        return;
-    }
-    if (IsBinaryCoercible(id, job.wanted.id_type))
-        return;
-    const char* const type = format_type_be(id);
-    ereport(
-        ERROR,
-        errcode(ERRCODE_DATATYPE_MISMATCH),
-        errmsg("ids of the query are of type %s, not %s", type, format_type_be(job.wanted.id_type)),
-        errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
 }
 
 // Whether values of this type are texts; else they are signatures.
@@ -206,7 +178,10 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                                  columns->natts,
                                  columns->natts),
                 errhint("Use, for example, SELECT id, body FROM articles."));
-    take_id_type(job, TupleDescAttr(columns, 0)->atttypid);
+    const Oid id_type = TupleDescAttr(columns, 0)->atttypid;
+    if (!OidIsValid(job.wanted.id_type))
+        job.wanted.id_type = id_type;
+    job.short_id = check_ids(job.wanted.id_type, id_type);
     const bool texts = are_texts(job, TupleDescAttr(columns, 1)->atttypid);
     const bool first = job.ids.type == InvalidOid;
     if (!first && texts != job.from_texts)
@@ -237,28 +212,6 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 
 void ignore(DestReceiver*) {}
 
-// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (Of what its
-// functions do nothing is known.)
-void check_statement(SPIPlanPtr plan)
-{
-    const List* const statements = SPI_plan_get_plan_sources(plan);
-    if (list_length(statements) != 1)
-        ereport(ERROR,
-                errcode(ERRCODE_SYNTAX_ERROR),
-                errmsg("query must be a single statement"),
-                errhint("Combine several queries with UNION ALL."));
-    const auto* const source = static_cast<const CachedPlanSource*>(linitial(statements));
-    if (list_length(source->query_list) == 1) {
-        const Query* const query = linitial_node(Query, source->query_list);
-        if (query->commandType == CMD_SELECT && !query->hasModifyingCTE && query->rowMarks == NIL)
-            return;
-    }
-    ereport(ERROR,
-            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("query must be a SELECT without data-modifying or locking clauses"),
-            errhint("Modify data in a separate statement."));
-}
-
 } // namespace
 
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
@@ -279,22 +232,8 @@ void read_query(bulk_job& job, const char* query)
     receiving.pub.rStartup = take_columns;
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
-    receiving.pub.mydest = DestTuplestore; // anything but DestNone
     receiving.job = &job;
-
-    SPIPrepareOptions preparing = {};
-    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
-    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
-    if (plan == nullptr)
-        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
-    check_statement(plan);
-
-    SPIExecuteOptions options = {};
-    options.read_only = true; // sees what the calling statement sees
-    options.dest = &receiving.pub;
-    const int result = SPI_execute_plan_extended(plan, &options);
-    if (result < 0)
-        elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
+    run_select(query, receiving.pub);
 }
 
 void end_reading(bulk_job& job)

@@ -5,6 +5,7 @@
 #include "pg/bulk/arguments.h"
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
+#include "pg/bulk/select.h"
 #include "pg/text_reader.h"
 
 #include "bulk/rows.h"
@@ -26,7 +27,7 @@ struct bulk_job : bulk_host {
 
     bool from_texts; // else from signatures
     Oid signature_type;
-    Oid short_id;                      // smallint or integer where bigint is wanted; else none
+    Oid short_id;                      // of the query in hand: convert_id()
     std::uint8_t header[header_bytes]; // of the first signature that came stored, and its size
     std::size_t header_size;
     text_reader reader;

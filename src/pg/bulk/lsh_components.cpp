@@ -1,0 +1,363 @@
+// lsh_components(): the connected components of a query's pairs, wherever these come from.
+#include "pg/bulk/datum_store.h"
+#include "pg/bulk/host.h"
+#include "pg/bulk/select.h"
+#include "pg/errors.h"
+
+#include "bulk/components.h"
+#include "bulk/numbering.h"
+
+#include <algorithm>
+
+namespace minhash::pg {
+
+namespace {
+
+// Pairs that wait until there are enough of them to ask for memory ahead: their ids are all over
+// it.
+constexpr int most_waiting = 256;
+
+struct waiting_pair {
+    Datum ids[2];
+    std::uint32_t hashes[2];
+    int level;
+};
+
+struct component_job : bulk_host {
+    Oid id_type;
+    bool plain_ids; // of type bigint
+    Oid collation;
+    FmgrInfo hash;
+    FmgrInfo equal;
+    FmgrInfo compare;
+    double* thresholds; // falling; null: there are none
+    int levels;
+
+    bulk::memory_budget budget;
+    datum_store ids; // by their numbers
+    bulk::numbering numbers;
+    bulk::component_finder finder;
+    Oid short_left; // convert_id()
+    Oid short_right;
+    waiting_pair waiting[most_waiting];
+    int waiting_count;
+    std::uint64_t pairs;
+    std::uint64_t skipped; // pairs with a NULL
+    MemoryContext row_memory;
+    MemoryContext cluster_memory;
+    ReturnSetInfo* result;
+};
+
+struct receiver {
+    DestReceiver pub; // PostgreSQL knows this part
+    component_job* job;
+};
+
+std::uint32_t hash_of(component_job& job, Datum id)
+{
+    if (job.plain_ids)
+        return static_cast<std::uint32_t>(place_of(DatumGetUInt64(id)));
+    const auto secret = UInt64GetDatum(probing.flip);
+    return static_cast<std::uint32_t>(
+        DatumGetUInt64(FunctionCall2Coll(&job.hash, job.collation, id, secret)));
+}
+
+bool has_number(component_job& job, Datum id, std::uint32_t number)
+{
+    bool null;
+    const Datum other = fetch_datum(job.ids, number, null);
+    return job.plain_ids ? id == other
+                         : DatumGetBool(FunctionCall2Coll(&job.equal, job.collation, id, other));
+}
+
+// The number of an id, which is kept if it is a new one.
+std::uint32_t number_of(component_job& job, Datum id, std::uint32_t hash)
+{
+    const std::uint32_t known = job.numbers.count;
+    const std::uint32_t number = bulk::number_of(job.numbers, hash, [&](std::uint32_t other) {
+        return has_number(job, id, other);
+    });
+    if (number < known)
+        return number;
+    if (number == bulk::most_rows)
+        ereport(ERROR,
+                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("query returns too many ids"),
+                errdetail("At most %u can be taken.", bulk::most_rows));
+    append_datum(job.ids, id, false);
+    bulk::take_rows(job.finder, number);
+    return number;
+}
+
+// Joins the pairs that wait.
+void join_waiting(component_job& job)
+{
+    const std::span<waiting_pair> pairs = {job.waiting,
+                                           static_cast<std::size_t>(job.waiting_count)};
+    for (waiting_pair& pair : pairs) {
+        for (const int side : {0, 1}) {
+            pair.hashes[side] = hash_of(job, pair.ids[side]);
+            bulk::prefetch_entry(job.numbers, pair.hashes[side]);
+        }
+    }
+    for (const waiting_pair& pair : pairs) {
+        for (const std::uint32_t hash : pair.hashes) {
+            const std::uint32_t number = bulk::likely_number(job.numbers, hash);
+            if (number != bulk::no_row)
+                prefetch_datum(job.ids, number);
+        }
+    }
+    for (const waiting_pair& pair : pairs) {
+        const std::uint32_t left = number_of(job, pair.ids[0], pair.hashes[0]);
+        const std::uint32_t right = number_of(job, pair.ids[1], pair.hashes[1]);
+        bulk::join_rows(job.finder, left, right, pair.level);
+    }
+    job.waiting_count = 0;
+}
+
+// The first level whose threshold a similarity reaches. NaN reaches none.
+int level_of(const component_job& job, double similarity)
+{
+    int level = 0;
+    while (level < job.levels && !(similarity >= job.thresholds[level]))
+        level++;
+    return level;
+}
+
+bool take_pair(TupleTableSlot* slot, DestReceiver* self)
+{
+    component_job& job = *reinterpret_cast<receiver*>(self)->job;
+    slot_getallattrs(slot);
+    bulk::report(job, "joining pairs", job.pairs++, 0);
+    if (slot->tts_isnull[0] || slot->tts_isnull[1] ||
+        (job.thresholds != nullptr && slot->tts_isnull[2])) {
+        job.skipped++;
+        return true;
+    }
+    const int level =
+        job.thresholds == nullptr ? 0 : level_of(job, DatumGetFloat8(slot->tts_values[2]));
+    if (level == job.levels)
+        return true;
+    waiting_pair& pair = job.waiting[job.waiting_count++];
+    pair.ids[0] = convert_id(job.short_left, slot->tts_values[0]);
+    pair.ids[1] = convert_id(job.short_right, slot->tts_values[1]);
+    pair.level = level;
+    if (job.plain_ids && job.waiting_count < most_waiting)
+        return true;
+    const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+    join_waiting(job);
+    MemoryContextReset(job.row_memory);
+    MemoryContextSwitchTo(former);
+    return true;
+}
+
+void take_columns(DestReceiver* self, int, TupleDesc columns)
+{
+    component_job& job = *reinterpret_cast<receiver*>(self)->job;
+    const bool similar = columns->natts == 3;
+    if (columns->natts != 2 && !similar)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("query must return two or three columns: two ids, and similarity"),
+                errdetail_plural("It returns %d column.",
+                                 "It returns %d columns.",
+                                 columns->natts,
+                                 columns->natts),
+                errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
+    job.short_left = check_ids(job.id_type, TupleDescAttr(columns, 0)->atttypid);
+    job.short_right = check_ids(job.id_type, TupleDescAttr(columns, 1)->atttypid);
+    if (job.thresholds == nullptr)
+        return;
+    if (!similar)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("thresholds need a third query column, the similarity"),
+                errhint("Let the query return it, or leave out thresholds."));
+    const Oid type = TupleDescAttr(columns, 2)->atttypid;
+    if (getBaseType(type) != FLOAT8OID)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("third query column, the similarity, has type %s, expected double precision",
+                       format_type_be(type)),
+                errhint("Cast it to double precision."));
+}
+
+void ignore(DestReceiver*) {}
+
+void read_pairs(component_job& job, const char* query)
+{
+    receiver receiving = {};
+    receiving.pub.receiveSlot = take_pair;
+    receiving.pub.rStartup = take_columns;
+    receiving.pub.rShutdown = ignore;
+    receiving.pub.rDestroy = ignore;
+    receiving.job = &job;
+    run_select(query, receiving.pub);
+    join_waiting(job);
+    if (job.skipped > 0)
+        ereport(NOTICE,
+                errmsg_plural("%llu pair with a NULL was left out",
+                              "%llu pairs with a NULL were left out",
+                              static_cast<unsigned long>(job.skipped),
+                              static_cast<unsigned long long>(job.skipped)));
+    notice_spilling(job.budget);
+}
+
+bool is_less(component_job& job, Datum a, Datum b)
+{
+    return job.plain_ids ? DatumGetInt64(a) < DatumGetInt64(b)
+                         : DatumGetInt32(FunctionCall2Coll(&job.compare, job.collation, a, b)) < 0;
+}
+
+// The smallest id of a component, in the current context.
+Datum smallest_of(component_job& job, std::span<const std::uint32_t> rows)
+{
+    bool null;
+    Datum smallest = 0;
+    const MemoryContext outer = MemoryContextSwitchTo(job.row_memory);
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        CHECK_FOR_INTERRUPTS();
+        const Datum id = fetch_datum(job.ids, rows[i], null);
+        if (i == 0 || is_less(job, id, smallest)) {
+            MemoryContextSwitchTo(outer);
+            smallest = datumCopy(id, job.ids.by_value, job.ids.length);
+            MemoryContextSwitchTo(job.row_memory);
+        }
+        if (!job.plain_ids)
+            MemoryContextReset(job.row_memory);
+    }
+    MemoryContextSwitchTo(outer);
+    return smallest;
+}
+
+void emit_component(bulk::host& host, int level, std::span<const std::uint32_t> rows)
+{
+    component_job& job = static_cast<component_job&>(host);
+    const MemoryContext former = MemoryContextSwitchTo(job.cluster_memory);
+    const Datum smallest = smallest_of(job, rows);
+    const bool every_pair = job.thresholds == nullptr;
+    Datum values[] = {0,
+                      smallest,
+                      smallest,
+                      Int64GetDatum(static_cast<std::int64_t>(rows.size())),
+                      every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
+    bool nulls[] = {false, false, false, false, every_pair};
+    MemoryContextSwitchTo(job.row_memory);
+    for (const std::uint32_t row : rows) {
+        CHECK_FOR_INTERRUPTS();
+        bool null;
+        values[0] = fetch_datum(job.ids, row, null);
+        tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
+        if (!job.plain_ids)
+            MemoryContextReset(job.row_memory);
+    }
+    MemoryContextSwitchTo(former);
+    MemoryContextReset(job.cluster_memory);
+}
+
+// What ids are compared and found by.
+void prepare_ids(component_job& job)
+{
+    const TypeCacheEntry* const type =
+        lookup_type_cache(job.id_type,
+                          TYPECACHE_CMP_PROC | TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
+    if (!OidIsValid(type->cmp_proc))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an ordering operator for type %s",
+                       format_type_be(job.id_type)),
+                errdetail("Ids need an order."));
+    if (!OidIsValid(type->hash_extended_proc))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an extended hash function for type %s",
+                       format_type_be(job.id_type)),
+                errhint("Cast the ids to text, and give NULL::text as the second argument."));
+    job.plain_ids = job.id_type == INT8OID;
+    job.collation = type->typcollation;
+    fmgr_info_cxt(type->hash_extended_proc, &job.hash, job.memory);
+    fmgr_info_cxt(get_opcode(type->eq_opr), &job.equal, job.memory);
+    fmgr_info_cxt(type->cmp_proc, &job.compare, job.memory);
+}
+
+// The given thresholds, falling, each once.
+void take_thresholds(component_job& job, ArrayType* given)
+{
+    Datum* values;
+    bool* nulls;
+    int count;
+    deconstruct_array(given,
+                      FLOAT8OID,
+                      sizeof(double),
+                      true,
+                      TYPALIGN_DOUBLE,
+                      &values,
+                      &nulls,
+                      &count);
+    if (count < 1 || count > bulk::most_levels)
+        ereport(ERROR,
+                errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                errmsg("thresholds must have between 1 and %d values", bulk::most_levels));
+    job.thresholds = static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
+    for (int i = 0; i < count; i++) {
+        if (nulls[i] || isnan(DatumGetFloat8(values[i])))
+            ereport(ERROR,
+                    errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("thresholds must not have %s", nulls[i] ? "NULLs" : "NaN"));
+        job.thresholds[i] = DatumGetFloat8(values[i]);
+    }
+    std::sort(job.thresholds, job.thresholds + count, [](double a, double b) { return a > b; });
+    job.levels =
+        static_cast<int>(std::unique(job.thresholds, job.thresholds + count) - job.thresholds);
+}
+
+// -> (id, cluster_id, representative, size, threshold)
+Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
+{
+    enum { arg_query };
+
+    if (PG_ARGISNULL(arg_query))
+        fail_null_argument(arg_query, fcinfo->flinfo->fn_oid);
+    ReturnSetInfo& result = start_rows(fcinfo);
+
+    SPI_connect();
+    component_job& job = *allocate<component_job>(CurrentMemoryContext);
+    job = {};
+    start_host(job);
+    job.result = &result;
+    job.id_type = id_type;
+    prepare_ids(job);
+    job.levels = 1;
+    if (!PG_ARGISNULL(thresholds))
+        take_thresholds(job, PG_GETARG_ARRAYTYPE_P(thresholds));
+    job.budget = make_budget(job);
+    job.ids = open_datums(job.budget, id_type);
+    job.numbers = bulk::start_numbering(job);
+    bulk::start_finder(job.finder, job, job.levels);
+    job.row_memory =
+        AllocSetContextCreate(job.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
+    job.cluster_memory =
+        AllocSetContextCreate(job.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
+    read_pairs(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
+    bulk::end_numbering(job.numbers);
+    bulk::end_finder(job.finder, emit_component);
+    bulk::close_stores(job.budget);
+    SPI_finish();
+    return static_cast<Datum>(0);
+}
+
+} // namespace
+
+// lsh_components(query, thresholds)
+MINHASH_FUNCTION(lsh_components)
+{
+    return return_components(fcinfo, INT8OID, 1);
+}
+
+// lsh_components(query, anyelement, thresholds)
+MINHASH_FUNCTION(lsh_components_typed)
+{
+    return return_components(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, 1), 2);
+}
+
+} // namespace minhash::pg

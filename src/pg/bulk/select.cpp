@@ -1,0 +1,63 @@
+#include "pg/bulk/select.h"
+
+namespace minhash::pg {
+
+namespace {
+
+// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (Of what its
+// functions do nothing is known.)
+void check_statement(SPIPlanPtr plan)
+{
+    const List* const statements = SPI_plan_get_plan_sources(plan);
+    if (list_length(statements) != 1)
+        ereport(ERROR,
+                errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("query must be a single statement"),
+                errhint("Combine several queries with UNION ALL."));
+    const auto* const source = static_cast<const CachedPlanSource*>(linitial(statements));
+    if (list_length(source->query_list) == 1) {
+        const Query* const query = linitial_node(Query, source->query_list);
+        if (query->commandType == CMD_SELECT && !query->hasModifyingCTE && query->rowMarks == NIL)
+            return;
+    }
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("query must be a SELECT without data-modifying or locking clauses"),
+            errhint("Modify data in a separate statement."));
+}
+
+} // namespace
+
+void run_select(const char* query, DestReceiver& to)
+{
+    SPIPrepareOptions preparing = {};
+    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
+    if (plan == nullptr)
+        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
+    check_statement(plan);
+
+    to.mydest = DestTuplestore; // anything but DestNone
+    SPIExecuteOptions options = {};
+    options.read_only = true; // sees what the calling statement sees
+    options.dest = &to;
+    const int result = SPI_execute_plan_extended(plan, &options);
+    if (result < 0)
+        elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
+}
+
+Oid check_ids(Oid wanted, Oid given)
+{
+    const Oid base = getBaseType(given);
+    if (wanted == INT8OID && (base == INT2OID || base == INT4OID))
+        return base;
+    if (IsBinaryCoercible(given, wanted))
+        return InvalidOid;
+    const char* const type = format_type_be(given);
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
+            errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,23 @@
+// A user's query: one SELECT that changes nothing, run as the user, its rows handed to a receiver.
+#pragma once
+
+#include "pg/glue.h"
+
+namespace minhash::pg {
+
+// Runs a query, between SPI_connect() and SPI_finish(). It sees what the calling statement sees.
+// `to.mydest` is set here.
+void run_select(const char* query, DestReceiver& to);
+
+// An ERROR if ids of type `given` cannot be taken for those of type `wanted`. The result is to be
+// handed to convert_id(): smallint or integer where bigint is wanted, else InvalidOid.
+Oid check_ids(Oid wanted, Oid given);
+
+inline Datum convert_id(Oid short_id, Datum id)
+{
+    return short_id == INT4OID   ? Int64GetDatum(DatumGetInt32(id))
+           : short_id == INT2OID ? Int64GetDatum(DatumGetInt16(id))
+                                 : id;
+}
+
+} // namespace minhash::pg

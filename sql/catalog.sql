@@ -50,8 +50,7 @@ WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::reg
   OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
 ORDER BY 1;
 -- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given
--- by
--- name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
+-- by name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
 SELECT p.oid::regprocedure AS function FROM functions p, unnest(proallargtypes, proargmodes) AS result (type, mode)
 WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
 HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regtype))
@@ -71,18 +70,33 @@ WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexem
        ORDER BY 1;
 -- Arguments and columns that other functions call otherwise.
 SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
-WHERE argument ~ 'positive|negative|in_vain|document_id|look' ORDER BY 1;
+WHERE argument ~ 'positive|negative|in_vain|documents|document_id|look|copies' ORDER BY 1;
 
--- Shared arguments with another default or type than everywhere else.
-SELECT argument, array_agg(DISTINCT type::regtype::text || coalesce(' ' || value, '')) AS variants
-FROM (SELECT a.argument, a.type, pg_get_function_arg_default(p.oid, a.position::int) AS value
-      FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]),
-      coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs]))) WITH ORDINALITY AS a (argument, type, mode,
-      position)
-      WHERE a.argument IN ('shingle_size', 'unit', 'fold', 'bag', 'seed', 'method', 'bands', 'rows', 'threshold',
-      'recall', 'num_hashes') AND a.mode = 'i' AND a.type <> 'integer[]'::regtype
-        AND pg_get_function_arg_default(p.oid, a.position::int) IS NOT NULL) AS arguments
-GROUP BY argument HAVING count(DISTINCT (type, value)) > 1 ORDER BY argument;
+-- Arguments and columns of one name and several types, or arguments of several defaults. Not a mistake: lsh_evaluate()
+-- tries several bands and rows; a band table has a name before it exists; the few largest buckets, but all
+-- near-duplicates; a query by signature is not one in SQL; sets and ids are of any type.
+CREATE TEMP VIEW arguments AS
+SELECT p.oid, argument, CASE WHEN mode IN ('o', 't') THEN 'column' ELSE 'argument' END AS kind,
+    type::regtype::text AS type, CASE WHEN mode NOT IN ('o', 't') THEN
+    pg_get_function_arg_default(p.oid, position::int) END AS value
+FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]),
+    coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs])))
+    WITH ORDINALITY AS a (argument, type, mode, position)
+WHERE argument NOT IN ('', 'a', 'b', 'element', 'elements', 'id', 'left_id', 'right_id', 'cluster_id',
+    'representative');
+SELECT kind, argument, string_agg(DISTINCT type, ', ' ORDER BY type) AS types,
+    string_agg(DISTINCT value, ', ' ORDER BY value) AS defaults
+FROM arguments GROUP BY kind, argument HAVING count(DISTINCT type) > 1 OR count(DISTINCT value) > 1
+    ORDER BY kind, argument;
+-- Arguments and columns of one name: types that differ.
+SELECT i.argument, i.type AS argument_type, o.type AS column_type FROM arguments i JOIN arguments o USING (argument)
+WHERE i.kind = 'argument' AND o.kind = 'column' AND i.type <> o.type AND i.type <> o.type || '[]'
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+DROP VIEW arguments;
+
+-- Settings: anything new is to be seen here, and none is without a description.
+LOAD 'minhash_lsh';
+SELECT name, vartype, context, short_desc FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
 
 -- Operator classes that do not validate.
 SELECT object FROM pg_opclass c JOIN members ON classid = 'pg_opclass'::regclass AND objid = c.oid

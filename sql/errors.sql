@@ -89,6 +89,15 @@ CREATE TEMP TABLE signed AS SELECT minhash('a') AS sig;
 SELECT options, pg_temp.error_of(format('CREATE INDEX ON signed USING gin (sig gin_minhash_ops (%s))', options))
     FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 13, rows = 7', 'bands = 20, rows = 7']) options;
 
+-- Signatures that a function cannot take, elements, values and settings to try.
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash_compress(minhash(''a''), 3)', 'minhash_compress(minhash_compress(minhash(''a''), 1), 8)',
+    'lsh_band_keys(minhash_compress(minhash(''a''), 1), 1, 1)', 'minhash_truncate(minhash(''a''), 16)',
+    'minhash_from_values(''{}'', 1)', 'minhash_from_values(array_fill(-1::bigint, ARRAY[16]), 1)',
+    'minhash_cardinality(minhash_from_values(array_fill(1::bigint, ARRAY[16]), 1))',
+    'minhash_elements_agg(n, n, 42, ''fss'') FROM generate_series(16, 17) n',
+    'lsh_evaluate(''SELECT 1, ''''a'''''', bands => ''{13}'', rows => ''{7,5}'')']) call;
+
 -- Errors in a query over a table, and signing goes on after them.
 CREATE TEMP TABLE schemes (n int);
 INSERT INTO schemes VALUES (16), (15), (17);

@@ -48,7 +48,7 @@ SELECT * FROM lsh_near_duplicates('docs', minhash('the SAME'), max_results => 2)
 SELECT pg_temp.same(format('SELECT * FROM lsh_largest_buckets(''docs'', %s)', n),
     format('SELECT key, count(*) FROM docs_bands GROUP BY key HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT %s', n))
     FROM unnest(ARRAY[1, 10, 1000000]) n;
-SELECT count(*), min(documents), max(documents) FROM lsh_largest_buckets('docs');
+SELECT count(*), min(size), max(size) FROM lsh_largest_buckets('docs');
 -- Of a bucket that is too large, no row; in the others, all.
 SELECT max_bucket, pg_temp.same(format('SELECT d.id, c FROM docs d, lsh_candidates(''docs'', d.sig, max_bucket => %s) c
     ORDER BY 1, 2', max_bucket),
@@ -179,7 +179,7 @@ CREATE FUNCTION pg_temp.reader() RETURNS TABLE (candidates text, near text, larg
     SELECT pg_temp.as_role('regress_lsh_reader',
         'SELECT lsh_candidates(''docs'', minhash(''The same'')) AS id ORDER BY 1'),
         pg_temp.as_role('regress_lsh_reader', 'SELECT lsh_near_duplicates(''docs'', minhash(''The same''))'),
-        pg_temp.as_role('regress_lsh_reader', 'SELECT documents FROM lsh_largest_buckets(''docs'', 1)');
+        pg_temp.as_role('regress_lsh_reader', 'SELECT size FROM lsh_largest_buckets(''docs'', 1)');
 $$;
 SELECT * FROM pg_temp.reader();
 GRANT SELECT ON docs TO regress_lsh_reader;
@@ -290,7 +290,7 @@ SELECT public.lsh_candidates('public.docs', minhash('The same')) ORDER BY 1;
 SELECT public.lsh_candidates('public.docs', minhash('The same'), 5) ORDER BY 1;
 SELECT public.lsh_near_duplicates('public.docs', minhash('The same'));
 SELECT public.lsh_near_duplicates('public.docs', NULL::numeric, minhash('The same'), 0.5, 2, 5);
-SELECT documents FROM public.lsh_largest_buckets('public.docs', 1);
+SELECT size FROM public.lsh_largest_buckets('public.docs', 1);
 INSERT INTO public.docs VALUES (3001, 'Into the trap'), (3002, 'Into the trap, too');
 UPDATE public.docs SET body = body || '!' WHERE id OPERATOR(pg_catalog.>) 3000;
 UPDATE public.docs SET id = -id WHERE id OPERATOR(pg_catalog.>) 3000;

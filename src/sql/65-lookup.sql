@@ -52,7 +52,7 @@ CREATE FUNCTION lsh_largest_buckets(
     max_results integer DEFAULT 10,
     band_table regclass DEFAULT NULL,
     OUT key bigint,
-    OUT documents bigint
+    OUT size bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 10000 ROWS 10;
 COMMENT ON FUNCTION lsh_largest_buckets(regclass, integer, regclass) IS

@@ -246,7 +246,7 @@ MINHASH_FUNCTION(lsh_near_duplicates_typed)
     return find_near_duplicates(fcinfo, at, arg_id_type(fcinfo));
 }
 
-// lsh_largest_buckets(source, max_results, band_table) -> (key, documents), the largest first
+// lsh_largest_buckets(source, max_results, band_table) -> (key, size), the largest first
 MINHASH_FUNCTION(lsh_largest_buckets)
 {
     if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) {

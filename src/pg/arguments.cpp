@@ -1,11 +1,16 @@
-// Arguments of SQL functions, checked, and results.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 
 #include "core/bands.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/array.h"
+}
 
 namespace minhash::pg {
 
@@ -96,7 +101,7 @@ Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values)
 
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    materialize_rows(fcinfo);
     return *reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
 }
 

@@ -1,6 +1,13 @@
 // Errors that several functions report, and the words for values that errors show.
 #include "pg/errors.h"
 
+extern "C" {
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+}
+
 namespace minhash::pg {
 
 namespace {

@@ -4,6 +4,13 @@
 
 #include "pg/glue.h"
 
+#include "core/codec.h"
+#include "core/scheme.h"
+
+extern "C" {
+#include "nodes/nodes.h"
+}
+
 namespace minhash::pg {
 
 // An argument outside of its range.

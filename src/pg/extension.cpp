@@ -1,6 +1,7 @@
 #include "pg/extension.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"

@@ -3,6 +3,10 @@
 
 #include "pg/glue.h"
 
+extern "C" {
+#include "access/attnum.h"
+}
+
 namespace minhash::pg {
 
 // The schema of the extension, quoted.

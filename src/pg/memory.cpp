@@ -1,5 +1,7 @@
 #include "pg/memory.h"
 
+#include <sys/mman.h>
+
 namespace minhash::pg {
 
 void* allocate_large(MemoryContext context, std::size_t bytes)

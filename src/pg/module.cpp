@@ -8,6 +8,11 @@
 #include "core/probe.h"
 
 extern "C" {
+#include "lib/stringinfo.h"
+#include "utils/guc.h"
+}
+
+extern "C" {
 // PostgreSQL 15 leaves exports to the compiler's default, which -fvisibility=hidden changes.
 [[gnu::visibility("default")]] const Pg_magic_struct* Pg_magic_func(void);
 [[gnu::visibility("default")]] void _PG_init(void);

@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/memory.h"
 #include "pg/signer.h"
 

@@ -5,6 +5,12 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "catalog/namespace.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+}
+
 namespace minhash::pg {
 
 namespace {

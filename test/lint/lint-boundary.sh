@@ -24,8 +24,8 @@ only_in 'src/bulk includes its own files, those of src/core and the standard lib
     '^\s*#\s*include\s*+(?!"bulk/|"core/|<[a-z_]+>)' src/bulk ''
 only_in 'only src/core/hash.h includes xxhash.h' 'include.*xxhash' src src/core/hash.h
 only_in 'only src/pg/glue.h includes postgres.h' 'include.*\bpostgres\.h' src src/pg/glue.h
-only_in 'PostgreSQL versions differ in src/pg/compat.h alone' \
-    'PG_VERSION_NUM|PG_MAJORVERSION' src src/pg/compat.h
+only_in 'PostgreSQL versions differ in src/pg/compat alone' \
+    'PG_VERSION_NUM|PG_MAJORVERSION' src 'src/pg/compat.h src/pg/compat.cpp'
 only_in 'nothing needs to catch an error, as memory contexts clean up' \
     '\bPG_(TRY|CATCH|FINALLY)\b' src ''
 exit $status

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Includes run down: which part of the code may include which. No include runs back up.
+# Includes run down: which part of the code may include which. No include runs back up. And each file of
+# the glue includes the headers of PostgreSQL that it uses itself.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -34,4 +35,49 @@ while IFS=: read -r file included; do
         status=1
     fi
 done < <(grep -rPo '^\s*#\s*include\s*"\K(core|bulk|pg)/[^"]+' src --include='*.cpp' --include='*.h')
+
+# What every file gets with pg/glue.h. More would hide what a file uses.
+while IFS=: read -r file included; do
+    echo "$file includes $included: include it in the files that use it"
+    status=1
+done < <(grep -HPo '^\s*#\s*include\s*"\K(?!postgres\.h|fmgr\.h|varatt\.h|pg/compat\.h)[^"]+' \
+    src/pg/glue.h src/pg/compat.h)
+
+# What many files use, and the header that it takes: in the file, or in the header of its name.
+uses() {
+    local header=$1 pattern=$2 file
+    while read -r file; do
+        grep -qsF "#include \"$header\"" "$file" "${file%.*}.h" || {
+            echo "$file uses $pattern without including $header"
+            status=1
+        }
+    done < <(grep -rlP "^(?:(?!//).)*\b(?:$pattern)" src/pg --include='*.cpp' --include='*.h')
+}
+uses access/genam.h 'systable_|index_(open|close)\b'
+uses access/htup_details.h 'GETSTRUCT\b|heap_(form_tuple|getattr|attisnull)\b'
+uses access/relation.h '(try_)?relation_(open|close)\b'
+uses access/table.h 'table_(open|close)\b'
+uses catalog/pg_type.h '(BOOL|INT2|INT4|INT8|INT8ARRAY|FLOAT8|TEXT|REGCLASS)OID\b'
+uses commands/trigger.h 'TriggerData\b|TRIGGER_FIRED_|CALLED_AS_TRIGGER\b'
+uses common/hashfn.h 'hash_(any|bytes_extended|combine64)\b'
+uses executor/spi.h 'SPI_|SPIPlanPtr\b'
+uses funcapi.h 'get_call_result_type\b|BlessTupleDesc\b'
+uses lib/stringinfo.h 'StringInfo|(append|init)StringInfo'
+uses libpq/pqformat.h 'pq_'
+uses mb/pg_wchar.h 'pg_mb|GetDatabaseEncoding\b|PG_UTF8\b'
+uses miscadmin.h 'CHECK_FOR_INTERRUPTS\b|GetUserId|(START|END)_CRIT_SECTION\b|(maintenance_)?work_mem\b'
+uses storage/bufmgr.h '(Read|Lock|Release|UnlockRelease|MarkBuffer)Buffer|MarkBufferDirty\b|BUFFER_LOCK_'
+uses storage/fd.h 'OpenTemporaryFile\b|File(Read|Write|Close)\b'
+uses utils/acl.h 'ACLCHECK_|pg_(class|attribute)_aclcheck\b'
+uses utils/array.h 'ArrayType\b|PG_GETARG_ARRAYTYPE_P\b|(de)?construct_array\b|ARR_'
+uses utils/builtins.h 'quote_identifier\b|text_to_cstring\b|cstring_to_text|CStringGetTextDatum\b|format_type_be'
+uses utils/datum.h 'datum(Copy|GetSize|_image_)'
+uses utils/guc.h 'DefineCustom|GUC_|PGC_'
+uses utils/lsyscache.h 'get_(rel|att|func|namespace|array)_?\w*(name|id|type|kind|num)\('
+uses utils/memutils.h 'AllocSetContextCreate\b|MemoryContext(Reset|Delete|MemAllocated)\b|TopMemoryContext\b'
+uses utils/rel.h 'RelationGet(Descr|Relid|RelationName|Namespace)\b|RelationNeedsWAL\b'
+uses utils/snapmgr.h 'Get(Latest|Transaction|Active)Snapshot\b|(Unr|R)egisterSnapshot\b'
+uses utils/syscache.h 'SearchSysCache|GetSysCache|ReleaseSysCache\b'
+uses utils/tuplestore.h 'tuplestore_'
+uses utils/typcache.h 'lookup_type_cache\b|TYPECACHE_'
 exit $status

@@ -18,7 +18,14 @@
 // itself, by what its owner alone can give it. band_table_rule.cpp has the rule.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
+
+extern "C" {
+#include "nodes/primnodes.h"
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+#include "utils/reltrigger.h"
+}
 
 namespace minhash::pg {
 

@@ -1,5 +1,6 @@
 // Making, dropping and refreshing managed band tables. Whoever owns the source may, and all is done
 // as its owner, whose the band table is, too.
+#include "pg/arguments.h"
 #include "pg/band_table/band_table.h"
 #include "pg/band_table/band_table_ddl.h"
 #include "pg/band_table/statements.h"
@@ -12,16 +13,15 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
@@ -31,7 +31,6 @@ extern "C" {
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/typcache.h"
 }
 

@@ -20,17 +20,18 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/primnodes.h"
-#include "rewrite/prs2lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/syscache.h"
 }
 

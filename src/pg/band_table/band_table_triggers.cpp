@@ -1,6 +1,7 @@
 // What keeps a band table in step with its source, in the transaction of every change: triggers
 // for statements, with transition tables, or for rows where the source is a partitioned table or
 // a partition (PostgreSQL gives row triggers to every partition, including future ones).
+#include "pg/arguments.h"
 #include "pg/band_table/band_table.h"
 #include "pg/band_table/signature_rows.h"
 #include "pg/band_table/statements.h"
@@ -14,14 +15,14 @@ extern "C" {
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

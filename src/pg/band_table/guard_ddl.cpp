@@ -1,5 +1,6 @@
 // Making and dropping guards: the triggers, with names that let them fire after those of the band
 // table, and with what can be wrong checked when they are made.
+#include "pg/arguments.h"
 #include "pg/band_table/band_table_ddl.h"
 #include "pg/band_table/guard_marks.h"
 #include "pg/errors.h"
@@ -7,10 +8,10 @@
 
 extern "C" {
 #include "access/table.h"
+#include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"

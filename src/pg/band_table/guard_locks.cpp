@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/band_table/guard_locks.h"
 
 #include "core/bands.h"

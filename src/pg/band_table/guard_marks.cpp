@@ -2,6 +2,7 @@
 #include "pg/extension.h"
 
 extern "C" {
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"

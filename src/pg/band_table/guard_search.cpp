@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/band_table/guard_search.h"
 #include "pg/band_table/lookup.h"
 #include "pg/extension.h"
@@ -10,8 +11,6 @@ extern "C" {
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/typcache.h"
 }

@@ -4,6 +4,10 @@
 #include "pg/band_table/guard.h"
 #include "pg/band_table/statements.h"
 
+extern "C" {
+#include "executor/spi.h"
+}
+
 namespace minhash::pg {
 
 // Another row. The id lies in the memory that was current as it was found.

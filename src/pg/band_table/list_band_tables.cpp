@@ -1,4 +1,5 @@
 // The managed band tables of the database, for the view lsh_band_tables.
+#include "pg/arguments.h"
 #include "pg/band_table/band_table.h"
 #include "pg/extension.h"
 
@@ -8,7 +9,7 @@ extern "C" {
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
+#include "nodes/execnodes.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"

@@ -1,5 +1,6 @@
 // Lookups through a managed band table, each one SQL statement that a user could write, run with
 // the user's own rights.
+#include "pg/arguments.h"
 #include "pg/band_table/lookup.h"
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
@@ -10,9 +11,7 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "parser/parse_coerce.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"

@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/band_table/signature_rows.h"
 
 extern "C" {

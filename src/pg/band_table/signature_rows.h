@@ -3,6 +3,14 @@
 
 #include "pg/glue.h"
 
+#include "core/codec.h"
+
+extern "C" {
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "utils/tuplestore.h"
+}
+
 namespace minhash::pg {
 
 // One row: absent if its id or its signature is NULL.

@@ -4,6 +4,10 @@
 
 #include "pg/glue.h"
 
+extern "C" {
+#include "executor/spi.h"
+}
+
 namespace minhash::pg {
 
 // A plan for any values of the parameters, kept for the session and found by its text: names in it

@@ -1,6 +1,13 @@
+#include "pg/arguments.h"
 #include "pg/bulk/arguments.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 

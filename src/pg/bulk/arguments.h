@@ -1,7 +1,7 @@
 // The arguments that the bulk functions share.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 namespace minhash::pg {
 

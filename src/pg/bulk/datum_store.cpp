@@ -1,5 +1,10 @@
 #include "pg/bulk/datum_store.h"
 
+extern "C" {
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+}
+
 namespace minhash::pg {
 
 namespace {

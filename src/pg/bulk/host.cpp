@@ -8,6 +8,14 @@
 #include <type_traits>
 #include <utility>
 
+extern "C" {
+#include "commands/tablespace.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
 namespace minhash::pg {
 
 namespace {

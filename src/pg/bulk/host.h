@@ -8,6 +8,10 @@
 
 #include "bulk/store.h"
 
+extern "C" {
+#include "utils/timestamp.h"
+}
+
 namespace minhash::pg {
 
 struct bulk_host : bulk::host {

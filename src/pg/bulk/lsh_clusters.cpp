@@ -1,8 +1,18 @@
 // lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
+#include "pg/arguments.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
 
 #include "bulk/clusters.h"
+
+extern "C" {
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 

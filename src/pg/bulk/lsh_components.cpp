@@ -1,4 +1,5 @@
 // lsh_components(): the connected components of a query's pairs, wherever these come from.
+#include "pg/arguments.h"
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
 #include "pg/bulk/select.h"
@@ -8,6 +9,21 @@
 #include "bulk/numbering.h"
 
 #include <algorithm>
+#include <cmath>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 
@@ -300,7 +316,7 @@ void take_thresholds(component_job& job, ArrayType* given)
                 errmsg("thresholds must have between 1 and %d values", bulk::most_levels));
     job.thresholds = static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
     for (int i = 0; i < count; i++) {
-        if (nulls[i] || isnan(DatumGetFloat8(values[i])))
+        if (nulls[i] || std::isnan(DatumGetFloat8(values[i])))
             ereport(ERROR,
                     errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("thresholds must not have %s", nulls[i] ? "NULLs" : "NaN"));

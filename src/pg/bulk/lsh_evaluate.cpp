@@ -1,4 +1,5 @@
 // lsh_evaluate(): how well bands and rows would do on a sample of a user's own texts.
+#include "pg/arguments.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
@@ -6,6 +7,14 @@
 #include "bulk/evaluation.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+}
 
 namespace minhash::pg {
 

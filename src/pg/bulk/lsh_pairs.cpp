@@ -1,9 +1,21 @@
 // lsh_pairs(): all near-duplicate pairs of a query's rows, or between two queries.
+#include "pg/arguments.h"
 #include "pg/bulk/query.h"
 
 #include "bulk/pairs.h"
 
 #include <utility>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 

@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -5,6 +6,17 @@
 #include "core/tuning.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "parser/parse_coerce.h"
+#include "tcop/dest.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+}
 
 namespace minhash::pg {
 

@@ -10,6 +10,10 @@
 
 #include "bulk/rows.h"
 
+extern "C" {
+#include "nodes/execnodes.h"
+}
+
 namespace minhash::pg {
 
 // One call of a bulk function.

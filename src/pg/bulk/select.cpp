@@ -1,5 +1,14 @@
 #include "pg/bulk/select.h"
 
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+}
+
 namespace minhash::pg {
 
 namespace {

@@ -3,6 +3,11 @@
 
 #include "pg/glue.h"
 
+extern "C" {
+#include "catalog/pg_type.h"
+#include "tcop/dest.h"
+}
+
 namespace minhash::pg {
 
 // Runs a query, between SPI_connect() and SPI_finish(). It sees what the calling statement sees.

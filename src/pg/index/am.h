@@ -4,6 +4,12 @@
 
 #include "pg/glue.h"
 
+extern "C" {
+#include "access/genam.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+}
+
 namespace minhash::pg::lsh {
 
 // build.cpp

@@ -10,6 +10,20 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "access/xloginsert.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/backend_progress.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

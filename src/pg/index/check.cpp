@@ -1,4 +1,5 @@
 // lsh_check: whether an index is what its records and, on demand, its table say.
+#include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/growing.h"
@@ -10,6 +11,25 @@
 #include "core/hash.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/amapi.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+}
 
 namespace minhash::pg::lsh {
 

@@ -1,5 +1,14 @@
 #include "pg/index/columns.h"
 
+extern "C" {
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

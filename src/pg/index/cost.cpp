@@ -1,4 +1,5 @@
 // What a scan costs, from the index's own runs.
+#include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/pages.h"
@@ -7,6 +8,18 @@
 
 #include <algorithm>
 #include <cmath>
+
+extern "C" {
+#include "access/genam.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/spccache.h"
+}
 
 namespace minhash::pg::lsh {
 

@@ -32,7 +32,12 @@
 // and used again, and the reader starts anew from the meta page.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
+
+extern "C" {
+#include "storage/bufpage.h"
+#include "storage/itemptr.h"
+}
 
 namespace minhash::pg::lsh {
 

@@ -6,6 +6,15 @@
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
 
+extern "C" {
+#include "access/amapi.h"
+#include "access/htup_details.h"
+#include "catalog/pg_opclass.h"
+#include "commands/vacuum.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

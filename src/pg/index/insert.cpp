@@ -1,10 +1,20 @@
 // Insertion: one record is appended to the open page.
+#include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/merge.h"
 #include "pg/index/options.h"
 #include "pg/index/pages.h"
 #include "pg/index/records.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/generic_xlog.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+}
 
 namespace minhash::pg::lsh {
 

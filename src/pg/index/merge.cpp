@@ -5,6 +5,17 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "access/generic_xlog.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

@@ -5,6 +5,11 @@
 
 #include "pg/index/format.h"
 
+extern "C" {
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+}
+
 namespace minhash::pg::lsh {
 
 // So long a tail becomes a run.

@@ -1,8 +1,14 @@
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/index/keys.h"
 #include "pg/index/options.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/reloptions.h"
+#include "utils/rel.h"
+}
 
 namespace minhash::pg::lsh {
 

@@ -1,7 +1,11 @@
 // The options of an index: WITH (bands = ..., rows = ...).
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
+
+extern "C" {
+#include "utils/relcache.h"
+}
 
 namespace minhash::pg::lsh {
 

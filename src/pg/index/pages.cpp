@@ -1,6 +1,16 @@
+#include "pg/arguments.h"
 #include "pg/index/columns.h"
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
+
+extern "C" {
+#include "access/generic_xlog.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+}
 
 namespace minhash::pg::lsh {
 

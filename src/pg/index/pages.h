@@ -1,7 +1,14 @@
 // Pages read, made and logged; what is read from them checked.
 #pragma once
 
+#include "pg/arguments.h"
 #include "pg/index/format.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+}
 
 namespace minhash::pg::lsh {
 

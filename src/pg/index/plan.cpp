@@ -1,3 +1,4 @@
+#include "pg/arguments.h"
 #include "pg/index/plan.h"
 
 #include "core/tuning.h"

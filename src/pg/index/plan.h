@@ -1,7 +1,7 @@
 // How % is answered at a threshold.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 namespace minhash::pg::lsh {
 

@@ -1,7 +1,12 @@
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/index/records.h"
 
 #include "core/compress.h"
+
+extern "C" {
+#include "utils/rel.h"
+}
 
 namespace minhash::pg::lsh {
 

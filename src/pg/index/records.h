@@ -3,6 +3,10 @@
 
 #include "pg/index/format.h"
 
+extern "C" {
+#include "utils/relcache.h"
+}
+
 namespace minhash::pg::lsh {
 
 constexpr int most_record_bytes =

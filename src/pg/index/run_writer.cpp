@@ -5,6 +5,14 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/memutils.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

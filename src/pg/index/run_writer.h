@@ -3,6 +3,10 @@
 
 #include "pg/index/format.h"
 
+extern "C" {
+#include "utils/relcache.h"
+}
+
 namespace minhash::pg::lsh {
 
 // How many pages of records one run may have, so that sorting them keeps to the memory (in kB) and

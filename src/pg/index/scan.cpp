@@ -18,6 +18,16 @@
 #include <algorithm>
 #include <cmath>
 
+extern "C" {
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {
@@ -104,7 +114,7 @@ void sort_found(scan_state& state)
 bool start(IndexScanDesc scan, scan_state& state)
 {
     const Relation index = scan->indexRelation;
-    count_index_scan(scan);
+    count_index_scan(*scan);
     state.started = true;
     if (state.nothing)
         return false;

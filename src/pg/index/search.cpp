@@ -6,6 +6,12 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

@@ -5,6 +5,10 @@
 #include "pg/index/format.h"
 #include "pg/index/growing.h"
 
+extern "C" {
+#include "utils/relcache.h"
+}
+
 namespace minhash::pg::lsh {
 
 struct candidate {

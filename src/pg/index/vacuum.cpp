@@ -5,6 +5,16 @@
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 
+extern "C" {
+#include "access/genam.h"
+#include "access/generic_xlog.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+}
+
 namespace minhash::pg::lsh {
 
 namespace {

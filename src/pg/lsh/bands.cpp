@@ -1,9 +1,13 @@
 // Band keys of a signature, as an array and as rows.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/lsh/bands.h"
 
 #include "core/bands.h"
+
+extern "C" {
+#include "nodes/execnodes.h"
+#include "utils/tuplestore.h"
+}
 
 namespace minhash::pg {
 

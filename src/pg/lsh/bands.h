@@ -1,7 +1,7 @@
 // The band keys of a signature, for all that look rows up by them.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 namespace minhash::pg {
 

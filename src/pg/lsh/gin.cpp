@@ -2,6 +2,7 @@
 // shares a key with the query, and is then compared by its signature; so % through the index gives
 // no row that it would not give without, but misses those that share no key. Where that is more
 // than a few, users are told.
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/lsh/bands.h"
 #include "pg/lsh/gin.h"
@@ -11,6 +12,11 @@
 #include "core/tuning.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/gin.h"
+#include "access/reloptions.h"
+}
 
 namespace minhash::pg {
 

@@ -1,7 +1,7 @@
 // What the planner asks of the operator class gin_minhash_ops.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 namespace minhash::pg {
 

@@ -2,12 +2,20 @@
 //
 // Stored and sent: the threshold as eight bytes (when sent, in network order), then the bytes of
 // the signature. Text: the threshold, a colon and the signature's text form.
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/lsh/query.h"
 #include "pg/settings.h"
 #include "pg/signature/signatures.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "access/stratnum.h"
+#include "common/shortest_dec.h"
+#include "lib/stringinfo.h"
+#include "libpq/pqformat.h"
+}
 
 namespace minhash::pg {
 

@@ -5,6 +5,12 @@
 
 #include "pg/glue.h"
 
+#include "core/codec.h"
+
+extern "C" {
+#include "access/stratnum.h"
+}
+
 namespace minhash::pg {
 
 // Strategies of the operator %, of every access method that serves it.

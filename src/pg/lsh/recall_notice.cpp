@@ -8,6 +8,14 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "port/atomics.h"
+#include "storage/proc.h"
+#include "utils/timestamp.h"
+}
+
 namespace minhash::pg {
 
 namespace {

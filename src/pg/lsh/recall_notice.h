@@ -1,7 +1,7 @@
 // The notice that an index finds too few of the rows at a threshold.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 namespace minhash::pg {
 

@@ -1,12 +1,25 @@
 // How many rows the planner may expect of the operator % and of minhash_similar(). Only the number
 // of distinct signatures and of NULLs is asked of the statistics: no operator is run on the values
 // kept there, which may be somebody else's secrets or, by CREATE OPERATOR, of another type.
+#include "pg/arguments.h"
 #include "pg/lsh/query.h"
 #include "pg/lsh/selectivity.h"
 #include "pg/settings.h"
 
 #include <algorithm>
 #include <cmath>
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+}
 
 namespace minhash::pg {
 

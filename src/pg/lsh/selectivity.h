@@ -3,6 +3,10 @@
 
 #include "pg/glue.h"
 
+extern "C" {
+#include "nodes/pathnodes.h"
+}
+
 namespace minhash::pg {
 
 // What the sides of an operator % can be.

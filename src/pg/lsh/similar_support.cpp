@@ -6,13 +6,26 @@
 //
 // so that any access method whose operator family has these operators serves both.
 // (PostgreSQL's manual, Function Optimization Information.)
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/lsh/gin.h"
 #include "pg/lsh/selectivity.h"
 #include "pg/settings.h"
 
 #include "core/tuning.h"
+
+extern "C" {
+#include "catalog/pg_am.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+}
 
 namespace minhash::pg {
 

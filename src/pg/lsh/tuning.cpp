@@ -1,11 +1,20 @@
 // The S-curve and choices on it, and how many rows the planner may expect.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 
 #include "core/tuning.h"
 
 #include <cmath>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/tuplestore.h"
+}
 
 namespace minhash::pg {
 

@@ -1,6 +1,5 @@
 // Smaller signatures: of fewer bits per slot, or of fewer hashes.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 
 #include "core/compress.h"

@@ -1,12 +1,19 @@
 // minhash_elements(): signatures of sets that are given, as arrays or tsvectors.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/signature/members.h"
 #include "pg/signer.h"
 
 #include "core/elements.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "tsearch/ts_type.h"
+#include "utils/array.h"
+#include "utils/uuid.h"
+}
 
 namespace minhash::pg {
 

@@ -8,6 +8,16 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "catalog/pg_collation.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+}
+
 namespace minhash::pg {
 
 namespace {

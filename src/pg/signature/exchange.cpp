@@ -1,11 +1,14 @@
 // Signatures of other systems, as the arrays of numbers that those keep. Any family of minima over
 // 32-bit hashes can be stored, compared, united and banded here; how it was made is not known, so
 // that it has a method of its own, `external`, and is comparable with nothing that minhash() makes.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 
 #include "core/sketch.h"
+
+extern "C" {
+#include "utils/array.h"
+}
 
 namespace minhash::pg {
 

@@ -1,9 +1,14 @@
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/growing_set.h"
 
 #include "core/elements.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "utils/memutils.h"
+}
 
 namespace minhash::pg {
 

@@ -3,6 +3,11 @@
 
 #include "core/fold.h"
 
+extern "C" {
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+}
+
 namespace minhash::pg {
 
 namespace {

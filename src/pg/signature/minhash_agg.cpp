@@ -1,11 +1,14 @@
 // The aggregates minhash_agg(), of the shingles of a column's texts, and minhash_elements_agg(), of
 // the set of its values.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/growing_set.h"
 #include "pg/signature/members.h"
 #include "pg/signer.h"
+
+extern "C" {
+#include "utils/uuid.h"
+}
 
 namespace minhash::pg {
 

@@ -1,9 +1,13 @@
 // Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The
 // order is that of the stored bytes: it means nothing, but it is total and the same everywhere.
 // Signatures of different schemes are unequal; it is comparing their similarity that is an error.
-#include "pg/glue.h"
+#include "pg/arguments.h"
 
 #include <algorithm>
+
+extern "C" {
+#include "common/hashfn.h"
+}
 
 namespace minhash::pg {
 

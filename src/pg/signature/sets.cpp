@@ -5,8 +5,7 @@
 // intersection, J times the union, the two add up to 1 / (J k). Of the containment, J times the
 // union over a, the quotient of sizes has 2 (1 - a / union) / k; it is bound to J, as a slot of a
 // that is larger than the union's is not equal, and takes back just as much: (1 - J) / (J k).
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
 

@@ -1,6 +1,5 @@
 // Exact shingles: as an array, and the exact similarities of two texts.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/text_reader.h"
 
@@ -9,6 +8,14 @@
 
 #include <algorithm>
 #include <bit>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+}
 
 namespace minhash::pg {
 

@@ -1,6 +1,5 @@
 // minhash() and what a signature can be asked.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
 #include "pg/signature/signatures.h"
@@ -8,6 +7,10 @@
 
 #include "core/compress.h"
 #include "core/tuning.h"
+
+extern "C" {
+#include "utils/builtins.h"
+}
 
 namespace minhash::pg {
 

@@ -3,6 +3,8 @@
 
 #include "pg/glue.h"
 
+#include "core/codec.h"
+
 namespace minhash::pg {
 
 // The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if

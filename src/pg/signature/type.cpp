@@ -1,7 +1,12 @@
 // The type minhash_signature: text and binary form, type modifier.
-#include "pg/glue.h"
-
+#include "pg/arguments.h"
 #include "pg/errors.h"
+
+extern "C" {
+#include "lib/stringinfo.h"
+#include "libpq/pqformat.h"
+#include "utils/array.h"
+}
 
 namespace minhash::pg {
 

@@ -1,0 +1,82 @@
+// Arguments of SQL functions, checked, and results: Datums to the core's spans and values and back.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "core/codec.h"
+#include "core/scheme.h"
+
+extern "C" {
+#include "nodes/execnodes.h"
+}
+
+namespace minhash::pg {
+
+// Whether arguments are constants of the query, so that they are the same in every call. (A
+// parameter is not: PL/pgSQL runs one prepared expression with many values.)
+bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
+
+// What an argument of type internal points to.
+template <typename Value>
+Value* arg_internal(FunctionCallInfo fcinfo, int argument)
+{
+    return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
+}
+
+// Reads stored bytes; an ERROR if they are damaged.
+signature decode_stored(std::span<const std::uint8_t> bytes);
+
+// The signature in an argument, detoasted.
+signature arg_signature(FunctionCallInfo fcinfo, int argument);
+
+// The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
+signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
+
+// A new varlena.
+Datum make_signature(const signature& value);
+
+// The row that a function with OUT parameters returns; all of them are not null.
+Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
+
+// The rows that a set-returning function returns. (The row type is the one that the query expects:
+// looking it up anew would leave its memory to the query's end in each call.)
+ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
+
+Datum make_bigint_array(std::span<Datum> values);
+
+// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
+shingling arg_shingling(FunctionCallInfo fcinfo, int first);
+
+unit arg_unit(FunctionCallInfo fcinfo, int argument);
+
+method arg_method(FunctionCallInfo fcinfo, int argument);
+
+// An integer argument; an ERROR if it is not between the two.
+int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most);
+
+// A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
+double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
+
+// What bands and rows are chosen for; an ERROR if nothing can be.
+struct aim {
+    double threshold;
+    double recall;
+};
+
+aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
+
+// bands and rows, both at least 1, as two consecutive arguments.
+struct banding {
+    int bands;
+    int rows;
+};
+
+banding arg_banding(FunctionCallInfo fcinfo, int first);
+
+// An ERROR if bands * rows is more than num_hashes.
+void check_hashes(banding shape, int num_hashes);
+
+// An ERROR if signatures of this scheme cannot be banded so (core/bands.h).
+void check_bands(banding shape, const scheme& scheme);
+
+} // namespace minhash::pg

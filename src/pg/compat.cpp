@@ -1,0 +1,109 @@
+#include "pg/glue.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/vacuum.h"
+#include "funcapi.h"
+#include "nodes/pathnodes.h"
+#include "pgstat.h"
+#include "storage/lwlock.h"
+#include "storage/pg_shmem.h"
+#include "storage/shmem.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#endif
+}
+
+namespace minhash::pg {
+
+void materialize_rows(FunctionCallInfo fcinfo)
+{
+// 15.0 has the function under its first name only, and 15.1 and later have both.
+#if PG_VERSION_NUM >= 160000
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+#else
+    SetSingleFuncCall(fcinfo, SRF_SINGLE_USE_EXPECTED);
+#endif
+}
+
+// 16 asks for the owner of any object by its catalogue.
+bool owns_relation(Oid relation, Oid user)
+{
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, user);
+#else
+    return pg_class_ownercheck(relation, user);
+#endif
+}
+
+// 17 has another name for it.
+bool has_current_search_path(const CachedPlanSource& source)
+{
+#if PG_VERSION_NUM >= 170000
+    return SearchPathMatchesCurrentEnvironment(source.search_path);
+#else
+    return OverrideSearchPathMatchesCurrent(source.search_path);
+#endif
+}
+
+// 18 wants to know whether ANALYZE waits.
+void vacuum_delay()
+{
+#if PG_VERSION_NUM >= 180000
+    vacuum_delay_point(false);
+#else
+    vacuum_delay_point();
+#endif
+}
+
+void count_index_scan(IndexScanDescData& scan)
+{
+    pgstat_count_index_scan(scan.indexRelation);
+#if PG_VERSION_NUM >= 180000
+    if (scan.instrument != nullptr)
+        scan.instrument->nsearches++;
+#endif
+}
+
+void restrict_search_path()
+{
+#if PG_VERSION_NUM >= 170000
+    RestrictSearchPath();
+#endif
+}
+
+void disable_path(Path& path)
+{
+#if PG_VERSION_NUM >= 180000
+    path.disabled_nodes = 2;
+#endif
+}
+
+// 17 finds it anywhere.
+void* shared_memory(const char* name, Size bytes, void (*make_ready)(void* fresh))
+{
+    bool found;
+#if PG_VERSION_NUM >= 170000
+    return GetNamedDSMSegment(name, bytes, make_ready, &found);
+#else
+    const PGShmemHeader& all = *static_cast<const PGShmemHeader*>(UsedShmemSegAddr);
+    constexpr Size reserve = 4096; // for the name
+    if (all.totalsize - all.freeoffset < bytes + reserve)
+        return nullptr;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    void* const memory = ShmemInitStruct(name, bytes, &found);
+    if (!found)
+        make_ready(memory);
+    LWLockRelease(AddinShmemInitLock);
+    return memory;
+#endif
+}
+
+} // namespace minhash::pg

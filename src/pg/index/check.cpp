@@ -121,7 +121,8 @@ void check_records(checker& state, BlockNumber first, std::uint32_t pages, bool 
         fail_damaged(state.index, first, "A page of records behind this one is missing.");
 }
 
-void check_leaf(checker& state, BlockNumber block, std::uint64_t first_key)
+// `first_key` is the key that leads to the page; none leads to the root.
+void check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_key)
 {
     const layout& shape = state.shape;
     const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
@@ -130,7 +131,7 @@ void check_leaf(checker& state, BlockNumber block, std::uint64_t first_key)
         fail_damaged(state.index, block, "A leaf of a run is missing.");
     if (state.expected != InvalidBlockNumber && state.expected != block)
         fail_damaged(state.index, block, "Leaves are not linked in the order of the tree.");
-    if (leaf.key(0) != first_key)
+    if (first_key != nullptr && leaf.key(0) != *first_key)
         fail_damaged(state.index, block, "A leaf does not begin with the key that leads to it.");
     for (int at = 0; at < leaf.head->count; at++) {
         const std::uint64_t key = leaf.key(at);
@@ -150,7 +151,10 @@ void check_leaf(checker& state, BlockNumber block, std::uint64_t first_key)
     UnlockReleaseBuffer(buffer);
 }
 
-void check_tree(checker& state, BlockNumber block, std::uint32_t level, std::uint64_t first_key)
+void check_tree(checker& state,
+                BlockNumber block,
+                std::uint32_t level,
+                const std::uint64_t* first_key)
 {
     CHECK_FOR_INTERRUPTS();
     if (++state.visited > state.blocks)
@@ -171,36 +175,11 @@ void check_tree(checker& state, BlockNumber block, std::uint32_t level, std::uin
     UnlockReleaseBuffer(buffer);
     keys = reinterpret_cast<const std::uint64_t*>(copy);
     children = copy + static_cast<std::size_t>(count) * sizeof(std::uint64_t);
-    if (keys[0] != first_key)
+    if (first_key != nullptr && keys[0] != *first_key)
         fail_damaged(state.index, block, "A page does not begin with the key that leads to it.");
     for (int at = 0; at < count; at++)
-        check_tree(state, block_at(children, at), level - 1, keys[at]);
+        check_tree(state, block_at(children, at), level - 1, &keys[at]);
     pfree(copy);
-}
-
-// The first key of a run, where its first leaf says so.
-std::uint64_t first_key_of(checker& state)
-{
-    BlockNumber block = state.which->root;
-    check_block(state.index, block, state.blocks);
-    for (std::uint32_t level = state.which->height; level > 0; level--) {
-        const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
-        const std::uint64_t* keys;
-        const char* children;
-        int count;
-        if (!view_inner(state.index, buffer, state.which->id, level, keys, children, count))
-            fail_damaged(state.index, block, "An inner page of a run is missing.");
-        block = block_at(children, 0);
-        UnlockReleaseBuffer(buffer);
-        check_block(state.index, block, state.blocks);
-    }
-    const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
-    leaf_view leaf;
-    if (!view_leaf(state.index, buffer, state.which->id, leaf))
-        fail_damaged(state.index, block, "A leaf of a run is missing.");
-    const std::uint64_t key = leaf.key(0);
-    UnlockReleaseBuffer(buffer);
-    return key;
 }
 
 void check_run(checker& state, const run& which)
@@ -213,7 +192,7 @@ void check_run(checker& state, const run& which)
     state.expected = InvalidBlockNumber;
     state.visited = 0;
     if (which.root != InvalidBlockNumber) {
-        check_tree(state, which.root, which.height, first_key_of(state));
+        check_tree(state, which.root, which.height, nullptr);
         if (state.expected != InvalidBlockNumber)
             fail_damaged(state.index, state.expected, "A run continues after its last leaf.");
     }

@@ -57,13 +57,15 @@ insert_cache& cache_of(Relation index)
     return *static_cast<insert_cache*>(index->rd_amcache);
 }
 
-void refresh(Relation index, insert_cache& cache)
+// Returns the number that the next page will get.
+std::uint64_t refresh(Relation index, insert_cache& cache)
 {
     meta now;
     read_meta(index, now);
     cache.shape = layout_of(index, now);
     cache.open = now.tail_last;
     check_block(index, cache.open, RelationGetNumberOfBlocks(index));
+    return now.next_id;
 }
 
 bool is_open(Page page)
@@ -71,28 +73,20 @@ bool is_open(Page page)
     return is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber;
 }
 
-// The open page, locked.
+// The open page, locked. The one that the cache or the meta page names may have been closed since,
+// but then another page has been opened, and has got a number.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
-    for (;;) {
+    for (std::uint64_t before = 0;;) {
         const Buffer buffer = read_page(index, cache.open, BUFFER_LOCK_EXCLUSIVE);
         if (is_open(BufferGetPage(buffer)))
             return buffer;
         UnlockReleaseBuffer(buffer);
         CHECK_FOR_INTERRUPTS();
-        const BlockNumber before = cache.open;
-        refresh(index, cache);
-        if (cache.open == before) {
-            // It has become the open page between the two looks, or there is none.
-            const Buffer again = read_page(index, cache.open, BUFFER_LOCK_EXCLUSIVE);
-            if (is_open(BufferGetPage(again)))
-                return again;
-            meta now;
-            UnlockReleaseBuffer(again);
-            read_meta(index, now);
-            if (now.tail_last == before)
-                fail_damaged(index, before, "The last page of records is not open.");
-        }
+        const std::uint64_t now = refresh(index, cache);
+        if (now == before)
+            fail_damaged(index, cache.open, "The last page of records is not open.");
+        before = now;
     }
 }
 

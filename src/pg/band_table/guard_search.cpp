@@ -2,6 +2,7 @@
 #include "pg/band_table/guard_search.h"
 #include "pg/band_table/lookup.h"
 #include "pg/extension.h"
+#include "pg/growing.h"
 #include "pg/lsh/bands.h"
 
 #include <algorithm>
@@ -109,23 +110,19 @@ guard_search open_search(FunctionCallInfo fcinfo, const guard& given, identity w
 
 void queue_rows(guard_search& search, row_reader& reader)
 {
-    std::size_t room = 64;
-    queued_row* queued = static_cast<queued_row*>(palloc(room * sizeof(queued_row)));
-    std::size_t count = 0;
+    growing<queued_row> queued;
+    queued.start(64);
     signed_row rows[2];
     for (std::uint64_t place = 1; next_rows(reader, rows); place++) {
         if (stays(*search.given, rows) || !is_comparable(rows[after]))
             continue;
-        if (count == room) {
-            room *= 2;
-            queued = static_cast<queued_row*>(repalloc_huge(queued, room * sizeof(queued_row)));
-        }
         const MemoryContext kept = MemoryContextSwitchTo(reader.memory);
-        queued[count++] = {hash_of_id(*search.given, rows[after].id), place};
+        const std::uint64_t hash = hash_of_id(*search.given, rows[after].id);
         MemoryContextSwitchTo(kept);
+        queued.add({hash, place});
     }
-    qsort_interruptible(queued, count, sizeof(queued_row), compare_queued, nullptr);
-    search.queue = {{queued, count}, 0};
+    qsort_interruptible(queued.at, queued.count, sizeof(queued_row), compare_queued, nullptr);
+    search.queue = {{queued.at, queued.count}, 0};
 }
 
 bool find_nearest(const guard_search& search, const signed_row& row, near_row& nearest)

@@ -1,8 +1,8 @@
 // CREATE INDEX: the table's rows become pages of records, and these one run (or a few, to keep to
 // maintenance_work_mem). Pages are written one after the other and logged at the end.
+#include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
-#include "pg/index/growing.h"
 #include "pg/index/options.h"
 #include "pg/index/pages.h"
 #include "pg/index/records.h"

@@ -1,8 +1,8 @@
 // lsh_check: whether an index is what its records and, on demand, its table say.
 #include "pg/arguments.h"
+#include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
-#include "pg/index/growing.h"
 #include "pg/index/keys.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"

@@ -11,7 +11,6 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

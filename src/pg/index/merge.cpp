@@ -1,4 +1,4 @@
-#include "pg/index/growing.h"
+#include "pg/growing.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"

@@ -2,8 +2,8 @@
 // all.
 #pragma once
 
+#include "pg/growing.h"
 #include "pg/index/format.h"
-#include "pg/index/growing.h"
 
 extern "C" {
 #include "utils/relcache.h"

@@ -1,7 +1,7 @@
 // VACUUM: records of dead rows are marked, runs are merged or written anew, and pages that no run
 // names any more are free again.
+#include "pg/growing.h"
 #include "pg/index/am.h"
-#include "pg/index/growing.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 

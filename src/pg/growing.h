@@ -1,12 +1,17 @@
-// An array that grows, in the memory context that is current when it starts.
+// An array that grows, in the memory context that is current when it starts. (The engine has one of
+// its own, bulk/host.h: its memory is its host's, which counts it and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"
 
-namespace minhash::pg::lsh {
+#include <type_traits>
+
+namespace minhash::pg {
 
 template <typename Value>
 struct growing {
+    static_assert(std::is_trivially_copyable_v<Value>);
+
     Value* at = nullptr;
     std::size_t count = 0;
     std::size_t room = 0;
@@ -29,4 +34,4 @@ struct growing {
     }
 };
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg

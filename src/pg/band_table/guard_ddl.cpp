@@ -1,8 +1,8 @@
 // Making and dropping guards: the triggers, with names that let them fire after those of the band
 // table, and with what can be wrong checked when they are made.
 #include "pg/arguments.h"
-#include "pg/band_table/band_table_ddl.h"
 #include "pg/band_table/guard_marks.h"
+#include "pg/band_table/source.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 

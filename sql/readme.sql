@@ -1,3 +1,7 @@
+-- The SQL of README.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
 CREATE EXTENSION IF NOT EXISTS minhash_lsh;
 CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
 
@@ -152,3 +156,6 @@ SELECT DISTINCT a.id, b.id AS candidate
 FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
 JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
 ORDER BY 1, 2;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

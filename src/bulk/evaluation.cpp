@@ -8,6 +8,10 @@ namespace minhash::bulk {
 
 namespace {
 
+// As much work as is done without a pause: postings sorted; elements gone through.
+constexpr std::size_t most_sorted = 1 << 16;
+constexpr std::size_t elements_at_once = 1024;
+
 struct posting {
     std::uint64_t element;
     std::uint32_t row;
@@ -28,24 +32,27 @@ struct evaluation {
     void* buffers[2];            // of slots
 };
 
-// By element, then by row; in parts, to answer to cancel in between.
-void sort_postings(host& owner, std::span<const posting> from, posting* to)
+bool before(const posting& a, const posting& b)
 {
-    constexpr int part_bits = 8;
-    std::size_t starts[(1 << part_bits) + 2] = {};
-    const auto part_of = [](const posting& each) { return each.element >> (64 - part_bits); };
-    for (const posting& each : from)
-        starts[part_of(each) + 2]++;
-    for (std::size_t i = 2; i < std::size(starts); i++)
-        starts[i] += starts[i - 1];
-    for (const posting& each : from)
-        to[starts[part_of(each) + 1]++] = each;
-    for (std::size_t i = 0; i < std::size(starts) - 2; i++) {
-        pause(owner);
-        std::sort(to + starts[i], to + starts[i + 1], [](const posting& a, const posting& b) {
-            return a.element != b.element ? a.element < b.element : a.row < b.row;
-        });
+    return a.element != b.element ? a.element < b.element : a.row < b.row;
+}
+
+// Sorts postings whose elements differ in the lower `bits` only; in parts, to answer to cancel in
+// between.
+void sort_postings(host& owner, std::span<posting> part, int bits = 64)
+{
+    pause(owner);
+    if (std::is_sorted(part.begin(), part.end(), before)) // as those of a text that repeats itself
+        return;
+    if (part.size() <= most_sorted || bits == 0) {
+        std::sort(part.begin(), part.end(), before);
+        return;
     }
+    const auto middle = std::partition(part.begin(), part.end(), [bits](const posting& each) {
+        return (each.element >> (bits - 1) & 1) == 0;
+    });
+    sort_postings(owner, {part.begin(), middle}, bits - 1);
+    sort_postings(owner, {middle, part.end()}, bits - 1);
 }
 
 // The distinct elements of all rows, as postings in the order of elements.
@@ -66,14 +73,11 @@ void collect_elements(evaluation& job)
             for (std::size_t i = 0; i < batch.count; i++)
                 all.values[count++] = {std::uint64_t{batch.hi[i]} << 32 | batch.lo[i], row};
         });
-        const auto before = [](const posting& a, const posting& b) {
-            return a.element < b.element;
-        };
         const auto equal = [](const posting& a, const posting& b) {
             return a.element == b.element;
         };
         posting* const first = all.values + job.starts[row];
-        std::sort(first, all.values + count, before);
+        sort_postings(owner, {first, all.values + count});
         count =
             static_cast<std::size_t>(std::unique(first, all.values + count, equal) - all.values);
         if (count >= no_row)
@@ -81,14 +85,16 @@ void collect_elements(evaluation& job)
         job.sizes[row] = static_cast<std::uint32_t>(count - job.starts[row]);
     }
     release(owner, buffer.values);
-    job.postings = {allocate<posting>(owner, count), count};
-    sort_postings(owner, {all.values, count}, job.postings.data());
-    release(owner, all.values);
+    job.postings = {all.values, count};
+    sort_postings(owner, job.postings);
     job.following = allocate<std::uint32_t>(owner, count);
     std::uint64_t* const next = allocate<std::uint64_t>(owner, rows.count);
     std::copy_n(job.starts, rows.count, next);
-    for (std::size_t i = 0; i < count; i++)
+    for (std::size_t i = 0; i < count; i++) {
+        if (i % most_sorted == 0)
+            pause(owner);
         job.following[next[job.postings[i].row]++] = static_cast<std::uint32_t>(i + 1);
+    }
     release(owner, next);
     job.shared = allocate<std::uint32_t>(owner, rows.count);
 }
@@ -112,6 +118,8 @@ void compare_row(evaluation& job, std::uint32_t a)
     row_set& rows = *job.rows;
     std::fill_n(job.shared, rows.count, 0);
     for (std::uint32_t i = 0; i < job.sizes[a]; i++) {
+        if (i % elements_at_once == 0)
+            pause(*job.owner);
         std::size_t at = job.following[job.starts[a] + i];
         const std::uint64_t element = job.postings[at - 1].element;
         for (; at < job.postings.size() && job.postings[at].element == element; at++)

@@ -88,5 +88,19 @@ is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
 my ($longest) = sort { $b <=> $a } @$times;
 cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
 note("told to end after $timeout ms of $whole ms, ended after @$times ms");
+
+# Elements of long texts are sorted, then compared: somewhere in between.
+my $evaluate = q{SELECT count(*) FROM lsh_evaluate('SELECT n, body || n FROM seed, generate_series(1, 2) n')};
+($states, $times) = run($evaluate, 0);
+($whole) = sort { $a <=> $b } @$times;
+for my $share (0.4, 0.6)
+{
+    $timeout = int $whole * $share;
+    ($states, $times) = run($evaluate, $timeout);
+    unlike("@$states", qr/(?!57014|00000)\b\w{5}/, "lsh_evaluate is cancelled after $share of its time");
+    ($longest) = sort { $b <=> $a } @$times;
+    cmp_ok($longest - $timeout, '<', $limit, 'and ends in time');
+    note("told to end after $timeout ms of $whole ms, ended after @$times ms");
+}
 $node->stop;
 done_testing();

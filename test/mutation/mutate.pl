@@ -177,7 +177,11 @@ sub run
 }
 
 my @kernels;
-my @unit = ('-C', 'test', '-j2', 'WARNINGS=');
+
+# Unit tests without sanitizers build and run several times as fast; with them at the end.
+my @sanitized = ('-C', 'test', '-j2', 'WARNINGS=');
+my @unit = (@sanitized, 'BUILD=../build/mutation/test', 'CHECKED=-O1 -D_GLIBCXX_ASSERTIONS');
+my $unit_tests = 'build/mutation/test/unit_tests';
 my @regress = map { /(\w+)\.sql$/ } glob 'sql/*.sql';
 my @isolation = map { /(\w+)\.spec$/ } glob 'test/isolation/specs/*.spec';
 
@@ -227,8 +231,8 @@ sub noticed_by
     my $make = sub { return (run(sub { undef }, 1000, 'make', '-s', @_))[1] };
     if ($core)
     {
-        return 'build' if $make->(@unit, '../build/test/unit_tests');
-        my $by = unit_fails('unit', [ 'build/test/unit_tests', '--gtest_fail_fast' ]);
+        return 'build' if $make->(@unit, "../$unit_tests");
+        my $by = unit_fails('unit', [ $unit_tests, '--gtest_fail_fast' ]);
         return $by if $by;
     }
     return 'build' if $make->('-j2', 'SANITIZE=-O1', 'all') || $make->('install');
@@ -242,15 +246,18 @@ sub noticed_by
         return $end eq 'hangs' ? "\L$name\E hangs" : $end if $end;
         return "\L$name" if $wrong;
     }
+    for my $kernels ($file =~ m{^src/core/(simd/|kernels)} ? @kernels : ())
+    {
+        my $by = unit_fails("unit ($kernels)", [ 'env', "MINHASH_KERNELS=$kernels", $unit_tests ]);
+        return $by if $by;
+    }
     if ($core)
     {
-        for my $kernels (@kernels)
-        {
-            my $by = unit_fails("unit ($kernels)", [ 'env', "MINHASH_KERNELS=$kernels", 'build/test/unit_tests' ]);
-            return $by if $by;
-        }
-        return 'unit (statistics)' if $make->(@unit, 'statistics');
+        return 'build' if $make->(@sanitized, '../build/test/unit_tests');
+        my $by = unit_fails('unit (sanitized)', [ 'build/test/unit_tests', '--gtest_fail_fast' ]);
+        return $by if $by;
     }
+    return 'unit (statistics)' if $file =~ m{^src/core/} && $make->(@unit, 'statistics');
     return undef;
 }
 
@@ -265,8 +272,8 @@ $SIG{INT} = $SIG{TERM} = sub { kill 'KILL', -$child if $child; restore(); exit 1
 
 if (grep { !$outcome{ $_->{id} } } @drawn)
 {
-    system('make', '-s', @unit, '../build/test/unit_tests') == 0 or die "the unit tests do not build\n";
-    @kernels = split ' ', `build/test/unit_tests --runnable`;
+    system('make', '-s', @unit, "../$unit_tests") == 0 or die "the unit tests do not build\n";
+    @kernels = split ' ', `$unit_tests --runnable`;
     pop @kernels;
     # A new campaign begins with all tests as they are.
     my $by = %outcome ? undef : noticed_by('src/core/hash.h');

@@ -1,0 +1,11 @@
+-- How the pictures look, on light and on dark background and in print: a CSS style sheet in the variable style.
+\set style 'svg { color: #24292f; font: 13px sans-serif } .paper { fill: #ffffff } text { fill: currentColor }'
+\set style :style ' .axis { stroke: currentColor } .grid { stroke: #8c959f; stroke-opacity: 0.35 }'
+\set style :style ' .title { font-size: 16px; font-weight: bold } .right { text-anchor: end } .middle { text-anchor: middle }'
+\set style :style ' .line { fill: none; stroke-width: 2.5 } .bar { stroke: none }'
+\set style :style ' .line.s1 { stroke: #0b57d0 } .line.s2 { stroke: #c2410c; stroke-dasharray: 8 4 }'
+\set style :style ' .line.s3 { stroke: #15803d; stroke-dasharray: 2 4 }'
+\set style :style ' .dot.s1 { fill: #0b57d0 } .dot.s2 { fill: #c2410c } .dot.s3 { fill: #15803d } .bar.s1 { fill: #0b57d0 }'
+\set style :style ' @media (prefers-color-scheme: dark) { svg { color: #e6edf3 } .paper { fill: #0d1117 }'
+\set style :style ' .line.s1 { stroke: #79b8ff } .line.s2 { stroke: #ffab70 } .line.s3 { stroke: #7ee787 }'
+\set style :style ' .dot.s1 { fill: #79b8ff } .dot.s2 { fill: #ffab70 } .dot.s3 { fill: #7ee787 } .bar.s1 { fill: #79b8ff } }'

@@ -1,0 +1,30 @@
+-- doc/examples: the pictures are those that their SQL makes, and the report runs.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\getenv abs_builddir PG_ABS_BUILDDIR
+\set s_curves :abs_srcdir '/doc/examples/s_curves.sql'
+\set s_curves_picture :abs_builddir '/s_curves.svg'
+\set histogram :abs_srcdir '/doc/examples/histogram.sql'
+\set histogram_picture :abs_builddir '/histogram.svg'
+\set paragraphs :abs_srcdir '/doc/examples/licence_paragraphs.sql'
+\set report :abs_srcdir '/doc/examples/report.sql'
+\set ECHO none
+\o :s_curves_picture
+\i :s_curves
+DISCARD TEMP;
+\o :histogram_picture
+\i :histogram
+\o
+\set ECHO all
+-- Shows nothing if a picture is as committed. To make it anew, run its SQL as its first lines say.
+\! diff "$PG_ABS_SRCDIR/doc/examples/s_curves.svg" "$PG_ABS_BUILDDIR/s_curves.svg"
+\! diff "$PG_ABS_SRCDIR/doc/examples/histogram.svg" "$PG_ABS_BUILDDIR/histogram.svg"
+
+\pset format aligned
+\pset tuples_only off
+DISCARD TEMP;
+\set ECHO none
+\i :paragraphs
+\set ECHO all
+\set source paragraphs
+\set ECHO none
+\i :report

@@ -49,3 +49,21 @@ SELECT count(id) FROM generate_series(501, 530) AS most, lsh_candidates('planned
 SELECT pg_temp.kept();
 SELECT lsh_candidates('planned', minhash('a text'));
 DROP TABLE planned;
+
+-- Plans that were made for empty tables are made anew as these grow, also within one transaction: then
+-- no row makes a guard read a table whole.
+CREATE TABLE planned (id bigint PRIMARY KEY, sig minhash_signature);
+SELECT lsh_create_band_table('planned');
+SELECT lsh_create_guard('planned', 0.8);
+CREATE FUNCTION pg_temp.insert_rows(first int, last int) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN first..last LOOP
+        INSERT INTO planned VALUES (i, minhash(md5(i::text)));
+    END LOOP;
+    RETURN pg_stat_get_xact_numscans('planned_bands'::regclass) + pg_stat_get_xact_numscans('planned'::regclass);
+END $$;
+BEGIN;
+SELECT pg_temp.insert_rows(1, 600) AS seq_scans \gset
+SELECT pg_temp.insert_rows(601, 800) = :seq_scans;
+COMMIT;
+DROP TABLE planned;

@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/genam.h"
 #include "access/relscan.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "funcapi.h"
@@ -14,7 +13,6 @@ extern "C" {
 #include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
-#include "utils/plancache.h"
 #include "utils/rel.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -40,16 +38,6 @@ bool owns_relation(Oid relation, Oid user)
     return object_ownercheck(RelationRelationId, relation, user);
 #else
     return pg_class_ownercheck(relation, user);
-#endif
-}
-
-// 17 has another name for it.
-bool has_current_search_path(const CachedPlanSource& source)
-{
-#if PG_VERSION_NUM >= 170000
-    return SearchPathMatchesCurrentEnvironment(source.search_path);
-#else
-    return OverrideSearchPathMatchesCurrent(source.search_path);
 #endif
 }
 

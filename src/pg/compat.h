@@ -12,7 +12,6 @@ extern "C" {
 }
 #endif
 
-struct CachedPlanSource;
 struct IndexScanDescData;
 struct Path;
 
@@ -35,9 +34,6 @@ namespace minhash::pg {
 void materialize_rows(FunctionCallInfo fcinfo);
 
 bool owns_relation(Oid relation, Oid user);
-
-// Whether names in a statement would be looked up as when it was prepared.
-bool has_current_search_path(const CachedPlanSource& source);
 
 // Sleeps as vacuum_cost_delay asks for, and answers to cancel.
 void vacuum_delay();

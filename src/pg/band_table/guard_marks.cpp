@@ -20,7 +20,7 @@ bool has_right(Oid source, AttrNumber column, Oid user, AclMode right)
 }
 
 // (IS DISTINCT FROM would take its operator from the user's search_path.)
-SPIPlanPtr prepare_marking(const guard& given)
+kept_plan& prepare_marking(const guard& given)
 {
     const Oid source = given.settings.source;
     const char* const mark = quoted_column(source, given.mark);
@@ -93,7 +93,7 @@ void check_mark_rights(const guard& given, Oid writer)
 
 void set_mark(const guard& given, identity writer, Datum id, const Datum* other)
 {
-    const SPIPlanPtr plan = prepare_marking(given);
+    kept_plan& plan = prepare_marking(given);
     Datum values[] = {other == nullptr ? 0 : *other, id};
     const identity guardian = act_again_as(writer);
     run(plan, values, other == nullptr ? "n " : nullptr, false, snapshot::of_statement);

@@ -58,7 +58,7 @@ bool is_yet_to_be_judged(const guard_search& search, Datum id)
 }
 
 // A statement that reads the row of the id $1.
-SPIPlanPtr prepare_reading(const guard& given, const char* what)
+kept_plan& prepare_reading(const guard& given, const char* what)
 {
     const Oid source = given.settings.source;
     const Oid types[] = {given.id_type};
@@ -78,7 +78,7 @@ bool is_hidden(const guard_search& search, Datum id)
         return false;
     Datum values[] = {id};
     const identity guardian = act_again_as(search.writer);
-    const std::uint64_t count = run(search.check, values, nullptr, true, snapshot::latest);
+    const std::uint64_t count = run(*search.check, values, nullptr, true, snapshot::latest);
     act_again_as(guardian);
     SPI_freetuptable(SPI_tuptable);
     return count == 0;
@@ -101,8 +101,8 @@ guard_search open_search(FunctionCallInfo fcinfo, const guard& given, identity w
         given.marks() && check_enable_rls(source, writer.user, true) == RLS_ENABLED;
     return {
         .given = &given,
-        .find = prepare_once(source, near_rows(fcinfo, given.settings, 0, "", others), types),
-        .check = policies ? prepare_reading(given, "") : nullptr,
+        .find = &prepare_once(source, near_rows(fcinfo, given.settings, 0, "", others), types),
+        .check = policies ? &prepare_reading(given, "") : nullptr,
         .queue = {},
         .writer = writer,
     };
@@ -136,7 +136,7 @@ bool find_nearest(const guard_search& search, const signed_row& row, near_row& n
                       Int64GetDatum(1)};
     // Most often the first will do.
     for (const char* const nulls : {"     ", "    n"}) {
-        const std::uint64_t count = run(search.find, values, nulls, true, snapshot::latest);
+        const std::uint64_t count = run(*search.find, values, nulls, true, snapshot::latest);
         SPITupleTable* const found = SPI_tuptable;
         bool taken = false;
         for (std::uint64_t i = 0; i < count && !taken; i++) {
@@ -157,7 +157,7 @@ bool find_nearest(const guard_search& search, const signed_row& row, near_row& n
 
 bool is_current(const guard& given, const signed_row& row)
 {
-    const SPIPlanPtr plan = prepare_reading(
+    kept_plan& plan = prepare_reading(
         given,
         psprintf("source.%s", quoted_column(given.settings.source, given.settings.signature)));
     Datum values[] = {row.id};

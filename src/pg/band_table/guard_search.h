@@ -4,10 +4,6 @@
 #include "pg/band_table/guard.h"
 #include "pg/band_table/statements.h"
 
-extern "C" {
-#include "executor/spi.h"
-}
-
 namespace minhash::pg {
 
 // Another row. The id lies in the memory that was current as it was found.
@@ -31,8 +27,8 @@ struct row_queue {
 
 struct guard_search {
     const guard* given;
-    SPIPlanPtr find;
-    SPIPlanPtr check; // whether the writer sees a row; null if policies hide none from him
+    kept_plan* find;
+    kept_plan* check; // whether the writer sees a row; null if policies hide none from him
     row_queue queue;
     identity writer; // who writes, while the guard acts as another
 };

@@ -94,7 +94,7 @@ void return_rows(FunctionCallInfo fcinfo,
                  std::span<Datum> values)
 {
     SPI_connect();
-    const SPIPlanPtr plan = prepare_once(from.source, sql, types);
+    kept_plan& plan = prepare_once(from.source, sql, types);
     return_found(fcinfo, run(plan, values, nullptr, true, snapshot::of_statement));
 }
 

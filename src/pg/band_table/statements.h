@@ -4,24 +4,21 @@
 
 #include "pg/glue.h"
 
-extern "C" {
-#include "executor/spi.h"
-}
-
 namespace minhash::pg {
+
+struct kept_plan;
 
 // A plan for any values of the parameters, kept for the session and found by its text: names in it
 // are those of today, so a renamed table simply gets another plan. It is dropped at the end of the
 // transaction in which the definition of `relation` changes, as when that is dropped, and with all
 // others when there are too many.
-SPIPlanPtr prepare_once(Oid relation, const char* sql, std::span<const Oid> types);
+kept_plan& prepare_once(Oid relation, const char* sql, std::span<const Oid> types);
 
-// Runs a plan that the planner made of indexes alone: made while a table was small, it must serve
-// when it has grown. With `latest`, all that is committed by now is seen, whatever the isolation
+// Runs a plan. With `latest`, all that is committed by now is seen, whatever the isolation
 // level, as for unique indexes. Returns the number of rows; they are in SPI_tuptable.
 enum class snapshot { of_statement, latest };
 std::uint64_t
-run(SPIPlanPtr plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen);
+run(kept_plan& plan, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen);
 
 // Runs SQL text that is used once: to define or change something, or to read.
 std::uint64_t run_once(const char* sql);

@@ -93,6 +93,11 @@ FROM articles ORDER BY sig <%> minhash('A quick brown fox by the river.') LIMIT 
 SELECT records, runs FROM lsh_check('articles_lsh', heap => true);
 DROP INDEX articles_lsh;
 
+CREATE TABLE tickets (id bigint PRIMARY KEY, customer int, body text,
+    EXCLUDE USING lsh (customer WITH =, minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
+INSERT INTO tickets VALUES (1, 7, 'The printer on the second floor does not print.');
+INSERT INTO tickets VALUES (2, 7, 'The printer on the second floor does not print!') ON CONFLICT DO NOTHING;
+
 SELECT left_id, right_id, round(similarity::numeric, 3) AS exact
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6) ORDER BY 1, 2;
 SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate

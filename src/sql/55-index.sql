@@ -6,9 +6,29 @@ COMMENT ON FUNCTION lsh_handler(internal) IS 'the access method lsh';
 CREATE ACCESS METHOD lsh TYPE INDEX HANDLER lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
+-- PostgreSQL shows values of an exclusion constraint by the type of the operator class: the start of a signature is
+-- enough there.
+CREATE TYPE minhash_abridged;
+CREATE FUNCTION minhash_abridged_in(cstring) RETURNS minhash_abridged
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_abridged_in(cstring) IS 'input of minhash_abridged: an error';
+CREATE FUNCTION minhash_abridged_out(minhash_abridged) RETURNS cstring
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_abridged_out(minhash_abridged) IS 'output of minhash_abridged';
+CREATE TYPE minhash_abridged (
+    INPUT = minhash_abridged_in,
+    OUTPUT = minhash_abridged_out,
+    INTERNALLENGTH = VARIABLE,
+    ALIGNMENT = int4,
+    STORAGE = external
+);
+COMMENT ON TYPE minhash_abridged IS 'signature as errors of exclusion constraints show it';
+CREATE CAST (minhash_signature AS minhash_abridged) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (minhash_signature AS minhash_abridged) IS 'for operator classes of access method lsh';
+
 CREATE OPERATOR FAMILY lsh_minhash_ops USING lsh;
 COMMENT ON OPERATOR FAMILY lsh_minhash_ops USING lsh IS 'similar and nearest signatures';
-CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_signature USING lsh FAMILY lsh_minhash_ops AS
+CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_abridged USING lsh FAMILY lsh_minhash_ops AS
     OPERATOR 1 % (minhash_signature, minhash_signature),
     OPERATOR 2 % (minhash_signature, minhash_query),
     OPERATOR 3 <%> (minhash_signature, minhash_signature) FOR ORDER BY pg_catalog.float_ops;

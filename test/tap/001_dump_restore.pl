@@ -38,6 +38,9 @@ INSERT INTO parts
 
 CREATE TABLE bands (key bigint, id int REFERENCES texts, PRIMARY KEY (key, id));
 INSERT INTO bands SELECT key, id FROM texts, lsh_bands(sig, bands => 16, rows => 4);
+
+CREATE TABLE kept (id int, sig minhash_signature, EXCLUDE USING lsh (sig WITH %, id WITH <>) WITH (threshold = 0.6));
+INSERT INTO kept SELECT id, sig FROM texts WHERE id % 4 = 1;
 SQL
 
 # Everything that both databases must agree on.
@@ -58,6 +61,8 @@ WHERE atttypid = 'minhash_signature'::regtype AND attrelid::regclass::text IN ('
 UNION ALL
 SELECT 'indexes', count(*), string_agg(indexdef, ',' ORDER BY indexname)
 FROM pg_indexes WHERE tablename = 'texts'
+UNION ALL
+SELECT 'constraint', count(*), string_agg(pg_get_constraintdef(oid), ',') FROM pg_constraint WHERE contype = 'x'
 ORDER BY 1
 SQL
 my $original = $node->safe_psql('original', $sums);
@@ -102,6 +107,9 @@ for my $format (qw(plain custom))
     is($node->safe_psql($format,
             'SELECT bool_or(id = 7) FROM parts WHERE sig = (SELECT sig FROM parts WHERE id = 7)'),
         't', "$format: the partition of a signature is found");
+    # An exclusion constraint has its threshold, in sessions of any setting.
+    like(($node->psql($format, q{SET minhash_lsh.similarity_threshold = 1; INSERT INTO kept SELECT id + 1, sig FROM texts WHERE id = 2}))[2],
+        qr/violates exclusion constraint.*conflicts with existing key \(sig, id\)=\(fss\S+, 1\)/s, "$format: a constraint is enforced");
     like(($node->psql($format, q{INSERT INTO parts VALUES (minhash('no', 64), 1)}))[2],
         qr/expected a signature of 32 hashes/, "$format: the type modifier is enforced");
 }

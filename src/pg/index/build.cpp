@@ -3,6 +3,7 @@
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
+#include "pg/index/constraint.h"
 #include "pg/index/options.h"
 #include "pg/index/pages.h"
 #include "pg/index/records.h"
@@ -121,7 +122,9 @@ BlockNumber write_empty_page(Relation index, page_kind kind, std::uint64_t id)
     const Buffer buffer = new_page(index, true);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     if (kind == page_kind::meta)
-        init_meta(BufferGetPage(buffer), scope_bytes_of(columns_of(index)));
+        init_meta(BufferGetPage(buffer),
+                  scope_bytes_of(columns_of(index)),
+                  constraint_threshold(index));
     else
         init_page(BufferGetPage(buffer), kind, 0, id);
     finish_page(index, buffer, true);
@@ -149,14 +152,6 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 {
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-    if (info->ii_ExclusionOps != nullptr)
-        ereport(ERROR,
-                errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("access method lsh does not support exclusion constraints"),
-                errdetail("The operator %% follows a setting of the session, but a constraint "
-                          "must not."),
-                errhint("Use the trigger functions lsh_refuse_near_duplicates() or "
-                        "lsh_mark_near_duplicates()."));
     builder state = {};
     state.index = index;
     state.which = columns_of(index);
@@ -211,12 +206,13 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 void build_empty(Relation index)
 {
     const int scope_bytes = scope_bytes_of(columns_of(index));
+    const double threshold = constraint_threshold(index);
     for (const page_kind kind : {page_kind::meta, page_kind::records}) {
         const Buffer buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, nullptr);
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
         START_CRIT_SECTION();
         if (kind == page_kind::meta)
-            init_meta(BufferGetPage(buffer), scope_bytes);
+            init_meta(BufferGetPage(buffer), scope_bytes, threshold);
         else
             init_page(BufferGetPage(buffer), kind, 0, 1);
         MarkBufferDirty(buffer);

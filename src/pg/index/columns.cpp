@@ -45,12 +45,19 @@ columns columns_of(Relation index)
     const int count = IndexRelationGetNumberOfKeyAttributes(index);
     columns found = {-1, 0};
     int signatures = 0;
+    std::uint16_t* constraint = nullptr; // its strategies
+    if (index->rd_index->indisexclusion) {
+        Oid* operators;
+        Oid* functions;
+        RelationGetExclusionInfo(index, &operators, &functions, &constraint);
+    }
     for (int column = 0; column < count; column++) {
-        if (can_be_equal(index, column)) {
-            found.scope |= 1u << column;
-        } else {
+        if (!can_be_equal(index, column)) {
             found.signature = column;
             signatures++;
+        } else if (constraint == nullptr || constraint[column] == equality) {
+            // Rows that must differ in a column may be of any scope.
+            found.scope |= 1u << column;
         }
     }
     if (signatures != 1)
@@ -58,7 +65,7 @@ columns columns_of(Relation index)
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("index \"%s\" must have one column of type minhash_signature",
                        RelationGetRelationName(index)),
-                errdetail("It has %d. Rows are equal in the others.", signatures),
+                errdetail("It has %d. In other columns, rows must be equal.", signatures),
                 errhint("Index a text by an expression: USING lsh (minhash(body))."));
     return found;
 }

@@ -95,6 +95,7 @@ struct meta {
     std::uint32_t run_count;
     std::uint32_t scope_bytes; // of a record: 0 or 4
     std::uint32_t spare;
+    double threshold;    // of an exclusion constraint; negative: there is none
     run runs[most_runs]; // oldest first
 };
 

@@ -1,7 +1,7 @@
 // The access method lsh: what it can do, and where its functions are.
 //
-// Not there yet: parallel build; exclusion constraints (a constraint needs a threshold of its own);
-// several open pages for many writers at once; a smaller copy of signatures of many hashes.
+// Not there yet: parallel build; several open pages for many writers at once; a smaller copy of
+// signatures of many hashes.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -9,9 +9,10 @@
 extern "C" {
 #include "access/amapi.h"
 #include "access/htup_details.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_opclass.h"
 #include "commands/vacuum.h"
-#include "utils/lsyscache.h"
+#include "utils/catcache.h"
 #include "utils/syscache.h"
 }
 
@@ -26,10 +27,15 @@ bool validate(Oid operator_class)
         elog(ERROR, "cache lookup failed for operator class %u", operator_class);
     const Form_pg_opclass found = reinterpret_cast<Form_pg_opclass>(GETSTRUCT(tuple));
     const Oid family = found->opcfamily;
-    const Oid type = found->opcintype;
     ReleaseSysCache(tuple);
-    const bool valid = OidIsValid(get_opfamily_member(family, type, type, similar_by_setting)) ||
-                       OidIsValid(get_opfamily_member(family, type, type, equality));
+    bool valid = false;
+    CatCList* const members = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+    for (int at = 0; at < members->n_members; at++) {
+        const HeapTuple member = &members->members[at]->tuple;
+        const auto strategy = reinterpret_cast<Form_pg_amop>(GETSTRUCT(member))->amopstrategy;
+        valid |= strategy == similar_by_setting || strategy == equality;
+    }
+    ReleaseSysCacheList(members);
     if (!valid)
         ereport(
             INFO,

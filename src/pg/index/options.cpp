@@ -18,6 +18,7 @@ struct index_options {
     std::int32_t length; // a varlena's
     int bands;           // 0: not given
     int rows;
+    double threshold; // negative: not given
 };
 
 relopt_kind option_kind;
@@ -27,13 +28,13 @@ constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
 // The members that later versions add stay zero.
-relopt_parse_elt int_option(const char* name, int offset)
+relopt_parse_elt option(const char* name, relopt_type type, int offset)
 {
-    relopt_parse_elt option = {};
-    option.optname = name;
-    option.opttype = RELOPT_TYPE_INT;
-    option.offset = offset;
-    return option;
+    relopt_parse_elt made = {};
+    made.optname = name;
+    made.opttype = type;
+    made.offset = offset;
+    return made;
 }
 
 } // namespace
@@ -55,13 +56,21 @@ void define_options()
                       1,
                       max_rows,
                       ShareUpdateExclusiveLock);
+    add_real_reloption(option_kind,
+                       "threshold",
+                       "least similarity of rows that an exclusion constraint refuses",
+                       -1,
+                       0,
+                       1,
+                       ShareUpdateExclusiveLock);
 }
 
 bytea* parse_options(Datum given, bool validate)
 {
     const relopt_parse_elt known[] = {
-        int_option("bands", offsetof(index_options, bands)),
-        int_option("rows", offsetof(index_options, rows)),
+        option("bands", RELOPT_TYPE_INT, offsetof(index_options, bands)),
+        option("rows", RELOPT_TYPE_INT, offsetof(index_options, rows)),
+        option("threshold", RELOPT_TYPE_REAL, offsetof(index_options, threshold)),
     };
     const auto* const options =
         static_cast<const index_options*>(build_reloptions(given,
@@ -73,6 +82,12 @@ bytea* parse_options(Datum given, bool validate)
     if (validate && options != nullptr && (options->bands == 0) != (options->rows == 0))
         fail_half_banding();
     return reinterpret_cast<bytea*>(const_cast<index_options*>(options));
+}
+
+double threshold_option(Relation index)
+{
+    const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
+    return options != nullptr ? options->threshold : -1;
 }
 
 banding shape_for(Relation index, const scheme& scheme)

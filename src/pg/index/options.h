@@ -1,4 +1,4 @@
-// The options of an index: WITH (bands = ..., rows = ...).
+// The options of an index: WITH (bands = ..., rows = ..., threshold = ...).
 #pragma once
 
 #include "pg/arguments.h"
@@ -13,6 +13,9 @@ namespace minhash::pg::lsh {
 void define_options();
 
 bytea* parse_options(Datum given, bool validate);
+
+// The threshold, negative if it is not given.
+double threshold_option(Relation index);
 
 // The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
 banding shape_for(Relation index, const scheme& scheme);

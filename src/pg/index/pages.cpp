@@ -111,7 +111,7 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-void init_meta(Page page, int scope_bytes)
+void init_meta(Page page, int scope_bytes, double threshold)
 {
     init_page(page, page_kind::meta, 0, 0);
     meta& fresh = meta_of(page);
@@ -122,6 +122,7 @@ void init_meta(Page page, int scope_bytes)
     fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
     fresh.tail_pages = 1;
     fresh.scope_bytes = static_cast<std::uint32_t>(scope_bytes);
+    fresh.threshold = threshold;
     set_used_bytes(page, sizeof(meta));
 }
 

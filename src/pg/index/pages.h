@@ -72,7 +72,7 @@ bool each_page(Relation index,
     return true;
 }
 
-void init_meta(Page page, int scope_bytes);
+void init_meta(Page page, int scope_bytes, double threshold);
 
 // A copy of the meta page, checked. Only the runs that there are are copied.
 void read_meta(Relation index, meta& copy);

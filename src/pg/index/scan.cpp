@@ -6,6 +6,7 @@
 // that the search has found about all of it, and then nothing nearer may come any more.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
+#include "pg/index/constraint.h"
 #include "pg/index/pages.h"
 #include "pg/index/plan.h"
 #include "pg/index/records.h"
@@ -60,6 +61,9 @@ struct scan_state {
     int last; // agreement of the last record given
     std::size_t at;
     std::size_t end; // of those found that may be given
+
+    bool for_constraint; // rows that conflict, see constraint.h
+    row_reader reader;
 };
 
 // The fewest slots that can agree at a similarity.
@@ -161,10 +165,11 @@ bool has_keys(const search& found)
 void search_similar(scan_state& state)
 {
     search& found = state.found;
-    const double threshold = state.narrow.threshold;
+    const double threshold = state.for_constraint ? found.now.threshold : state.narrow.threshold;
     found.least_equal = least_agreement_for(found.shape.scheme, threshold);
-    const scan_plan plan =
-        has_keys(found) ? plan_scan(threshold, found.shape.shape) : scan_plan{0, 0};
+    scan_plan plan = has_keys(found) ? plan_scan(threshold, found.shape.shape) : scan_plan{0, 0};
+    if (state.for_constraint)
+        plan.bands = found.shape.shape.bands; // what it misses stays
     if (plan.depth > 0)
         find_by_prefix(found, plan.depth, plan.bands);
     else
@@ -268,6 +273,27 @@ bool advance(IndexScanDesc scan, scan_state& state)
     return state.at < state.end;
 }
 
+// Every page of the table: the executor checks its rows.
+int64 add_all_pages(Relation index, TIDBitmap* bitmap)
+{
+    const Relation table = table_open(index->rd_index->indrelid, NoLock); // who scans has it locked
+    const BlockNumber pages = RelationGetNumberOfBlocks(table);
+    for (BlockNumber page = 0; page < pages; page++) {
+        CHECK_FOR_INTERRUPTS();
+        tbm_add_page(bitmap, page);
+    }
+    table_close(table, NoLock);
+    return 0;
+}
+
+// The next record found, or null.
+const candidate* next_found(IndexScanDesc scan, scan_state& state)
+{
+    if (state.at == state.end && !advance(scan, state))
+        return nullptr;
+    return &state.found.found.at[state.at++];
+}
+
 } // namespace
 
 IndexScanDesc begin_scan(Relation index, int keys, int orders)
@@ -289,9 +315,13 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
     const MemoryContext context = state.context;
+    const row_reader reader = state.reader;
     MemoryContextReset(context);
     memset(static_cast<void*>(&state), 0, sizeof(state));
     state.context = context;
+    state.reader = reader;
+    release_row(state.reader);
+    state.for_constraint = is_constraint_scan(scan);
     if (keys != nullptr && scan->numberOfKeys > 0)
         memmove(scan->keyData,
                 keys,
@@ -320,33 +350,25 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
     if (!state.nothing && !state.has_narrow && !state.has_order)
         elog(ERROR, "scan of an lsh index without signature"); // estimate_cost() forbids it
-    if (state.at == state.end && !advance(scan, state))
+    const candidate* found = next_found(scan, state);
+    while (found != nullptr && state.for_constraint &&
+           !conflicts(scan, state.reader, found->tid, state.found.now.threshold)) {
+        CHECK_FOR_INTERRUPTS();
+        found = next_found(scan, state);
+    }
+    if (found == nullptr)
         return false;
-    const candidate& found = state.found.found.at[state.at++];
-    scan->xs_heaptid = found.tid;
+    scan->xs_heaptid = found->tid;
     // Copies agree at least as much as signatures, so theirs is the least distance that there can
     // be.
-    scan->xs_recheck = scan->numberOfKeys > 0;
+    scan->xs_recheck = scan->numberOfKeys > 0 && !state.for_constraint;
     if (scan->numberOfOrderBys > 0) {
         scan->xs_recheckorderby = true;
         scan->xs_orderbyvals[0] =
-            Float8GetDatum(1 - similarity_of(state.found.shape.scheme, found.equal));
+            Float8GetDatum(1 - similarity_of(state.found.shape.scheme, found->equal));
         scan->xs_orderbynulls[0] = false;
     }
     return true;
-}
-
-// Every page of the table: the executor checks its rows.
-int64 add_all_pages(Relation index, TIDBitmap* bitmap)
-{
-    const Relation table = table_open(index->rd_index->indrelid, NoLock); // who scans has it locked
-    const BlockNumber pages = RelationGetNumberOfBlocks(table);
-    for (BlockNumber page = 0; page < pages; page++) {
-        CHECK_FOR_INTERRUPTS();
-        tbm_add_page(bitmap, page);
-    }
-    table_close(table, NoLock);
-    return 0;
 }
 
 int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
@@ -364,7 +386,9 @@ int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
 
 void end_scan(IndexScanDesc scan)
 {
-    MemoryContextDelete(static_cast<scan_state*>(scan->opaque)->context);
+    scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    close_reader(state.reader);
+    MemoryContextDelete(state.context);
 }
 
 } // namespace minhash::pg::lsh

@@ -51,6 +51,29 @@ MINHASH_FUNCTION(minhash_signature_out)
     PG_RETURN_CSTRING(out);
 }
 
+// minhash_abridged_in(cstring) -> minhash_abridged
+MINHASH_FUNCTION(minhash_abridged_in)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot accept a value of type %s", "minhash_abridged"));
+    PG_RETURN_NULL();
+}
+
+// minhash_abridged_out(abridged) -> cstring: the start of the signature's text form
+MINHASH_FUNCTION(minhash_abridged_out)
+{
+    constexpr std::size_t shown_slots = 2;
+    const signature value = arg_signature(fcinfo, 0);
+    const std::size_t room = max_text_prefix + value.stored_slots().size() * 2 + 4;
+    char* const out = static_cast<char*>(palloc(room));
+    const std::size_t length = write_text(value, out);
+    const std::size_t shown =
+        std::min(length, write_prefix(value.scheme, out) + 1 + shown_slots * digits_per_slot);
+    strcpy(out + shown, shown < length ? "..." : "");
+    PG_RETURN_CSTRING(out);
+}
+
 // minhash_signature_recv(internal, oid, typmod) -> minhash_signature
 MINHASH_FUNCTION(minhash_signature_recv)
 {

@@ -1,0 +1,119 @@
+-- Exclusion constraints using lsh: near-duplicates are refused, by a threshold of the constraint's own.
+
+SET jit = off;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/lsh_index.sql'
+\i :common
+
+-- A text of twenty words, of which the last `changed` are others.
+CREATE FUNCTION doc(what int, changed int DEFAULT 0) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT string_agg(md5(format('%s %s', what, word + CASE WHEN word > 20 - changed THEN 100 ELSE 0 END)), ' '
+                      ORDER BY word) FROM generate_series(1, 20) word
+$$;
+SELECT changed, round(minhash_similarity(minhash(doc(1)), minhash(doc(1, changed)))::numeric, 3) AS similarity
+FROM unnest(ARRAY[0, 1, 2, 3, 5]) changed;
+
+CREATE TABLE tickets (id int, customer int, body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
+    CONSTRAINT tickets_near EXCLUDE USING lsh (customer WITH =, sig WITH %, id WITH <>) WITH (threshold = 0.8));
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'tickets_near';
+INSERT INTO tickets SELECT i, i % 2, doc(i) FROM generate_series(1, 200) i;
+-- The error names the rows.
+INSERT INTO tickets VALUES (1000, 1, doc(7, 1));
+SET minhash_lsh.similarity_threshold = 1;
+INSERT INTO tickets VALUES (1000, 1, doc(7, 1));
+SET minhash_lsh.similarity_threshold = 0.1;
+INSERT INTO tickets VALUES (1000, 1, doc(7, 3));
+RESET minhash_lsh.similarity_threshold;
+-- Others: another customer, nobody, no text, the empty text.
+INSERT INTO tickets VALUES (1001, 0, doc(7, 1));
+INSERT INTO tickets VALUES (1002, NULL, doc(7)), (1003, NULL, doc(7)), (1004, 1, NULL), (1005, 1, NULL), (1006, 1, ''),
+    (1007, 1, '');
+-- Skipped, also those near another one of the same statement.
+INSERT INTO tickets SELECT 2000 + i, 1, doc(i, 1) FROM generate_series(1, 20) i ON CONFLICT DO NOTHING RETURNING id;
+INSERT INTO tickets SELECT 3000 + i, 5, doc(9, i % 2) FROM generate_series(1, 5) i ON CONFLICT DO NOTHING RETURNING id;
+INSERT INTO tickets VALUES (1, 1, doc(11)) ON CONFLICT ON CONSTRAINT tickets_near DO NOTHING RETURNING id;
+SELECT pg_temp.error_of('INSERT INTO tickets SELECT 4000 + i, 6, doc(9, i) FROM generate_series(0, 1) i');
+-- UPDATE: of itself, to the text of another, to another customer.
+UPDATE tickets SET body = doc(7, 1) WHERE id = 7;
+UPDATE tickets SET body = doc(7) WHERE id = 7;
+SELECT pg_temp.error_of('UPDATE tickets SET body = doc(9) WHERE id = 7');
+SELECT pg_temp.error_of('UPDATE tickets SET customer = 1 WHERE id = 1001');
+-- What was rolled back or deleted is in nobody's way, dead rows that are still in the index neither.
+BEGIN;
+INSERT INTO tickets VALUES (5000, 1, doc(5000));
+ROLLBACK;
+INSERT INTO tickets VALUES (5001, 1, doc(5000, 1));
+DELETE FROM tickets WHERE id = 5001;
+INSERT INTO tickets VALUES (5002, 1, doc(5000, 1));
+VACUUM tickets;
+SELECT pg_temp.error_of('INSERT INTO tickets VALUES (5003, 1, doc(5000))');
+-- One index for the constraint and for lookups, by their own threshold.
+SET enable_seqscan = off;
+SELECT pg_temp.scans('SELECT id FROM tickets WHERE customer = 1 AND sig % minhash(doc(7, 5))');
+SELECT id FROM tickets WHERE customer = 1 AND sig % minhash(doc(7, 5));
+SELECT id FROM tickets WHERE customer = 1 AND minhash_similar(sig, minhash(doc(7, 5)), 0.5);
+RESET enable_seqscan;
+SELECT dead, in_tail > 0 AS has_tail FROM lsh_check('tickets_near', heap => true);
+
+-- It is as exact as signatures: of 100 pairs on either side of the threshold, those at or above it are refused.
+CREATE TABLE exact (id int, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.75));
+INSERT INTO exact SELECT i, minhash(doc(i)) FROM generate_series(1, 100) i;
+CREATE TABLE tried AS SELECT i AS id, minhash(doc(i, 2 + i % 3)) AS sig FROM generate_series(1, 100) i;
+INSERT INTO exact SELECT 1000 + id, sig FROM tried ON CONFLICT DO NOTHING;
+SELECT minhash_similarity(e.sig, t.sig) >= 0.75 AS near, i.id IS NULL AS refused, count(*)
+FROM exact e JOIN tried t USING (id) LEFT JOIN exact i ON i.id = 1000 + e.id GROUP BY 1, 2 ORDER BY 1, 2;
+DROP TABLE exact, tried;
+
+-- Added to a table, verified; kept by what rewrites the table; another threshold counts from REINDEX on.
+CREATE TABLE plain AS SELECT id, body FROM tickets WHERE id <= 20;
+INSERT INTO plain SELECT id, doc(id, 3) FROM plain WHERE id = 7;
+SELECT pg_temp.error_of('ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.6)');
+ALTER TABLE plain ADD CONSTRAINT plain_near EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.8)
+    WHERE (id < 9000);
+SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 1))');
+INSERT INTO plain VALUES (9001, doc(3, 1));
+VACUUM FULL plain;
+SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 1))');
+ALTER INDEX plain_near SET (threshold = 0.6);
+INSERT INTO plain VALUES (21, doc(3, 3));
+SELECT pg_temp.error_of('REINDEX INDEX plain_near');
+DELETE FROM plain WHERE id IN (7, 21);
+REINDEX INDEX plain_near;
+SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 3))');
+TRUNCATE plain;
+INSERT INTO plain VALUES (1, doc(3));
+SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 3))');
+CREATE UNLOGGED TABLE unlogged (LIKE plain INCLUDING INDEXES);
+INSERT INTO unlogged TABLE plain;
+SELECT pg_temp.error_of('INSERT INTO unlogged VALUES (21, doc(3, 3))');
+-- Checked at the end of the transaction.
+CREATE TABLE later (id int, sig minhash_signature,
+    CONSTRAINT later_near EXCLUDE USING lsh (sig WITH %, id WITH <>) WITH (threshold = 0.8)
+    DEFERRABLE INITIALLY DEFERRED);
+BEGIN;
+INSERT INTO later VALUES (1, minhash(doc(1))), (2, minhash(doc(1, 1)));
+DELETE FROM later WHERE id = 1;
+COMMIT;
+SELECT id FROM later;
+BEGIN;
+INSERT INTO later VALUES (3, minhash(doc(1)));
+COMMIT;
+-- Different ids only: the same one may have several.
+CREATE TABLE versions (id int, sig minhash_signature,
+    EXCLUDE USING lsh (id WITH <>, sig WITH %) WITH (threshold = 0.8));
+INSERT INTO versions VALUES (1, minhash(doc(1))), (1, minhash(doc(1, 1)));
+INSERT INTO versions VALUES (2, minhash(doc(1)));
+
+-- What it cannot be.
+SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 1.5)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH =) WITH (threshold = 0.5)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (id WITH =) WITH (threshold = 0.5)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (id WITH >, minhash(body) WITH %) WITH (threshold = 0.5)',
+    'CREATE INDEX ON plain USING lsh (minhash(body)) WITH (threshold = 0.5)',
+    'INSERT INTO plain VALUES (1, ''x'') ON CONFLICT ON CONSTRAINT plain_near DO UPDATE SET id = 0',
+    'SELECT ''x''::minhash_abridged']) statement;
+DROP TABLE tickets, plain, unlogged, later, versions, documents;
+DROP FUNCTION doc;

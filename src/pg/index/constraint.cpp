@@ -1,0 +1,106 @@
+#include "pg/index/columns.h"
+#include "pg/index/constraint.h"
+#include "pg/index/options.h"
+#include "pg/signature/signatures.h"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+}
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+void open_reader(IndexScanDesc scan, row_reader& reader)
+{
+    const MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+    reader.info = BuildIndexInfo(scan->indexRelation);
+    reader.executor = CreateExecutorState();
+    reader.slot = table_slot_create(scan->heapRelation, nullptr);
+    reader.fetch = table_index_fetch_begin(scan->heapRelation);
+    GetPerTupleExprContext(reader.executor)->ecxt_scantuple = reader.slot;
+    MemoryContextSwitchTo(old);
+}
+
+bool satisfies(const ScanKeyData& key, Datum value, double threshold)
+{
+    if (key.sk_strategy == similar_by_setting)
+        return similarity(query_of(value, similar_by_setting).sought,
+                          query_of(key.sk_argument, similar_by_setting).sought) >= threshold;
+    FmgrInfo* const function = const_cast<FmgrInfo*>(&key.sk_func);
+    return DatumGetBool(FunctionCall2Coll(function, key.sk_collation, value, key.sk_argument));
+}
+
+} // namespace
+
+double constraint_threshold(Relation index)
+{
+    const double threshold = threshold_option(index);
+    if (index->rd_index->indisexclusion && threshold < 0)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("exclusion constraint using lsh needs a threshold"),
+                errdetail("The setting minhash_lsh.similarity_threshold does not count for it."),
+                errhint("Write EXCLUDE USING lsh (... WITH %%) WITH (threshold = ...)."));
+    if (!index->rd_index->indisexclusion && threshold >= 0)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("only an exclusion constraint has a threshold of its own"),
+                errhint("Other lsh indexes serve every threshold. Leave the option out."));
+    return threshold;
+}
+
+bool is_constraint_scan(IndexScanDesc scan)
+{
+    return scan->indexRelation->rd_index->indisexclusion && scan->heapRelation != nullptr &&
+           scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY;
+}
+
+bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold)
+{
+    if (reader.info == nullptr)
+        open_reader(scan, reader);
+    // All versions of the row that one entry stands for have the same values in the index.
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    bool more = false;
+    if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, nullptr))
+        return false;
+    ResetPerTupleExprContext(reader.executor);
+    const MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(reader.executor));
+    Datum values[INDEX_MAX_KEYS];
+    bool nulls[INDEX_MAX_KEYS];
+    FormIndexDatum(reader.info, reader.slot, reader.executor, values, nulls);
+    bool conflicting = true;
+    for (int at = 0; conflicting && at < scan->numberOfKeys; at++) {
+        const ScanKeyData& key = scan->keyData[at];
+        const int column = key.sk_attno - 1;
+        conflicting = !nulls[column] && satisfies(key, values[column], threshold);
+    }
+    MemoryContextSwitchTo(old);
+    return conflicting;
+}
+
+void release_row(row_reader& reader)
+{
+    if (reader.info == nullptr)
+        return;
+    ExecClearTuple(reader.slot);
+    table_index_fetch_reset(reader.fetch);
+}
+
+void close_reader(row_reader& reader)
+{
+    if (reader.info == nullptr)
+        return;
+    table_index_fetch_end(reader.fetch);
+    ExecDropSingleTupleTableSlot(reader.slot);
+    FreeExecutorState(reader.executor);
+}
+
+} // namespace minhash::pg::lsh

@@ -97,8 +97,8 @@ band_choice choose_by_recall(double threshold, int num_hashes, double recall) no
 
 band_choice choose_by_area(double threshold,
                            int num_hashes,
-                           double false_positive_weight,
-                           double false_negative_weight) noexcept
+                           double false_candidate_weight,
+                           double missed_pair_weight) noexcept
 {
     double similarity[2 * points];
     double weight[2 * points];
@@ -117,9 +117,9 @@ band_choice choose_by_area(double threshold,
     }
 
     // Choices are compared with a tolerance, so the weights' scale must not matter.
-    const double weights = false_positive_weight + false_negative_weight;
-    false_positive_weight /= weights;
-    false_negative_weight /= weights;
+    const double weights = false_candidate_weight + missed_pair_weight;
+    false_candidate_weight /= weights;
+    missed_pair_weight /= weights;
 
     // One multiplication per point and choice: the powers run along with rows and bands.
     band_choice best = {0, 0};
@@ -134,17 +134,18 @@ band_choice choose_by_area(double threshold,
             missed[point] = 1;
         }
         for (int bands = 1; bands * rows <= num_hashes; bands++) {
-            double in_vain = 0;
-            double lost = 0;
+            double false_candidates = 0;
+            double missed_pairs = 0;
             for (int point = 0; point < points; point++) {
                 missed[point] *= 1 - power[point];
-                in_vain += weight[point] * (1 - missed[point]);
+                false_candidates += weight[point] * (1 - missed[point]);
             }
             for (int point = points; point < 2 * points; point++) {
                 missed[point] *= 1 - power[point];
-                lost += weight[point] * missed[point];
+                missed_pairs += weight[point] * missed[point];
             }
-            const double area = false_positive_weight * in_vain + false_negative_weight * lost;
+            const double area =
+                false_candidate_weight * false_candidates + missed_pair_weight * missed_pairs;
             const bool equal = std::abs(area - least) <= 1e-12;
             if (equal ? bands < best.bands : area < least) {
                 least = area;

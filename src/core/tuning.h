@@ -34,11 +34,11 @@ struct band_choice {
 // rows, hence with few false candidates, and as few bands as that takes.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
-// The choice that minimises the weighted areas under the curve left of the threshold (candidates
-// in vain) and above it right of the threshold (pairs missed): datasketch's rule.
+// The choice that minimises the weighted areas under the curve left of the threshold (false
+// candidates) and above it right of the threshold (missed pairs): datasketch's rule.
 band_choice choose_by_area(double threshold,
                            int num_hashes,
-                           double false_positive_weight,
-                           double false_negative_weight) noexcept;
+                           double false_candidate_weight,
+                           double missed_pair_weight) noexcept;
 
 } // namespace minhash

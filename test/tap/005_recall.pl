@@ -106,7 +106,7 @@ my $vain = $candidates - $found;
 cmp_ok($true, '>', 0, 'there are near-duplicates to be found');
 cmp_ok($found, '>=', $predicted - 3 * $error, 'as many are found as the S-curve predicts');
 diag(sprintf '%d texts, %s: found %d of the %d pairs with J >= %.1f, '
-      . 'predicted %.1f +- %.1f; %d of %d candidates in vain; %d pairs compared exactly',
+      . 'predicted %.1f +- %.1f; %d of %d candidates false; %d pairs compared exactly',
     $count, $shape, $found, $true, $threshold, $predicted, $error, $vain, $candidates,
     $compared);
 

@@ -6,6 +6,7 @@
 #include "core/bag.h"
 #include "core/shingle.h"
 #include "core/sketch.h"
+#include "core/text_batches.h"
 #include "core/unicode.h"
 
 #include <algorithm>
@@ -34,24 +35,36 @@ void start_bag(text_signer& state, std::size_t bytes);
 template <typename Take>
 void each_batch(text_signer& state, text_bytes text, Take&& take)
 {
-    const bool bag = state.scheme.shingles.bag;
-    if (bag)
-        start_bag(state, text.size());
-    do {
-        text_bytes left = text;
-        start(state.cutter, state.scheme.shingles, state.scheme.seed);
-        do {
-            pause(*state.owner);
+    struct {
+        host& asked;
+        text_bytes all;
+        text_bytes left;
+
+        void rewind()
+        {
+            left = all;
+        }
+
+        text_bytes next()
+        {
+            pause(asked);
             std::size_t bytes = std::min(left.size(), slice_bytes);
             if (bytes < left.size())
                 bytes = whole_characters(left.data(), bytes);
-            cut(state.cutter, left.data(), bytes, bytes == left.size(), state.batch);
+            const text_bytes slice = left.first(bytes);
             left = left.subspan(bytes);
-            if (bag)
-                number_occurrences(state.bag, state.batch);
-            take(state.batch);
-        } while (!left.empty() && !(bag && state.bag.overflowed));
-    } while (bag && start_next_pass(state.bag));
+            return slice;
+        }
+
+        bool at_end() const
+        {
+            return left.empty();
+        }
+    } slices = {*state.owner, text, text};
+
+    if (state.scheme.shingles.bag)
+        start_bag(state, text.size());
+    minhash::each_batch(state, slices, take);
 }
 
 // The slots of a text's signature, which lie in state.slots; none for the empty set.

@@ -55,7 +55,7 @@ std::span<const std::uint32_t> signed_slots(const set_signer& state)
     return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }
 
-std::span<const std::uint32_t> sign(signer& state, const text* document)
+std::span<const std::uint32_t> sign(text_signer& state, const text* document)
 {
     start(state.slots, state.scheme.method, state.scheme.num_hashes);
     each_batch(state, document, [&state](const shingle_batch& batch) {

@@ -8,6 +8,7 @@
 #include "core/bag.h"
 #include "core/shingle.h"
 #include "core/sketch.h"
+#include "core/text_batches.h"
 
 namespace minhash::pg {
 
@@ -22,7 +23,7 @@ struct set_signer {
 };
 
 // What signs texts: reads one and cuts it into the batches.
-struct signer : set_signer {
+struct text_signer : set_signer {
     text_reader reader;
     shingler cutter;
 };
@@ -69,28 +70,37 @@ void start_bag(set_signer& state, std::size_t text_bytes);
 // Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered
 // occurrences of a bag. Occurrences may come more than once.
 template <typename Take>
-void each_batch(signer& state, const text* document, Take&& take)
+void each_batch(text_signer& state, const text* document, Take&& take)
 {
-    const bool bag = state.scheme.shingles.bag;
-    if (bag)
+    struct {
+        text_reader& reader;
+        const text* document;
+
+        void rewind()
+        {
+            open(reader, document);
+        }
+
+        std::span<const std::uint8_t> next()
+        {
+            return read(reader);
+        }
+
+        bool at_end() const
+        {
+            return minhash::pg::at_end(reader);
+        }
+    } slices = {state.reader, document};
+
+    if (state.scheme.shingles.bag)
         start_bag(state, VARSIZE_ANY_EXHDR(document));
-    do {
-        open(state.reader, document);
-        start(state.cutter, state.scheme.shingles, state.scheme.seed);
-        do {
-            const std::span<const std::uint8_t> slice = read(state.reader);
-            cut(state.cutter, slice.data(), slice.size(), at_end(state.reader), state.batch);
-            if (bag)
-                number_occurrences(state.bag, state.batch);
-            take(state.batch);
-        } while (!at_end(state.reader) && !(bag && state.bag.overflowed));
-    } while (bag && start_next_pass(state.bag));
+    minhash::each_batch(state, slices, take);
 }
 
 // The slots of state.slots, none for the empty set.
 std::span<const std::uint32_t> signed_slots(const set_signer& state);
 
 // Signs a detoasted text into state.slots. Returns its slots, none for the empty set.
-std::span<const std::uint32_t> sign(signer& state, const text* document);
+std::span<const std::uint32_t> sign(text_signer& state, const text* document);
 
 } // namespace minhash::pg

@@ -165,7 +165,7 @@ MINHASH_FUNCTION(minhash_agg_add)
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
-    signer& signing = kept_of<signer>(fcinfo).state;
+    text_signer& signing = kept_of<text_signer>(fcinfo).state;
     signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);

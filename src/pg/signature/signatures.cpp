@@ -19,7 +19,7 @@ MINHASH_FUNCTION(minhash)
 {
     enum { text_to_sign, num_hashes, shingle_size, unit_name, fold, bag, seed, method_name };
 
-    kept<signer>& kept = kept_of<signer>(fcinfo);
+    kept<text_signer>& kept = kept_of<text_signer>(fcinfo);
     if (!kept.parsed) {
         kept.state.scheme = arg_scheme(fcinfo, num_hashes);
         kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);

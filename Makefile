@@ -38,10 +38,10 @@ EXTRA_CLEAN = build $(OBJS:.o=.d)
 override with_llvm = no
 
 # check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR. These two
-# install what they need on a Debian machine, as root or with sudo; unit, arm, fuzz and dist need
+# install what they need on a Debian machine, as root or with sudo; unit, arm, fuzz, dist and deb need
 # no PostgreSQL. All other goals are PGXS's or need what it builds.
-.PHONY: check demo unit arm fuzz bench lint tap sanitized dist
-ifeq ($(filter-out check demo unit arm fuzz dist,$(or $(MAKECMDGOALS),all)),)
+.PHONY: check demo unit arm fuzz bench lint tap sanitized dist deb
+ifeq ($(filter-out check demo unit arm fuzz dist deb,$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 demo:
 	@PG_CONFIG=$$(test/tools/get_postgresql.sh) && export PG_CONFIG && \
@@ -95,6 +95,9 @@ unit arm fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
 sanitized: ; test/tools/sanitized.sh
+
+# Debian packages for this release, or for SUITE, in a fresh chroot; needs root and debootstrap.
+deb: ; test/tools/deb.sh $(SUITE)
 
 # What was committed last, as an archive for PGXN.
 dist: ; git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD

@@ -14,8 +14,7 @@ CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid 
 SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text COLLATE "C";
 SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p
     ORDER BY p.oid::regprocedure::text COLLATE "C";
-SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'minhash_lsh') AS newest_version,
-    extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
+SELECT extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
 
 -- Without COMMENT.
 SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL ORDER BY object;

@@ -37,12 +37,18 @@ while read -r other; do
 # The last version of META.json is that of its own format.
 done < <(sed -n 's/^ *"version": "\(.*\)".*/\1/p' META.json | head -n -1)
 
+packaged=$(sed -n '1s/.*(\(.*\)-.*/\1/p' debian/changelog)
+if [[ $packaged != "$version" ]]; then
+    echo "debian/changelog says version $packaged, minhash_lsh.control $version"
+    status=1
+fi
+
 # Frozen scripts, and what tells the history, name versions by their nature.
-found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|CHANGELOG.*)$' |
+found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|CHANGELOG.*|debian/changelog)$' |
     grep -vE '^src/sql/(released|upgrade)/' |
     xargs -d '\n' grep -nIE "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)") || true
 if [[ -n $found ]]; then
-    echo "the version stands in minhash_lsh.control and META.json only:"
+    echo "the version stands in minhash_lsh.control, META.json and debian/changelog only:"
     printf '%s\n' "$found"
     status=1
 fi

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Debian packages, made as a build daemon makes them: in a fresh chroot of a release this builds the
+# source and the binary package for the release's PostgreSQL, checks them with lintian, installs
+# them, and runs debian/tests as autopkgtest does.
+#
+#   deb.sh [SUITE]         default: this machine's release
+#
+# Needs root and debootstrap. The packages are in build/deb/SUITE when it ends; status 77 if there
+# can be no such chroot here.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+if [[ ${2:-} == --inside ]]; then
+    apt-get install -y --no-install-recommends build-essential fakeroot lintian autopkgtest \
+        postgresql-server-dev-all postgresql-common >/dev/null
+    useradd --create-home builder
+    chown -R builder: /minhash_lsh
+    as_builder() { su builder -c "$*"; }
+    version=$(sed -n '1s/.*(\(.*\)-.*/\1/p' debian/changelog)
+    tar -c --exclude=./debian --transform "s,^\.,minhash-lsh-$version," . |
+        xz -T2 >"../minhash-lsh_$version.orig.tar.xz"
+    as_builder pg_buildext updatecontrol
+    apt-get build-dep -y --no-install-recommends ./ >/dev/null
+    chmod 777 ..
+    as_builder dpkg-buildpackage -us -uc || {
+        cat build/*/regression.diffs
+        exit 1
+    }
+    # Who uploads the package puts in an address, and the number of the bug that it closes.
+    unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
+    as_builder lintian --fail-on error,warning --suppress-tags "$unknown" ../minhash-lsh_"$version"-*.changes
+    echo 'lintian: clean'
+    autopkgtest --no-built-binaries ../*.deb ./ -- null
+    exit
+fi
+
+# shellcheck source=test/tools/chroot.sh
+source test/tools/chroot.sh
+make_chroot "$suite" build-essential fakeroot debhelper lintian autopkgtest libxxhash-dev postgresql-all \
+    postgresql-server-dev-all
+inside /minhash_lsh/test/tools/deb.sh "$suite" --inside
+mkdir -p "build/deb/$suite"
+cp "$chroot"/*minhash-lsh* "build/deb/$suite/"
+ls "build/deb/$suite"

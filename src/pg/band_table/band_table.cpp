@@ -87,6 +87,11 @@ void note_change(Datum, Oid)
 
 } // namespace
 
+Oid arg_chosen(FunctionCallInfo fcinfo, int argument)
+{
+    return PG_ARGISNULL(argument) ? InvalidOid : PG_GETARG_OID(argument);
+}
+
 Relation open_source(Oid source, LOCKMODE mode)
 {
     const Relation relation = try_relation_open(source, mode);

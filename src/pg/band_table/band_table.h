@@ -46,6 +46,9 @@ struct band_table_search {
     LOCKMODE lock; // held on the band table until the transaction ends; NoLock: none
 };
 
+// The argument `band_table` of a function: the one chosen, or NULL.
+Oid arg_chosen(FunctionCallInfo fcinfo, int argument);
+
 // What was found. A relation that a trigger names and that breaks the rule is doubtful.
 struct band_tables_found {
     int count;

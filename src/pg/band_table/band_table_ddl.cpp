@@ -50,17 +50,29 @@ int hashes_of(FunctionCallInfo fcinfo, const band_table& scheme)
                            SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &null));
 }
 
+// Arguments of lsh_create_band_table().
+enum create_argument {
+    arg_source,
+    arg_id_column,
+    arg_signature_column,
+    arg_threshold,
+    arg_recall,
+    arg_bands,
+    arg_rows,
+    arg_name,
+};
+
 banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
 {
     const int hashes = hashes_of(fcinfo, scheme);
-    if (PG_ARGISNULL(5) != PG_ARGISNULL(6))
+    if (PG_ARGISNULL(arg_bands) != PG_ARGISNULL(arg_rows))
         fail_half_banding();
-    if (!PG_ARGISNULL(5)) {
-        const banding given = arg_banding(fcinfo, 5);
+    if (!PG_ARGISNULL(arg_bands)) {
+        const banding given = arg_banding(fcinfo, arg_bands);
         check_hashes(given, hashes);
         return given;
     }
-    const auto [threshold, recall] = arg_aim(fcinfo, 3, 4);
+    const auto [threshold, recall] = arg_aim(fcinfo, arg_threshold, arg_recall);
     const band_choice choice = choose_by_recall(threshold, hashes, recall);
     if (choice.bands == 0)
         fail_no_choice(threshold, hashes, recall);
@@ -116,17 +128,18 @@ void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char
 //                       band_table) -> regclass
 MINHASH_FUNCTION(lsh_create_band_table)
 {
-    for (const int required : {0, 1, 2, 3, 4})
+    for (const int required :
+         {arg_source, arg_id_column, arg_signature_column, arg_threshold, arg_recall})
         if (PG_ARGISNULL(required))
             fail_null_argument(required, fcinfo->flinfo->fn_oid);
     const Oid function = maintaining_function(fcinfo);
-    const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
+    const Relation source = lock_source(PG_GETARG_OID(arg_source), ShareRowExclusiveLock);
     check_source(source);
 
     band_table scheme = {};
     scheme.source = RelationGetRelid(source);
-    scheme.id = find_column(source, PG_GETARG_NAME(1));
-    scheme.signature = find_column(source, PG_GETARG_NAME(2));
+    scheme.id = find_column(source, PG_GETARG_NAME(arg_id_column));
+    scheme.signature = find_column(source, PG_GETARG_NAME(arg_signature_column));
     check_column_types(scheme, get_atttype(scheme.source, scheme.id), signature_type(fcinfo));
     check_unique(source, scheme.id);
 
@@ -134,9 +147,9 @@ MINHASH_FUNCTION(lsh_create_band_table)
     SPI_connect();
     scheme.shape = choose_shape(fcinfo, scheme);
     const Oid schema = RelationGetNamespace(source);
-    const char* const name = PG_ARGISNULL(7)
+    const char* const name = PG_ARGISNULL(arg_name)
                                  ? makeObjectName(RelationGetRelationName(source), nullptr, "bands")
-                                 : NameStr(*PG_GETARG_NAME(7));
+                                 : NameStr(*PG_GETARG_NAME(arg_name));
     const char* const qualified = quote_qualified_identifier(get_namespace_name(schema), name);
     const char* const rows = wanted_rows(fcinfo, scheme);
     const char* const settings = free_name(name, scheme.source, "settings");
@@ -164,8 +177,8 @@ MINHASH_FUNCTION(lsh_drop_band_table)
     if (PG_ARGISNULL(0))
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
     const Relation source = lock_source(PG_GETARG_OID(0), AccessExclusiveLock);
-    const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-    const band_table dropped = find_band_table(source, {chosen, function, AccessExclusiveLock});
+    const band_table dropped =
+        find_band_table(source, {arg_chosen(fcinfo, 1), function, AccessExclusiveLock});
 
     const identity former = act_for_owner(source);
     SPI_connect();
@@ -186,8 +199,8 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
     if (PG_ARGISNULL(0))
         fail_null_argument(0, fcinfo->flinfo->fn_oid);
     const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
-    const Oid chosen = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-    const band_table kept = find_band_table(source, {chosen, function, RowExclusiveLock});
+    const band_table kept =
+        find_band_table(source, {arg_chosen(fcinfo, 1), function, RowExclusiveLock});
     check_source(source);
 
     const identity former = act_for_owner(source);

@@ -89,8 +89,9 @@ bool is_guard(const Trigger& trigger, const band_table& watched, Oid namespace_o
 
 band_table arg_watched(FunctionCallInfo fcinfo, Relation source, int argument)
 {
-    const Oid chosen = PG_ARGISNULL(argument) ? InvalidOid : PG_GETARG_OID(argument);
-    return find_band_table(source, {chosen, maintaining_function(fcinfo), AccessShareLock});
+    return find_band_table(
+        source,
+        {arg_chosen(fcinfo, argument), maintaining_function(fcinfo), AccessShareLock});
 }
 
 } // namespace
@@ -98,13 +99,15 @@ band_table arg_watched(FunctionCallInfo fcinfo, Relation source, int argument)
 // lsh_create_guard(source, threshold, mark, band_table) -> void
 MINHASH_FUNCTION(lsh_create_guard)
 {
-    for (const int required : {0, 1})
+    enum { arg_source, arg_threshold, arg_mark, arg_band_table };
+
+    for (const int required : {arg_source, arg_threshold})
         if (PG_ARGISNULL(required))
             fail_null_argument(required, fcinfo->flinfo->fn_oid);
-    const double threshold = arg_fraction(fcinfo, 1, "threshold");
-    const Relation source = lock_source(PG_GETARG_OID(0), ShareRowExclusiveLock);
-    const band_table watched = arg_watched(fcinfo, source, 3);
-    const char* const mark = PG_ARGISNULL(2) ? nullptr : NameStr(*PG_GETARG_NAME(2));
+    const double threshold = arg_fraction(fcinfo, arg_threshold, "threshold");
+    const Relation source = lock_source(PG_GETARG_OID(arg_source), ShareRowExclusiveLock);
+    const band_table watched = arg_watched(fcinfo, source, arg_band_table);
+    const char* const mark = PG_ARGISNULL(arg_mark) ? nullptr : NameStr(*PG_GETARG_NAME(arg_mark));
     if (mark != nullptr)
         find_mark_column(watched, get_atttype(watched.source, watched.id), mark);
 

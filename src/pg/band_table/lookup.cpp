@@ -24,11 +24,9 @@ namespace {
 band_table arg_band_table(FunctionCallInfo fcinfo, int source, int chosen)
 {
     const Relation relation = open_source(PG_GETARG_OID(source), AccessShareLock);
-    const band_table found =
-        find_band_table(relation,
-                        {PG_ARGISNULL(chosen) ? InvalidOid : PG_GETARG_OID(chosen),
-                         maintaining_function(fcinfo),
-                         AccessShareLock});
+    const band_table found = find_band_table(
+        relation,
+        {arg_chosen(fcinfo, chosen), maintaining_function(fcinfo), AccessShareLock});
     relation_close(relation, NoLock);
     return found;
 }

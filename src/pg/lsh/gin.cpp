@@ -59,13 +59,16 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
     return kept->chosen;
 }
 
+// Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
+enum { arg_shared, arg_strategy, arg_query, arg_key_count, arg_extra_data, arg_recheck };
+
 // Whether a row shares a key with the query, or could: values are bool or GinTernaryValue, which
 // is 2 for a key that is not known.
 template <typename Value>
 bool is_candidate(FunctionCallInfo fcinfo)
 {
-    const Value* const shared = arg_internal<Value>(fcinfo, 0);
-    const int keys = PG_GETARG_INT32(3);
+    const Value* const shared = arg_internal<Value>(fcinfo, arg_shared);
+    const int keys = PG_GETARG_INT32(arg_key_count);
     return std::any_of(shared, shared + keys, [](Value one) { return one != 0; });
 }
 
@@ -103,7 +106,10 @@ MINHASH_FUNCTION(gin_minhash_extract_value)
 // data, null flags, search mode) -> keys; without any, nothing is found.
 MINHASH_FUNCTION(gin_minhash_extract_query)
 {
-    const signature sought = query_of(PG_GETARG_DATUM(0), PG_GETARG_UINT16(2)).sought;
+    enum { arg_sought, arg_key_count, arg_strategy };
+
+    const signature sought =
+        query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
@@ -111,7 +117,7 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
         keys = {keys.data(), 2};
         keys[1] = keys[0];
     }
-    *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
+    *arg_internal<int32>(fcinfo, arg_key_count) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }
 
@@ -119,7 +125,7 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
 // flags) -> bool
 MINHASH_FUNCTION(gin_minhash_consistent)
 {
-    *arg_internal<bool>(fcinfo, 5) = true;
+    *arg_internal<bool>(fcinfo, arg_recheck) = true;
     PG_RETURN_BOOL(is_candidate<bool>(fcinfo));
 }
 
@@ -130,8 +136,8 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // of this scan, and set by shape_of_index()
-        const StrategyNumber strategy = PG_GETARG_UINT16(1);
-        const query asked = query_of(PG_GETARG_DATUM(2), strategy);
+        const StrategyNumber strategy = PG_GETARG_UINT16(arg_strategy);
+        const query asked = query_of(PG_GETARG_DATUM(arg_query), strategy);
         const int num_hashes = asked.sought.scheme.num_hashes;
         notice_recall(shape_of_index(fcinfo, num_hashes),
                       num_hashes,

@@ -168,22 +168,29 @@ double similar_pairs(PlannerInfo* root,
     return share;
 }
 
+// Arguments of both, as the planner hands them over. (A join has its type in the place of the
+// relation, and one more.)
+enum { arg_planner, arg_operator, arg_sides, arg_relation, arg_join };
+
 // minhash_similar_sel(planner, operator, arguments, relation) -> float8
 MINHASH_FUNCTION(minhash_similar_sel)
 {
-    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
-    List* const sides = arg_internal<List>(fcinfo, 2);
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
+    List* const sides = arg_internal<List>(fcinfo, arg_sides);
     const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    PG_RETURN_FLOAT8(
-        similar_rows(root, sides, PG_GETARG_INT32(3), types, threshold_of(root, sides, types)));
+    PG_RETURN_FLOAT8(similar_rows(root,
+                                  sides,
+                                  PG_GETARG_INT32(arg_relation),
+                                  types,
+                                  threshold_of(root, sides, types)));
 }
 
 // minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
 MINHASH_FUNCTION(minhash_similar_joinsel)
 {
-    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, 0);
-    List* const sides = arg_internal<List>(fcinfo, 2);
-    SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, 4);
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
+    List* const sides = arg_internal<List>(fcinfo, arg_sides);
+    SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, arg_join);
     const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
     PG_RETURN_FLOAT8(similar_pairs(root, sides, join, types, threshold_of(root, sides, types)));
 }

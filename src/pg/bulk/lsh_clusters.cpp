@@ -43,11 +43,9 @@ int compare_ids(cluster_job& self, Datum a, Datum b)
     return compare(self.compare_ids, self.id_collation, a, b);
 }
 
-// By rank, NULLs last, then by id: the first member is the representative. (For qsort_arg(), which,
-// unlike std::sort(), stays inside its array whatever a type's comparison says.)
+// By rank, NULLs last, then by id: the first member is the representative.
 int compare_members(const void* left, const void* right, void* job)
 {
-    CHECK_FOR_INTERRUPTS();
     cluster_job& self = *static_cast<cluster_job*>(job);
     const member& a = *static_cast<const member*>(left);
     const member& b = *static_cast<const member*>(right);
@@ -73,7 +71,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
         if (self.wanted.ranked)
             members[i].rank = fetch_datum(self.ranks, rows[i], members[i].no_rank);
     }
-    qsort_arg(members, rows.size(), sizeof(member), compare_members, &self);
+    qsort_interruptible(members, rows.size(), sizeof(member), compare_members, &self);
     for (std::size_t i = 0; i < rows.size(); i++)
         rows[i] = members[i].row;
     MemoryContextSwitchTo(former);

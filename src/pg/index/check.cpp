@@ -41,6 +41,14 @@ struct known_row {
     std::uint64_t checksum; // of the copy
 };
 
+int compare_rows(const void* left, const void* right, void*)
+{
+    const known_row& a = *static_cast<const known_row*>(left);
+    const known_row& b = *static_cast<const known_row*>(right);
+    return a.tid != b.tid ? (a.tid < b.tid ? -1 : 1)
+                          : (a.checksum > b.checksum) - (a.checksum < b.checksum);
+}
+
 struct checker {
     Relation index;
     meta now;
@@ -238,13 +246,12 @@ void check_row(
         const std::uint64_t row =
             static_cast<std::uint64_t>(ItemPointerGetBlockNumber(tid)) << 16 | tid->ip_posid;
         const known_row wanted = {row, checksum_of(record, state.shape) + value.empty()};
-        found =
-            std::binary_search(state.rows.at,
-                               state.rows.at + state.rows.count,
-                               wanted,
-                               [](const known_row& a, const known_row& b) {
-                                   return a.tid != b.tid ? a.tid < b.tid : a.checksum < b.checksum;
-                               });
+        found = std::binary_search(state.rows.at,
+                                   state.rows.at + state.rows.count,
+                                   wanted,
+                                   [](const known_row& a, const known_row& b) {
+                                       return compare_rows(&a, &b, nullptr) < 0;
+                                   });
     }
     if (!found)
         ereport(ERROR,
@@ -260,11 +267,7 @@ void check_row(
 // record.
 void check_table(checker& state, Relation table, Snapshot snapshot)
 {
-    std::sort(state.rows.at,
-              state.rows.at + state.rows.count,
-              [](const known_row& a, const known_row& b) {
-                  return a.tid != b.tid ? a.tid < b.tid : a.checksum < b.checksum;
-              });
+    qsort_interruptible(state.rows.at, state.rows.count, sizeof(known_row), compare_rows, nullptr);
     IndexInfo* const info = BuildIndexInfo(state.index);
     info->ii_Concurrent = true; // rows as the snapshot sees them
     const TableScanDesc scan = table_beginscan_strat(table, snapshot, 0, nullptr, true, true);

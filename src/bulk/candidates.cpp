@@ -1,3 +1,7 @@
+// The rows of a band are sorted by the upper bits of their keys into partitions that fit into the
+// processor's cache, by counting first and placing then; inside a partition a small hash table
+// brings the rows of each key together (buckets.h). Rows that are the same are found in the same
+// way, by the key of the whole signature, and then compared.
 #include "bulk/candidates.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Bands one after the other, and buckets one after the other, so that what earlier ones have
+// connected spares comparisons. In a bucket the rows are kept in groups that are connected; the
+// next row is compared with the members of a group only until it belongs to it. At the end the
+// components are put out, split around their representatives where that is asked for.
 #include "bulk/candidates.h"
 #include "bulk/clusters.h"
 #include "bulk/components.h"

@@ -1,3 +1,7 @@
+// For each row the later rows that share elements are counted by walking, for each of its elements,
+// to the postings that follow its own. Then each later row has its exact similarity, and one
+// comparison of the two signatures, slot by slot, tells by how many slots they agree: fewer than
+// the rows of any setting's band, and no setting can have found the pair.
 #include "bulk/evaluation.h"
 
 #include "core/overlap.h"

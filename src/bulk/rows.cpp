@@ -1,3 +1,7 @@
+// Of a band's key only 32 bits are kept, in a store of its own for each band, as bands are gone
+// through one after the other: rows whose halves are equal by chance are false candidates, which
+// verifying drops. One more store has a key of the whole signature, by which rows that are the same
+// are found.
 #include "bulk/rows.h"
 
 namespace minhash::bulk {

@@ -1,3 +1,7 @@
+// A store is a file of its first `filed` bytes, then chunks in memory, of which only the newest is
+// written to. When the budget is used up, whichever store has most full chunks writes its oldest
+// one; so what is small, like keys of one band, stays in memory longest. Chunks that were written
+// out are kept and taken again, by any store with chunks of that size.
 #include "bulk/store.h"
 
 #include <algorithm>

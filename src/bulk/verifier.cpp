@@ -1,3 +1,6 @@
+// Signatures come first, as they are small and near each other; texts are compared only if the
+// estimate leaves a chance. How far below the threshold an estimate may be is a quantile of its
+// error, so that one true pair of 30,000 is lost by it.
 #include "bulk/verifier.h"
 
 #include "core/compress.h"

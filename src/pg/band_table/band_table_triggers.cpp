@@ -1,6 +1,11 @@
 // What keeps a band table in step with its source, in the transaction of every change: triggers
 // for statements, with transition tables, or for rows where the source is a partitioned table or
 // a partition (PostgreSQL gives row triggers to every partition, including future ones).
+//
+// Keys that a row has before a change and not after it are deleted, then those that it has only
+// afterwards are inserted, in batches of one SQL statement each. A batch that does not find what it
+// expected has met another statement's work; from then on, in this transaction, the rows themselves
+// are asked which keys are to stay.
 #include "pg/arguments.h"
 #include "pg/band_table/band_table.h"
 #include "pg/band_table/signature_rows.h"

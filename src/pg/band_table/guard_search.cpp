@@ -1,3 +1,7 @@
+// A lookup through the band table as near_rows() writes it, without the row itself, for the first
+// result; only if that may not be referred to, because the row is hidden from the writer or is yet
+// to be judged in the same statement, for all of them. Rows yet to be judged are known by hashes of
+// their ids, sorted.
 #include "pg/arguments.h"
 #include "pg/band_table/guard_search.h"
 #include "pg/band_table/lookup.h"

@@ -1,3 +1,6 @@
+// A trigger for statements reads its two transition tables side by side, which PostgreSQL fills in
+// the same order, so that the old and the new row of an UPDATE come together; one for rows has both
+// at hand. A row's memory lasts until the next is read.
 #include "pg/arguments.h"
 #include "pg/band_table/signature_rows.h"
 

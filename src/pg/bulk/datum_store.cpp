@@ -1,3 +1,6 @@
+// Values by value lie in one store, each with a mark for NULL; of values by reference that store
+// has the place in a second one, where they lie one after the other, aligned so that they can be
+// read in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {

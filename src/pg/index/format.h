@@ -21,7 +21,9 @@
 //               (if the index has one, see columns.h), TID 6.
 //               id: a number of its own. next: the next page of the run or the tail; none: the
 //               open page, to which insertion goes
-//     leaf      node_head, count keys of key_width bytes, count numbers of number_width bytes; both
+//     leaf      node_head, count keys of key_width bits, count numbers of number_width bits, one
+//     after
+//               the other, the first in the lowest bits; both
 //               are offsets from the least of the page. id: the run. next: the next leaf
 //     inner     node_head, count keys of 8 bytes (the first of each page below), count blocks of 4.
 //               id: the run

@@ -82,35 +82,42 @@ void check_meta(Relation index, const meta& value, int bytes);
 layout layout_of(Relation index, const meta& value);
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
-// Numbers of some bytes. Reading looks at 8 bytes, of which those beyond the number may be any of
-// the page.
-inline void put_number(char* to, int width, std::uint64_t value)
+// Numbers of some bits, at most most_width. Both look at 8 bytes, of which the bits that are not of
+// the number may be any of the page; writing keeps them, and wants zeros for the number.
+constexpr int most_width = 57;
+
+inline void put_bits(char* to, std::uint32_t bit, std::uint64_t value)
 {
-    memcpy(to, &value, static_cast<std::size_t>(width));
+    std::uint64_t word;
+    memcpy(&word, to + bit / 8, sizeof(word));
+    word |= value << bit % 8;
+    memcpy(to + bit / 8, &word, sizeof(word));
 }
 
-inline std::uint64_t get_number(const char* from, int width)
+inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
 {
-    std::uint64_t value;
-    memcpy(&value, from, sizeof(value));
-    return width == 8 ? value : value & ((std::uint64_t{1} << width * 8) - 1);
+    std::uint64_t word;
+    memcpy(&word, from + bit / 8, sizeof(word));
+    return word >> bit % 8 & ((std::uint64_t{1} << width) - 1);
 }
 
 // A leaf page, its counts and widths checked.
 struct leaf_view {
     const node_head* head;
-    const char* keys;
-    const char* numbers;
+    const char* entries;
 
     std::uint64_t key(int at) const
     {
-        return head->key_base + get_number(keys + at * head->key_width, head->key_width);
+        const std::uint32_t width = head->key_width;
+        return head->key_base + get_bits(entries, static_cast<std::uint32_t>(at) * width, width);
     }
 
     std::uint64_t number(int at) const
     {
+        const std::uint32_t width = head->number_width;
+        const std::uint32_t keys = std::uint32_t{head->count} * head->key_width;
         return head->number_base +
-               get_number(numbers + at * head->number_width, head->number_width);
+               get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
     }
 
     // The first entry whose key is not less.

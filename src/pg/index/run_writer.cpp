@@ -23,6 +23,9 @@ constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
 constexpr int digit_bits = 8;
 constexpr int digits = key_bits / digit_bits;
 
+// In a leaf; there is hardly room for more.
+constexpr int most_entries = node_room / 2;
+
 // The first key of a page, for the level above.
 struct fence {
     std::uint64_t key;
@@ -42,13 +45,13 @@ struct leaf_writer {
     int number_width;
     std::uint64_t least_number;
     std::uint64_t most_number;
-    std::uint64_t keys[node_room / 2]; // from the greatest to the least
-    std::uint64_t numbers[node_room / 2];
+    std::uint64_t keys[most_entries]; // from the greatest to the least
+    std::uint64_t numbers[most_entries];
 };
 
 int width_of(std::uint64_t value)
 {
-    return value == 0 ? 1 : (pg_leftmost_one_pos64(value) + 8) / 8;
+    return value == 0 ? 1 : pg_leftmost_one_pos64(value) + 1;
 }
 
 void write_leaf(leaf_writer& out)
@@ -64,12 +67,13 @@ void write_leaf(leaf_writer& out)
                      static_cast<std::uint8_t>(out.key_width),
                      static_cast<std::uint8_t>(out.number_width),
                      0};
-    char* to = contents_of(page) + sizeof(node_head);
-    for (int at = out.count - 1; at >= 0; at--, to += out.key_width)
-        put_number(to, out.key_width, out.keys[at] - base);
-    for (int at = out.count - 1; at >= 0; at--, to += out.number_width)
-        put_number(to, out.number_width, out.numbers[at] - out.least_number);
-    set_used_bytes(page, static_cast<int>(to - contents_of(page)));
+    char* const entries = contents_of(page) + sizeof(node_head);
+    std::uint32_t bit = 0;
+    for (int at = out.count - 1; at >= 0; at--, bit += static_cast<std::uint32_t>(out.key_width))
+        put_bits(entries, bit, out.keys[at] - base);
+    for (int at = out.count - 1; at >= 0; at--, bit += static_cast<std::uint32_t>(out.number_width))
+        put_bits(entries, bit, out.numbers[at] - out.least_number);
+    set_used_bytes(page, static_cast<int>(sizeof(node_head) + (bit + 7) / 8));
     out.next = BufferGetBlockNumber(buffer);
     finish_page(out.index, buffer, out.building);
     out.fences.add({base, out.next});
@@ -83,7 +87,8 @@ void add_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
         const std::uint64_t most = std::max(out.most_number, number);
         const int key_width = width_of(out.keys[0] - key);
         const int number_width = width_of(most - least);
-        if ((out.count + 1) * (key_width + number_width) > node_room) {
+        if (out.count == most_entries ||
+            (out.count + 1) * (key_width + number_width) > node_room * 8) {
             write_leaf(out);
         } else {
             out.key_width = key_width;
@@ -169,8 +174,9 @@ void write_inner_pages(leaf_writer& out, growing<fence>& fences, run& made)
             char* const keys = contents_of(page) + sizeof(node_head);
             char* const blocks = keys + count * sizeof(std::uint64_t);
             for (int at = 0; at < count; at++) {
-                put_number(keys + at * 8, 8, fences.at[first + at].key);
-                put_number(blocks + at * 4, 4, fences.at[first + at].block);
+                const fence& below = fences.at[first + at];
+                memcpy(keys + at * sizeof(below.key), &below.key, sizeof(below.key));
+                memcpy(blocks + at * sizeof(below.block), &below.block, sizeof(below.block));
             }
             set_used_bytes(page, static_cast<int>(sizeof(node_head)) + count * inner_width);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});

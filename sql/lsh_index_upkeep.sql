@@ -130,6 +130,21 @@ INSERT INTO documents VALUES (250000, 'cat'), (250001, 'dog');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT * FROM pg_temp.state('documents_text');
 
+-- pg_stat_progress_create_index counts rows, by whole pages of them, as an expression of the index can see.
+CREATE FUNCTION show_progress(id int, body text) RETURNS minhash_signature IMMUTABLE LANGUAGE plpgsql
+SET search_path = public AS $$
+BEGIN
+    IF id % 100 = 0 THEN
+        PERFORM pg_stat_clear_snapshot();
+        RAISE NOTICE 'row %: % done, %', id, (SELECT tuples_done FROM pg_stat_progress_create_index),
+            (SELECT phase FROM pg_stat_progress_create_index);
+    END IF;
+    RETURN minhash(body, 512);
+END $$;
+CREATE INDEX documents_progress ON documents USING lsh (show_progress(id, body)) WHERE id <= 300;
+DROP INDEX documents_progress;
+DROP FUNCTION show_progress;
+
 -- Unlogged, temporary and partitioned tables.
 CREATE UNLOGGED TABLE unlogged AS SELECT id, sig FROM documents;
 CREATE INDEX unlogged_sig ON unlogged USING lsh (sig);

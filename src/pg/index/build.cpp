@@ -66,6 +66,8 @@ void write_page(builder& state)
     finish_page(state.index, buffer, true);
     state.pages.add(block);
     state.count = 0;
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                 static_cast<std::int64_t>(state.records));
 }
 
 void add_row(

@@ -21,7 +21,6 @@ perl -CSD -e '
         "default conversion function for encoding \"%s\" to \"%s\" does not exist",
         # test/tap/019 damages many pages, and looks at the SQLSTATE alone.
         "index \"%s\" is damaged at block %u",
-        "index \"%s\" has format version %u, which this version of minhash_lsh does not read",
         # Another session has to own the index.
         "cannot read temporary tables of other sessions",
         # Operator classes that are not ours, as amvalidate() or an index of a type without a hash function meets them.

@@ -73,7 +73,7 @@ WHERE argument ~ 'positive|negative|in_vain|documents|document_id|look|copies' O
 
 -- Arguments and columns of one name and several types, or arguments of several defaults. Not a mistake: lsh_evaluate()
 -- tries several bands and rows; a band table has a name before it exists; the few largest buckets, but all
--- near-duplicates; a query by signature is not one in SQL; sets and ids are of any type.
+-- near-duplicates; bulk functions choose hashes; a query by signature is not one in SQL; sets and ids are of any type.
 CREATE TEMP VIEW arguments AS
 SELECT p.oid, argument, CASE WHEN mode IN ('o', 't') THEN 'column' ELSE 'argument' END AS kind,
     type::regtype::text AS type, CASE WHEN mode NOT IN ('o', 't') THEN

@@ -10,9 +10,6 @@ namespace {
 // Numbers of hashes that are tried, besides the limits. A multiple of 64 fills vectors.
 constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
 
-// The share of pairs at the threshold that comparing signatures first may lose.
-constexpr double share_missed = 1.0 / 30000;
-
 // The probability that `equal` of `slots` slots hold all of `rows` that are chosen at random.
 double share_of_band(double equal, double slots, int rows) noexcept
 {
@@ -57,6 +54,7 @@ work_costs costs_of(double text_bytes) noexcept
         .band = 60,
         .meeting = 20,
         .look = 60,
+        .slot = 0.5,
         .check = 500 + 4 * text_bytes,
     };
 }
@@ -74,9 +72,12 @@ bands_plan foretell(const bands_wanted& wanted,
 {
     const double slots = static_cast<double>(sample.size()) - 1;
     const int least = least_agreement(wanted.threshold, num_hashes, share_missed);
+    const int start = std::min<int>(num_hashes, slots_at_start);
+    const int least_at_start = least_agreement(wanted.threshold, start, share_missed);
     double all = 0;
     double meetings = 0;
     double candidates = 0;
+    double rests = 0; // signatures that are compared after their start
     double checks = 0;
     for (std::size_t equal = 0; equal < sample.size(); equal++) {
         const double pairs = static_cast<double>(sample[equal]);
@@ -87,9 +88,10 @@ bands_plan foretell(const bands_wanted& wanted,
         const double met = share == 1 ? 1 : -std::expm1(shape.bands * std::log1p(-share));
         meetings += pairs * share * shape.bands;
         candidates += pairs * met;
+        const double similarity = static_cast<double>(equal) / slots;
+        rests += pairs * met * share_checked(similarity, start, least_at_start);
         if (wanted.exact)
-            checks +=
-                pairs * met * share_checked(static_cast<double>(equal) / slots, num_hashes, least);
+            checks += pairs * met * share_checked(similarity, num_hashes, least);
     }
     const double scale = all == 0 ? 0 : wanted.pairs / all;
     const double rows = std::max(wanted.rows, 1.0);
@@ -99,7 +101,8 @@ bands_plan foretell(const bands_wanted& wanted,
         .candidates = candidates * scale / rows,
         .checks = checks * scale / rows,
         .cost = rows * (num_hashes * costs.hash + shape.bands * costs.band) +
-                scale * (meetings * costs.meeting + candidates * costs.look + checks * costs.check),
+                scale * (meetings * costs.meeting + candidates * costs.look +
+                         rests * (num_hashes - start) * costs.slot + checks * costs.check),
     };
 }
 

@@ -23,12 +23,23 @@ struct work_costs {
     double hash;    // of signing a row, for each hash
     double band;    // of a row, for each band
     double meeting; // two rows that share a band, each time
-    double look;    // comparing the signatures of a candidate
+    double look;    // comparing the start of the signatures of a candidate
+    double slot;    // comparing the rest of them, for each hash
     double check;   // comparing its texts
 };
 
 // For texts of a number of bytes, in the mean: measured (test/bench/RESULTS.md).
 work_costs costs_of(double text_bytes) noexcept;
+
+// What a hash takes more, for each row, if signatures go to temporary files.
+constexpr double filing_cost = 5;
+
+// The share of true pairs that comparing signatures before an exact comparison may lose.
+constexpr double share_missed = 1.0 / 30000;
+
+// Slots that are compared first, if signatures have more: most candidates that are not near show it
+// there, and signatures of many slots come from memory slowly.
+constexpr std::uint16_t slots_at_start = 128;
 
 struct bands_wanted {
     double rows;

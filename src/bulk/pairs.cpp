@@ -15,6 +15,9 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 
 constexpr std::size_t most_emitted = 512; // pairs at once
 
+// How many candidates before its turn a row is fetched from memory.
+constexpr std::size_t ahead = 4;
+
 // Where the rows of a large bucket are.
 struct large_bucket {
     std::uint64_t offset;
@@ -167,9 +170,13 @@ void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
             std::min<std::uint64_t>(fetch_piece(*finder.large_rows, offset, finder.buffer, piece),
                                     at.offset + at.bytes - offset);
         const std::uint32_t* const rows = static_cast<const std::uint32_t*>(piece);
-        for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++)
+        const std::size_t count = bytes / sizeof(std::uint32_t);
+        for (std::size_t i = 0; i < count; i++) {
+            if (i + ahead < count && finder.met[rows[i + ahead]] != row)
+                prefetch(finder.check, rows[i + ahead]);
             if (verifies(finder, row, rows[i]))
                 verify_once(finder, row, rows[i]);
+        }
         offset += bytes;
     }
 }
@@ -178,11 +185,15 @@ void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
 void verify_row(pair_finder& finder, std::uint32_t row, std::span<std::uint32_t> candidates)
 {
     std::sort(candidates.begin(), candidates.end());
-    for (const std::uint32_t candidate : candidates) {
-        if (candidate < bucket_mark)
-            verify_once(finder, row, candidate);
+    candidates = candidates.first(static_cast<std::size_t>(
+        std::unique(candidates.begin(), candidates.end()) - candidates.begin()));
+    for (std::size_t i = 0; i < candidates.size(); i++) {
+        if (i + ahead < candidates.size() && candidates[i + ahead] < bucket_mark)
+            prefetch(finder.check, candidates[i + ahead]);
+        if (candidates[i] < bucket_mark)
+            verify_once(finder, row, candidates[i]);
         else
-            verify_bucket(finder, row, candidate - bucket_mark);
+            verify_bucket(finder, row, candidates[i] - bucket_mark);
     }
 }
 

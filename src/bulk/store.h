@@ -74,6 +74,13 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
     return offset >= store.filed && inside + count <= store.chunk_bytes;
 }
 
+// Where a byte is, if it is in memory.
+inline const char* in_memory(const byte_store& store, std::uint64_t offset)
+{
+    return store.chunks.values[(offset - store.filed) / store.chunk_bytes] +
+           (offset & (store.chunk_bytes - 1));
+}
+
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
 // `count` bytes from an offset, all of them inside the store: where they lie, or copied into the
@@ -82,8 +89,7 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
 {
     if (!in_place(store, offset, count))
         return fetch_slowly(store, offset, count, buffer);
-    return store.chunks.values[(offset - store.filed) / store.chunk_bytes] +
-           (offset & (store.chunk_bytes - 1));
+    return in_memory(store, offset);
 }
 
 // To read all bytes in order, piece by piece: how many come at once from an offset, and where they

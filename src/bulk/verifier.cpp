@@ -11,9 +11,6 @@ namespace minhash::bulk {
 
 namespace {
 
-// The share of true pairs that the estimate before an exact comparison may lose.
-constexpr double share_missed = 1.0 / 30000;
-
 // The fewest equal slots whose share reaches the threshold, in the arithmetic of the comparison.
 std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
@@ -21,6 +18,17 @@ std::uint32_t least_reaching(double threshold, const scheme& scheme)
     while (equal < scheme.num_hashes && similarity_of(scheme, equal) < threshold)
         equal++;
     return equal;
+}
+
+// The first slots of a row.
+const void* fetch_start(const verifier& state, std::uint32_t row)
+{
+    const row_set& rows = *state.rows;
+    const scheme& all = rows.task.scheme;
+    return fetch(*rows.slots,
+                 row * std::uint64_t{slot_bytes(all.bits, all.num_hashes)},
+                 slot_bytes(all.bits, state.start.num_hashes),
+                 state.slots[1]);
 }
 
 void read_elements(void* from, std::uint32_t row, distinct_elements& set)
@@ -32,6 +40,19 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     each_batch(*rows.signer, text, [&set](const shingle_batch& batch) {
         add(set, batch.lo, batch.hi, batch.count);
     });
+}
+
+// The fewest equal slots at the start of signatures of pairs that are not to be lost.
+std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
+{
+    const std::uint32_t hashes = task.scheme.num_hashes;
+    if (hashes <= slots_at_start)
+        return 0;
+    if (task.exact)
+        return static_cast<std::uint32_t>(
+            least_agreement(task.threshold, slots_at_start, share_missed));
+    const std::uint32_t others = hashes - slots_at_start;
+    return least_equal > others ? least_equal - others : 0;
 }
 
 // Memory for the sets of rows that are kept.
@@ -55,6 +76,9 @@ void start_verifier(verifier& state, row_set& rows, bool exactly)
         task.exact
             ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed))
             : least_reaching(task.threshold, task.scheme);
+    state.start = task.scheme;
+    state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
+    state.least_at_start = least_at_start(task, state.least_equal);
     for (void*& buffer : state.slots)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     if (task.exact)
@@ -78,6 +102,9 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b)
         state.first_at = fetch_slots(rows, a, state.slots[0]);
         state.first_slots = a;
     }
+    if (state.least_at_start > 0 &&
+        count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
+        return -1;
     const std::uint32_t equal =
         count_equal(rows.task.scheme, state.first_at, fetch_slots(rows, b, state.slots[1]));
     if (equal < state.least_equal)

@@ -2,6 +2,7 @@
 // texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
+#include "bulk/choose_bands.h"
 #include "bulk/exact_sets.h"
 #include "bulk/rows.h"
 
@@ -10,6 +11,8 @@ namespace minhash::bulk {
 struct verifier {
     row_set* rows;
     std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
+    scheme start;              // of the slots that are compared first
+    std::uint32_t least_at_start;
     void* slots[2];            // room for signatures that come from a file
     std::uint32_t first_slots; // the row in slots[0]
     const void* first_at;
@@ -27,6 +30,20 @@ void end_verifier(verifier& state);
 // The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
 // is that of the call before.
 double verify(verifier& state, std::uint32_t a, std::uint32_t b);
+
+// Fetches from memory what verify() will read first of a row.
+inline void prefetch(const verifier& state, std::uint32_t row)
+{
+    const scheme& scheme = state.rows->task.scheme;
+    const byte_store& slots = *state.rows->slots;
+    const std::uint64_t offset = row * std::uint64_t{slot_bytes(scheme.bits, scheme.num_hashes)};
+    const std::size_t bytes = slot_bytes(scheme.bits, state.start.num_hashes);
+    if (!in_place(slots, offset, bytes))
+        return;
+    const char* const at = in_memory(slots, offset);
+    for (std::size_t line = 0; line < bytes; line += 64)
+        __builtin_prefetch(at + line);
+}
 
 // Whether two rows are the same: equal signatures, or equal sets of shingles.
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);

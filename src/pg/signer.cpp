@@ -9,7 +9,9 @@ namespace {
 scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
 {
     const int hashes =
-        arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes);
+        PG_ARGISNULL(num_hashes)
+            ? default_num_hashes
+            : arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes);
     return {
         .version = scheme_version,
         .method = arg_method(fcinfo, method),

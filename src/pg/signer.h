@@ -48,7 +48,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on.
+// The arguments num_hashes (NULL: the default), shingle_size, unit, fold, bag, seed and method,
+// from `first` on.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
 // The arguments num_hashes, seed and method, from `first` on, of members that are given.

@@ -2,6 +2,7 @@
 // engine should find among them, by comparing every row with every other.
 #pragma once
 
+#include "bulk/choose_bands.h"
 #include "bulk/clusters.h"
 #include "bulk/evaluation.h"
 #include "bulk/pairs.h"
@@ -294,10 +295,15 @@ public:
         const double estimate = minhash::similarity_of(given.task.scheme, equal);
         if (!given.task.exact)
             return estimate >= given.task.threshold ? estimate : -1;
-        const int least = minhash::least_agreement(given.task.threshold,
-                                                   given.task.scheme.num_hashes,
-                                                   1.0 / 30000);
-        if (static_cast<int>(equal) < least)
+        minhash::scheme start = given.task.scheme;
+        start.num_hashes = std::min(start.num_hashes, bulk::slots_at_start);
+        const auto agree = [&](const minhash::scheme& part) {
+            const int least =
+                minhash::least_agreement(given.task.threshold, part.num_hashes, bulk::share_missed);
+            return static_cast<int>(
+                       minhash::count_equal(part, stored[a].data(), stored[b].data())) >= least;
+        };
+        if (!agree(start) || !agree(given.task.scheme))
             return -1;
         const double exact = jaccard(a, b);
         return exact >= given.task.threshold ? exact : -1;
@@ -452,7 +458,7 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     problem made;
     minhash::scheme& scheme = made.task.scheme;
     scheme = support::default_scheme;
-    scheme.num_hashes = static_cast<std::uint16_t>(16 + random.below(3) * 21);
+    scheme.num_hashes = static_cast<std::uint16_t>(16 + random.below(8) * 21);
     scheme.seed = static_cast<std::int64_t>(random.below(5));
     made.from_texts = random.below(3) > 0;
     const std::size_t rows = random.below(most_rows + 1);

@@ -38,7 +38,7 @@ bulk_request arg_bulk(const bulk_call& call)
                 errhint("If the argument after the query gives the type of ids, give the threshold "
                         "by name, for instance threshold => 0.8."));
     for (int argument = arg_query; argument < arg_own; argument++) {
-        const bool optional = argument >= arg_bands && argument <= arg_max_bucket;
+        const bool optional = argument >= arg_bands && argument <= arg_num_hashes;
         if (!optional && PG_ARGISNULL(at(argument)))
             fail_null_argument(at(argument), fcinfo->flinfo->fn_oid);
     }
@@ -61,6 +61,7 @@ bulk_request arg_bulk(const bulk_call& call)
     if (!PG_ARGISNULL(at(arg_max_bucket)))
         wanted.max_bucket = arg_between(fcinfo, at(arg_max_bucket), "max_bucket", 1, INT_MAX);
     wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
+    wanted.hashes_given = !PG_ARGISNULL(at(arg_num_hashes));
     return wanted;
 }
 

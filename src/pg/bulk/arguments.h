@@ -11,13 +11,14 @@ enum class verification { by_default, estimate, exact };
 struct bulk_request {
     double threshold;
     double recall;
-    banding shape; // bands = 0: threshold and recall choose
+    banding shape; // bands = 0: to be chosen (pg/bulk/choice.h)
     verification verify;
-    int max_bucket; // 0: no limit
-    scheme texts;   // how texts are signed
-    Oid id_type;    // InvalidOid: that of the query
-    bool ranked;    // the query can have a third column
-    bool lone_ids;  // ids of empty and NULL texts are wanted, too
+    int max_bucket;    // 0: no limit
+    scheme texts;      // how texts are signed
+    bool hashes_given; // texts.num_hashes is not by default
+    Oid id_type;       // InvalidOid: that of the query
+    bool ranked;       // the query can have a third column
+    bool lone_ids;     // ids of empty and NULL texts are wanted, too
 };
 
 // The arguments that lsh_pairs() and lsh_clusters() share, in their order.

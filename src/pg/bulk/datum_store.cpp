@@ -43,6 +43,13 @@ datum_store open_datums(bulk::memory_budget& budget, Oid type)
     return store;
 }
 
+void close_datums(datum_store& store)
+{
+    bulk::close_store(store.values);
+    bulk::close_store(store.bytes);
+    store.type = InvalidOid;
+}
+
 void append_datum(datum_store& store, Datum value, bool null)
 {
     datum_place at = {0, null_size};

@@ -18,6 +18,8 @@ struct datum_store {
 
 datum_store open_datums(bulk::memory_budget& budget, Oid type);
 
+void close_datums(datum_store& store);
+
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 

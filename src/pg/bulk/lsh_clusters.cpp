@@ -162,7 +162,7 @@ Datum return_clusters(const bulk_call& call)
     job = {};
     start_job(job, fcinfo, wanted);
     job.result = &result;
-    read_query(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
+    read_query(job, plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query))));
     end_reading(job);
     if (row_count(job) > 0)
         find_clusters(job, options);

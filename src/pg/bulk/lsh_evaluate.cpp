@@ -158,8 +158,8 @@ MINHASH_FUNCTION(lsh_evaluate)
     bulk_job& job = *allocate<bulk_job>(CurrentMemoryContext);
     job = {};
     start_job(job, fcinfo, wanted);
-    read_query(job,
-               sample_query(text_to_cstring(PG_GETARG_TEXT_PP(arg_sampled_query)), sample_size));
+    const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(arg_sampled_query));
+    read_query(job, plan_select(sample_query(query, sample_size)));
     end_reading(job);
     const std::uint64_t true_pairs = row_count(job) > 1 ? bulk::evaluate(*job.rows, settings) : 0;
     return_settings(settings, true_pairs, result);

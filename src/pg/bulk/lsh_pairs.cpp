@@ -86,10 +86,15 @@ Datum return_pairs(const bulk_call& call)
     start_job(job, fcinfo, wanted);
     job.result = &result;
     job.crossing = !PG_ARGISNULL(other);
-    read_query(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
+    const planned_select first = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
+    planned_select second = {};
+    if (job.crossing)
+        second = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(other)));
+    job.other_rows = second.rows;
+    read_query(job, first);
     const std::uint32_t first_count = row_count(job);
     if (job.crossing)
-        read_query(job, text_to_cstring(PG_GETARG_TEXT_PP(other)));
+        read_query(job, second);
     end_reading(job);
     if (row_count(job) > 1) {
         prepare_order(job);

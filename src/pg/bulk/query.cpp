@@ -6,10 +6,6 @@
 #include "pg/errors.h"
 #include "pg/extension.h"
 
-#include "core/tuning.h"
-
-#include <algorithm>
-
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
@@ -25,40 +21,10 @@ namespace minhash::pg {
 
 namespace {
 
-// Exact pairs are candidates before anything else, so candidates must not be what loses them.
-constexpr double least_exact_recall = 0.99;
-
 struct receiver {
     DestReceiver pub; // PostgreSQL knows this part
     bulk_job* job;
 };
-
-bool is_exact(const bulk_job& job)
-{
-    return job.from_texts && job.wanted.verify != verification::estimate;
-}
-
-bulk::task make_task(const bulk_job& job, const scheme& scheme)
-{
-    banding shape = job.wanted.shape;
-    if (shape.bands == 0) {
-        const double recall =
-            is_exact(job) ? std::max(job.wanted.recall, least_exact_recall) : job.wanted.recall;
-        const band_choice choice =
-            choose_by_recall(job.wanted.threshold, scheme.num_hashes, recall);
-        if (choice.bands == 0)
-            fail_no_choice(job.wanted.threshold, scheme.num_hashes, recall);
-        shape = {choice.bands, choice.rows};
-    }
-    check_bands(shape, scheme);
-    return {
-        .scheme = scheme,
-        .shape = {shape.bands, shape.rows},
-        .threshold = job.wanted.threshold,
-        .exact = is_exact(job),
-        .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
-    };
-}
 
 const char* id_text(const bulk_job& job, Datum id)
 {
@@ -78,22 +44,6 @@ void check_scheme(bulk_job& job, const scheme& scheme, Datum id)
                        id_text(job, id)),
                 errdetail("It is %s; earlier rows have %s.", describe(scheme), describe(others)),
                 errhint("Call minhash() with the same arguments for all."));
-}
-
-// A text's bytes in UTF-8: where they lie, or converted.
-bulk::text_bytes utf8_of(bulk_job& job, const text* document)
-{
-    open(job.reader, document);
-    if (!OidIsValid(job.reader.conversion))
-        return {job.reader.at, job.reader.left};
-    std::size_t bytes = 0;
-    while (!at_end(job.reader)) {
-        const std::span<const std::uint8_t> slice = read(job.reader);
-        bulk::grow(job, job.converted, bytes, bytes + slice.size());
-        memcpy(job.converted.values + bytes, slice.data(), slice.size());
-        bytes += slice.size();
-    }
-    return {job.converted.values, bytes};
 }
 
 // Most signatures have the header of the first, and as many slots: then there is nothing to check.
@@ -126,13 +76,59 @@ bool take_value(bulk_job& job, Datum value, Datum id)
     return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(value)));
 }
 
+// Rows that are near nothing.
+void take_lone(bulk_job& job, Datum id)
+{
+    if (!job.wanted.lone_ids)
+        return;
+    append_datum(job.lone_ids, id, false);
+    job.lone_count++;
+}
+
+// Brings a row to the engine.
+void take(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank)
+{
+    if (!take_value(job, value, id)) {
+        take_lone(job, id);
+        return;
+    }
+    append_datum(job.ids, id, false);
+    if (job.wanted.ranked)
+        append_datum(job.ranks, rank, no_rank);
+}
+
+// Chooses by the rows that wait, and brings them to the engine.
+void end_waiting(bulk_job& job, bool ended)
+{
+    waiting_rows& waiting = job.waiting;
+    choose_by_waiting(job, ended);
+    for (std::uint32_t place = 0; place < waiting.count; place++) {
+        bulk::pause(job);
+        MemoryContextReset(job.row_memory);
+        const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+        bool null;
+        bool no_rank = true;
+        const Datum id = fetch_datum(waiting.ids, place, null);
+        const Datum value = fetch_datum(waiting.values, place, null);
+        const Datum rank = job.wanted.ranked ? fetch_datum(waiting.ranks, place, no_rank) : 0;
+        take(job, id, value, rank, no_rank);
+        MemoryContextSwitchTo(former);
+    }
+    for (datum_store* const store : {&waiting.ids, &waiting.values, &waiting.ranks})
+        if (OidIsValid(store->type))
+            close_datums(*store);
+    waiting = {};
+}
+
 bool take_row(TupleTableSlot* slot, DestReceiver* self)
 {
     bulk_job& job = *reinterpret_cast<receiver*>(self)->job;
     bool no_id;
     bool no_value;
+    bool no_rank = true;
     Datum id = slot_getattr(slot, 1, &no_id);
     const Datum value = slot_getattr(slot, 2, &no_value);
+    const Datum rank = job.wanted.ranked ? slot_getattr(slot, 3, &no_rank) : 0;
     if (no_id || (no_value && !job.wanted.lone_ids)) {
         job.skipped++;
         return true;
@@ -146,19 +142,17 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     MemoryContextReset(job.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
     id = convert_id(job.short_id, id);
-    if (!no_value && take_value(job, value, id)) {
-        append_datum(job.ids, id, false);
-        if (job.wanted.ranked) {
-            bool null;
-            const Datum rank = slot_getattr(slot, 3, &null);
-            append_datum(job.ranks, rank, null);
-        }
-    } else if (job.wanted.lone_ids) {
-        append_datum(job.lone_ids, id, false);
-        job.lone_count++;
-    }
+    bool enough = false;
+    if (no_value)
+        take_lone(job, id);
+    else if (are_waiting(job))
+        enough = !keep_waiting(job, id, value, rank, no_rank);
+    else
+        take(job, id, value, rank, no_rank);
     MemoryContextSwitchTo(former);
-    bulk::report(job, "reading rows", row_count(job), 0);
+    if (enough)
+        end_waiting(job, false);
+    bulk::report(job, "reading rows", row_count(job) + job.waiting.count, 0);
     return true;
 }
 
@@ -240,7 +234,7 @@ void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wan
                                              ALLOCSET_DEFAULT_SIZES);
 }
 
-void read_query(bulk_job& job, const char* query)
+void read_query(bulk_job& job, const planned_select& query)
 {
     receiver receiving = {};
     receiving.pub.receiveSlot = take_row;
@@ -248,7 +242,10 @@ void read_query(bulk_job& job, const char* query)
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
     receiving.job = &job;
+    job.expected_rows = query.rows;
     run_select(query, receiving.pub);
+    if (job.waiting.count > 0)
+        end_waiting(job, true);
 }
 
 void end_reading(bulk_job& job)
@@ -260,6 +257,21 @@ void end_reading(bulk_job& job)
                               static_cast<unsigned long>(job.skipped),
                               static_cast<unsigned long long>(job.skipped)));
     notice_spilling(job.budget);
+}
+
+bulk::text_bytes utf8_of(bulk_job& job, const text* document)
+{
+    open(job.reader, document);
+    if (!OidIsValid(job.reader.conversion))
+        return {job.reader.at, job.reader.left};
+    std::size_t bytes = 0;
+    while (!at_end(job.reader)) {
+        const std::span<const std::uint8_t> slice = read(job.reader);
+        bulk::grow(job, job.converted, bytes, bytes + slice.size());
+        memcpy(job.converted.values + bytes, slice.data(), slice.size());
+        bytes += slice.size();
+    }
+    return {job.converted.values, bytes};
 }
 
 std::uint32_t row_count(const bulk_job& job)

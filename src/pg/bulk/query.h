@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pg/bulk/arguments.h"
+#include "pg/bulk/choice.h"
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
 #include "pg/bulk/select.h"
@@ -28,6 +29,9 @@ struct bulk_job : bulk_host {
     datum_store lone_ids; // of rows that the engine has not, as they are near nothing
     std::uint32_t lone_count;
     std::uint64_t skipped; // rows with a NULL
+    double expected_rows;  // of the query in hand
+    double other_rows;     // expected of a second query, which comes later; 0: none
+    waiting_rows waiting;
 
     bool from_texts; // else from signatures
     Oid signature_type;
@@ -42,11 +46,14 @@ struct bulk_job : bulk_host {
 // Starts a call. `fresh` is cleared, and its memory is in the current context.
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
-// Runs a query as the user and takes its rows. Between SPI_connect() and SPI_finish().
-void read_query(bulk_job& job, const char* query);
+// Runs a query as the user and takes its rows.
+void read_query(bulk_job& job, const planned_select& query);
 
 // Reports rows that were left out, and temporary files, once a call.
 void end_reading(bulk_job& job);
+
+// A text's bytes in UTF-8: where they lie, or converted.
+bulk::text_bytes utf8_of(bulk_job& job, const text* document);
 
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_job& job);

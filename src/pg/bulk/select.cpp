@@ -3,6 +3,7 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "nodes/plannodes.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -37,7 +38,7 @@ void check_statement(SPIPlanPtr plan)
 
 } // namespace
 
-void run_select(const char* query, DestReceiver& to)
+planned_select plan_select(const char* query)
 {
     SPIPrepareOptions preparing = {};
     preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
@@ -45,12 +46,20 @@ void run_select(const char* query, DestReceiver& to)
     if (plan == nullptr)
         elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
     check_statement(plan);
+    // This is the plan that will run: a query without parameters has but one.
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
+    ReleaseCachedPlan(planned, nullptr);
+    return {plan, rows};
+}
 
+void run_select(const planned_select& query, DestReceiver& to)
+{
     to.mydest = DestTuplestore; // anything but DestNone
     SPIExecuteOptions options = {};
     options.read_only = true; // sees what the calling statement sees
     options.dest = &to;
-    const int result = SPI_execute_plan_extended(plan, &options);
+    const int result = SPI_execute_plan_extended(query.plan, &options);
     if (result < 0)
         elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
 }

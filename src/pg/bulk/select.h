@@ -5,14 +5,22 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "tcop/dest.h"
 }
 
 namespace minhash::pg {
 
-// Runs a query, between SPI_connect() and SPI_finish(). It sees what the calling statement sees.
-// `to.mydest` is set here.
-void run_select(const char* query, DestReceiver& to);
+struct planned_select {
+    SPIPlanPtr plan;
+    double rows; // that PostgreSQL expects
+};
+
+// Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything.
+planned_select plan_select(const char* query);
+
+// Runs it. It sees what the calling statement sees. `to.mydest` is set here.
+void run_select(const planned_select& query, DestReceiver& to);
 
 // An ERROR if ids of type `given` cannot be taken for those of type `wanted`. The result is to be
 // handed to convert_id(): smallint or integer where bigint is wanted, else InvalidOid.

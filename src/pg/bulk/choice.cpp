@@ -1,0 +1,210 @@
+#include "pg/bulk/choice.h"
+#include "pg/bulk/query.h"
+#include "pg/errors.h"
+#include "pg/settings.h"
+
+#include "bulk/sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/memutils.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// Rows that wait, at most, and the share of the memory that they may take. Rows of one family often
+// come one after the other, so the sample is taken from more rows than it has.
+constexpr std::uint32_t most_waiting = 10000;
+constexpr std::size_t share_of_memory = 4;
+
+// Exact pairs are candidates before anything else, so candidates must not be what loses them.
+constexpr double least_exact_recall = 0.99;
+
+// More candidates than this are worth a notice.
+constexpr double many_candidates = 1000;
+
+// Hashes that texts are signed with where they are to be compared exactly, so that nobody sees how
+// many there are.
+constexpr int least_hashes = 64;
+constexpr int most_hashes = 1024;
+
+bool is_exact(const bulk_job& job)
+{
+    return job.from_texts && job.wanted.verify != verification::estimate;
+}
+
+double recall_of(const bulk_job& job)
+{
+    return is_exact(job) ? std::max(job.wanted.recall, least_exact_recall) : job.wanted.recall;
+}
+
+// A sample of the rows that wait, and the mean size of its texts.
+struct sampled {
+    bulk::row_sample rows;
+    minhash::scheme scheme; // of signatures
+    double mean_bytes;
+};
+
+sampled take_sample(bulk_job& job)
+{
+    waiting_rows& waiting = job.waiting;
+    sampled taken = {};
+    bulk::text_signer* signer = nullptr;
+    if (job.from_texts) {
+        taken.scheme = job.wanted.texts;
+        taken.scheme.num_hashes = bulk::most_sampled_slots;
+        signer = bulk::make_signer(job, taken.scheme);
+    }
+    const std::uint32_t count = std::min(waiting.count, bulk::most_sampled);
+    for (std::uint32_t i = 0; i < count; i++) {
+        MemoryContextReset(job.row_memory);
+        const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+        const auto place = static_cast<std::uint32_t>(std::uint64_t{i} * waiting.count / count);
+        bool null;
+        const Datum value = fetch_datum(waiting.values, place, null);
+        signature read;
+        if (job.from_texts) {
+            const bulk::text_bytes bytes = utf8_of(job, DatumGetTextPP(value));
+            taken.mean_bytes += static_cast<double>(bytes.size()) / count;
+            read = {taken.scheme, bulk::sign(*signer, bytes)};
+        } else {
+            const auto* const stored = reinterpret_cast<const struct varlena*>(value);
+            read = decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)),
+                                  VARSIZE(stored) - VARHDRSZ});
+        }
+        if (i == 0) {
+            taken.scheme = read.scheme;
+            taken.rows = bulk::start_sample(job, read.scheme);
+        }
+        if (comparable({taken.scheme, {}}, {read.scheme, {}}))
+            bulk::add_to_sample(taken.rows, read);
+        MemoryContextSwitchTo(former);
+    }
+    return taken;
+}
+
+// How many rows the queries will have given.
+void expect_rows(const bulk_job& job, bool ended, double& rows, double& pairs)
+{
+    const double met = job.waiting.count;
+    const double first = ended ? met : std::max(job.expected_rows, 2 * met);
+    const double second = job.other_rows;
+    rows = first + second;
+    pairs = second > 0 ? first * second : first * (first - 1) / 2;
+}
+
+// Two digits of a number of 10 or more.
+double rounded(double number)
+{
+    const double unit = std::pow(10, std::floor(std::log10(number)) - 1);
+    return std::round(number / unit) * unit;
+}
+
+void tell(const bulk::bands_plan& plan, double threshold)
+{
+    if (plan.candidates > many_candidates)
+        ereport(NOTICE,
+                errmsg("about %.0f candidates are expected for each row", rounded(plan.candidates)),
+                errdetail("Even %d bands of %d rows, the best choice for threshold %g, bring many "
+                          "rows together that are not near.",
+                          plan.shape.bands,
+                          plan.shape.rows,
+                          threshold),
+                errhint("This can take long. Use a higher threshold, a lower recall, or longer "
+                        "shingles."));
+    if (progress_interval > 0)
+        ereport(NOTICE,
+                errmsg("using %d hashes in %d bands of %d rows",
+                       plan.num_hashes,
+                       plan.shape.bands,
+                       plan.shape.rows),
+                errdetail("About %.1f candidates are expected for each row.", plan.candidates));
+}
+
+} // namespace
+
+bool are_waiting(const bulk_job& job)
+{
+    return job.wanted.shape.bands == 0 && job.wanted.max_bucket == 0;
+}
+
+bool keep_waiting(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank)
+{
+    waiting_rows& waiting = job.waiting;
+    if (waiting.count == 0) {
+        waiting.ids = open_datums(job.budget, job.ids.type);
+        waiting.values =
+            open_datums(job.budget, job.from_texts ? Oid{TEXTOID} : job.signature_type);
+        if (job.wanted.ranked)
+            waiting.ranks = open_datums(job.budget, job.ranks.type);
+    }
+    append_datum(waiting.ids, id, false);
+    append_datum(waiting.values, value, false);
+    if (job.wanted.ranked)
+        append_datum(waiting.ranks, rank, no_rank);
+    waiting.count++;
+    return waiting.count < most_waiting &&
+           waiting.values.bytes->size < job.budget.limit / share_of_memory;
+}
+
+void choose_by_waiting(bulk_job& job, bool ended)
+{
+    sampled taken = take_sample(job);
+    const bool open_hashes = is_exact(job) && !job.wanted.hashes_given;
+    const int hashes = job.from_texts ? job.wanted.texts.num_hashes : taken.scheme.num_hashes;
+    bulk::bands_wanted wanted = {
+        .rows = 0,
+        .pairs = 0,
+        .threshold = job.wanted.threshold,
+        .recall = bulk::recall_to_expect(recall_of(job)),
+        .least_hashes = open_hashes ? least_hashes : hashes,
+        .most_hashes = open_hashes ? most_hashes : hashes,
+        .exact = is_exact(job),
+    };
+    expect_rows(job, ended, wanted.rows, wanted.pairs);
+
+    bulk::work_costs costs = bulk::costs_of(taken.mean_bytes);
+    if (wanted.rows * hashes * sizeof(std::uint32_t) > static_cast<double>(job.budget.limit))
+        costs.hash += bulk::filing_cost;
+    bulk::sampled_counts counts;
+    const bulk::agreement_counts sample = bulk::count_agreements(taken.rows, counts);
+    bulk::end_sample(taken.rows);
+    bulk::bands_plan plan = bulk::choose_by_cost(wanted, sample, costs);
+    if (plan.shape.bands == 0) { // few hashes: then no reserve for chance
+        wanted.recall = recall_of(job);
+        plan = bulk::choose_by_cost(wanted, sample, costs);
+    }
+    if (plan.shape.bands == 0)
+        fail_no_choice(wanted.threshold, wanted.most_hashes, wanted.recall);
+    job.wanted.shape = {plan.shape.bands, plan.shape.rows};
+    job.wanted.texts.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
+    tell(plan, wanted.threshold);
+}
+
+bulk::task make_task(const bulk_job& job, const scheme& scheme)
+{
+    banding shape = job.wanted.shape;
+    if (shape.bands == 0) {
+        const double threshold = job.wanted.threshold;
+        const double recall = recall_of(job);
+        const band_choice choice = choose_by_recall(threshold, scheme.num_hashes, recall);
+        if (choice.bands == 0)
+            fail_no_choice(threshold, scheme.num_hashes, recall);
+        shape = {choice.bands, choice.rows};
+    }
+    check_bands(shape, scheme);
+    return {
+        .scheme = scheme,
+        .shape = {shape.bands, shape.rows},
+        .threshold = job.wanted.threshold,
+        .exact = is_exact(job),
+        .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
+    };
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,36 @@
+// Hashes, bands and rows of a call that leaves them open: by what they will cost, as far as the
+// first rows of its query tell (bulk/choose_bands.h). These wait for the choice. One that turns out
+// badly costs time, never recall. With max_bucket large buckets lose pairs: then threshold and
+// recall alone choose, with as many rows in a band as they allow.
+#pragma once
+
+#include "pg/bulk/datum_store.h"
+
+#include "bulk/rows.h"
+
+namespace minhash::pg {
+
+struct bulk_job;
+
+// Rows that came before the choice. None has a NULL but as its rank.
+struct waiting_rows {
+    datum_store ids;
+    datum_store values;
+    datum_store ranks;
+    std::uint32_t count;
+};
+
+// Whether the next row has to wait.
+bool are_waiting(const bulk_job& job);
+
+// Keeps a row; false if no more should wait.
+bool keep_waiting(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank);
+
+// Chooses by the rows that wait, at least one: what job.wanted leaves open is set. `ended` says
+// that the query has no more rows.
+void choose_by_waiting(bulk_job& job, bool ended);
+
+// What the engine is to do with rows of a scheme; an ERROR if it cannot.
+bulk::task make_task(const bulk_job& job, const scheme& scheme);
+
+} // namespace minhash::pg

@@ -48,26 +48,24 @@ run_psql() {
     PGCLIENTENCODING=UTF8 PSQL_PAGER='' psql -X -q -v ON_ERROR_STOP=1 "$@"
 }
 
-# Makes a psql script of the README's job: each statement (it ends with a ; at
-# the end of a line) is surrounded by what takes its time, and of a query's
-# result only the first rows are shown.
+# Makes a psql script of the README's statements: each (it ends with a ; at the
+# end of a line) is surrounded by what takes its time, and of a query's result
+# only the first rows are shown.
+#
+#   timed STEP <<<STATEMENTS
 timed() {
-    awk -v show="$show_rows" '
-        function run(    step, text) {
-            text = toupper(code)
-            step = "signatures"
-            if (text ~ /^[ \t\n]*(SELECT|WITH)/) step = "pairs"
-            else if (text ~ /BANDS/) step = "bands"
+    awk -v show="$show_rows" -v step="$1" '
+        function run(    query) {
+            query = toupper(code) ~ /^[ \t\n]*(SELECT|WITH)/
             print "SELECT clock_timestamp() AS start \\gset"
             # Two lines of heading, and one more to see whether there are more.
-            if (step == "pairs") print "\\o |sed -n 1," show + 2 "p"
+            if (query) print "\\o |sed -n 1," show + 2 "p"
             printf "%s", statement
             print "\\set rows :ROW_COUNT"
             print "\\o"
             print "INSERT INTO demo_steps(step, seconds, rows) VALUES (\047" step "\047,"
             print "    extract(epoch FROM clock_timestamp() - :\047start\047), :rows);"
-            if (step == "pairs")
-                print "\\echo (:rows rows in all, the first " show " at most are shown)"
+            if (query) print "\\echo (:rows rows in all, the first " show " at most are shown)"
             statement = code = ""
         }
         {
@@ -80,8 +78,15 @@ timed() {
     '
 }
 
+# Shows the block of the README and runs it.
+show_and_run() {
+    local block
+    block=$(readme_block "$1") || return 1
+    printf '\n%s\n\n%s\n\n' "$2" "$block"
+    timed "$1" <<<"$block" | run_psql -P footer=off
+}
+
 setup=$(readme_block setup)
-job=$(readme_block job)
 
 run_psql -o /dev/null <<SQL
 SET client_min_messages = warning;
@@ -106,38 +111,46 @@ SELECT count(*) || ' files, ' || pg_size_pretty(sum(octet_length(body))) || ' of
 FROM articles;
 SQL
 
-printf '\nNow the statements of README.md:\n\n%s\n\n' "$job"
-timed <<<"$job" | run_psql -P footer=off
-
+show_and_run pairs 'All near-duplicate pairs, verified exactly: one statement of README.md.'
 run_psql -v show="$show_pairs" -P footer=off <<'SQL'
--- All of its own statements below are about the tables the README has made.
-CREATE TEMP TABLE demo_candidates AS
-SELECT DISTINCT a.id AS a, b.id AS b
-FROM article_bands a JOIN article_bands b ON a.key = b.key AND a.id < b.id;
+SELECT to_char(count(*), 'FM999,999,990') AS documents, round(max(seconds), 2) AS seconds,
+    to_char(count(*) / greatest(max(seconds), 0.001), 'FM999,999,990') AS per_second,
+    pg_size_pretty((sum(octet_length(body)) / greatest(max(seconds), 0.001))::bigint) AS bytes_per_second
+FROM articles, demo_steps WHERE step = 'pairs' \gset
+\echo :documents documents in :seconds s: :per_second documents or :bytes_per_second per second
 
--- Exact copies are the least interesting near-duplicates: they come last. The
--- exact similarity, the slow one, is computed for the most promising pairs only.
-CREATE TEMP TABLE demo_shown AS
-WITH best AS MATERIALIZED (
-    SELECT a.id AS a, b.id AS b, a.body = b.body AS same, a.body AS a_body, b.body AS b_body,
-           minhash_similarity(a.sig, b.sig) AS estimated
-    FROM demo_candidates c JOIN articles a ON a.id = c.a JOIN articles b ON b.id = c.b
-    ORDER BY same, estimated DESC, a.id, b.id
-    LIMIT 5 * :show
-)
-SELECT a, b, same, estimated, shingle_jaccard(a_body, b_body) AS exact
-FROM best;
-
+CREATE TABLE demo_pairs AS
+SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8);
 \echo
 \echo The :show most similar pairs by name (files that are exact copies last):
-SELECT fa.name AS file, fb.name AS near_duplicate,
-       round(s.estimated::numeric, 3) AS estimated, round(s.exact::numeric, 3) AS exact
-FROM demo_shown s JOIN demo_files fa ON fa.id = s.a JOIN demo_files fb ON fb.id = s.b
-ORDER BY s.same, s.exact DESC, s.estimated DESC, s.a, s.b
+SELECT fa.name AS file, fb.name AS near_duplicate, round(similarity::numeric, 3) AS similarity
+FROM demo_pairs JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
+     JOIN demo_files fa ON fa.id = left_id JOIN demo_files fb ON fb.id = right_id
+ORDER BY a.body = b.body, similarity DESC, left_id, right_id
 LIMIT :show;
+SQL
 
+show_and_run lookup 'The near-duplicates of one text, through an index.'
+run_psql -P footer=off <<'SQL'
+ANALYZE articles;
+-- A text with near-duplicates, of a size that is usual.
+SELECT id, name, 'This line was added. ' || body AS text
+FROM articles JOIN demo_files USING (id)
+ORDER BY length(body) BETWEEN 2000 AND 20000 DESC, (SELECT count(*) FROM demo_pairs WHERE id IN (left_id, right_id)) DESC, id LIMIT 1 \gset
+\echo :name, with a line before it:
+SELECT clock_timestamp() AS start \gset
+SELECT name AS near_duplicate, round(minhash_similarity(minhash(body), minhash(:'text'))::numeric, 3) AS estimated
+FROM articles JOIN demo_files USING (id)
+WHERE minhash_similar(minhash(body), minhash(:'text'), 0.8)
+ORDER BY estimated DESC, id LIMIT 5;
+SELECT round(extract(epoch FROM clock_timestamp() - :'start') * 1000, 1) AS milliseconds \gset
+\echo (:milliseconds ms, with all signatures and texts of the candidates)
+SQL
+
+show_and_run join 'By a join of band keys: plain SQL, to combine with any other condition.'
+run_psql -P footer=off <<'SQL'
 SELECT sum(cardinality(shingles(body))) AS shingles FROM articles \gset
-
+\echo
 \echo Summary:
 \pset format unaligned
 \pset tuples_only on
@@ -146,11 +159,29 @@ SELECT rpad(what, 22), lpad(value, 14) FROM (
     SELECT 1 AS n, 'documents' AS what, to_char(count(*), 'FM999,999,999,999') AS value
     FROM articles
     UNION ALL SELECT 2, 'shingles', to_char(:shingles, 'FM999,999,999,999')
-    UNION ALL SELECT 3, 'candidate pairs', to_char(count(*), 'FM999,999,999,999')
-    FROM demo_candidates
-    UNION ALL SELECT 4, 'near-duplicate pairs', to_char(rows, 'FM999,999,999,990')
-    FROM demo_steps WHERE n = (SELECT max(n) FROM demo_steps WHERE step = 'pairs')
+    UNION ALL SELECT 3, 'near-duplicate pairs', to_char(rows, 'FM999,999,999,990')
+    FROM demo_steps WHERE step = 'pairs'
+    UNION ALL SELECT 4, 'documents per second', to_char((SELECT count(*) FROM articles) / greatest(seconds, 0.001),
+        'FM999,999,999,990') FROM demo_steps WHERE step = 'pairs'
     UNION ALL SELECT 4 + min(n), 'seconds: ' || step, to_char(sum(seconds), 'FM999990.00')
     FROM demo_steps GROUP BY step
 ) AS summary ORDER BY n;
 SQL
+
+cat <<'TEXT'
+
+What to type next:
+
+  make demo DIR=/some/folder            near-duplicates among your own files
+
+or, in a database of your own, as a superuser once and then as anybody, with psql:
+
+  CREATE EXTENSION minhash_lsh;
+  SELECT * FROM lsh_pairs('SELECT id, body FROM articles');       -- your table, its id, its text
+  CREATE INDEX ON articles USING gin (minhash(body));
+  SELECT id FROM articles WHERE minhash_similar(minhash(body), minhash('a text'), 0.8);
+
+  psql -q -v source=articles -v id=id -v text=body -f doc/examples/report.sql   a report on it
+
+README.md has a page for each job.
+TEXT

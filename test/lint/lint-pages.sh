@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What users read is tested: the SQL of README.md and of doc/ is that of sql/readme.sql and sql/doc_*.sql, the results
-# that a page shows (```text) stand in the expected output, and links lead somewhere.
+# that a page shows (```text) stand in the expected output, and links lead somewhere. README.md stays short.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -49,6 +49,8 @@ perl -CSD -e '
             if (!-e $path) { complain("$page: no such file: $link") }
             elsif ($anchor ne "" && !grep { $_ eq $anchor } anchors($path)) { complain("$page: no such heading: $link") }
         }
+        my $lines = () = $text =~ /\n/g;
+        complain("$page has $lines lines, more than 250") if $page eq "README.md" && $lines > 250;
         complain("$page does not end with \"What can go wrong\"")
             if $page =~ /^doc/ && $page !~ /reference/ && $text !~ /^## What can go wrong$(?!.*^## )/ms;
     }

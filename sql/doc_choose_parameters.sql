@@ -1,0 +1,36 @@
+-- The SQL of doc/choose-parameters.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+SELECT shingles('It is trivial to show', shingle_size => 3, unit => 'word');
+SELECT minhash('It is trivial to show', num_hashes => 16);
+SELECT lsh_band_keys(minhash('It is trivial to show', num_hashes => 16), bands => 4, rows => 4);
+SELECT shingle_containment('Lorem ipsum dolor sit amet',
+                           'Lorem ipsum dolor sit amet is how dummy text starts');
+
+SELECT threshold, bands, rows, hashes_used,
+       round(probability_at_threshold::numeric, 3) AS at_threshold,
+       round(lsh_probability(threshold::float8 - 0.1, bands, rows)::numeric, 3) AS at_0_1_less
+FROM generate_series(0.5, 0.9, 0.1) AS threshold,
+     lsh_params(threshold::float8, num_hashes => 128, recall => 0.95);
+
+SELECT similarity, repeat('#', (40 * probability)::int) AS found FROM lsh_curve(13, 7, 10);
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, '');
+
+SELECT bands, rows, candidates, true_pairs, found, false_candidates
+FROM lsh_evaluate('SELECT id, body FROM articles', sample_size => 1000, threshold => 0.8);
+
+ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
+    ADD COLUMN small_sig minhash_signature
+    GENERATED ALWAYS AS (minhash_compress(minhash(body, num_hashes => 512), 1)) STORED;
+SELECT pg_column_size(sig) AS bytes, pg_column_size(small_sig) AS small_bytes FROM articles WHERE id = 1;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

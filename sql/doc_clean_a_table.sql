@@ -1,0 +1,40 @@
+-- The SQL of doc/clean-a-table.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, '');
+
+CREATE TABLE article_clusters AS
+    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) FROM articles', threshold => 0.6);
+SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
+FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
+
+SELECT c.representative, c.id, left(body, 40) AS goes
+FROM article_clusters c JOIN articles USING (id) WHERE c.id <> c.representative ORDER BY 1, 2;
+
+BEGIN;
+DELETE FROM articles USING article_clusters c WHERE articles.id = c.id AND c.id <> c.representative;
+SELECT id FROM articles ORDER BY id;
+
+ROLLBACK;
+
+SELECT id FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.6,
+                            near_representative => true, singletons => true)
+WHERE id = representative ORDER BY id;
+
+CREATE TABLE article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.5);
+SELECT threshold, count(DISTINCT cluster_id) AS clusters, count(*) - count(DISTINCT cluster_id) AS superfluous
+FROM lsh_components('SELECT left_id, right_id, similarity FROM article_pairs', thresholds => '{0.6, 0.8, 0.9}')
+GROUP BY threshold ORDER BY threshold;
+
+SELECT width_bucket(similarity, 0.5, 1.0001, 5) * 0.1 + 0.4 AS from, count(*), repeat('#', count(*)::int) AS histogram
+FROM article_pairs GROUP BY 1 ORDER BY 1;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

@@ -1,0 +1,52 @@
+-- The SQL of doc/containment.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+CREATE TABLE speeches (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO speeches VALUES
+    (1, 'Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty,
+         and dedicated to the proposition that all men are created equal. Now we are engaged in a great civil war,
+         testing whether that nation, or any nation so conceived and so dedicated, can long endure. We are met on a
+         great battle-field of that war. We have come to dedicate a portion of that field, as a final resting place for
+         those who here gave their lives that that nation might live.'),
+    (2, 'We hold these truths to be self-evident, that all men are created equal, that they are endowed by their Creator
+         with certain unalienable Rights, that among these are Life, Liberty and the pursuit of Happiness. That to
+         secure these rights, Governments are instituted among Men, deriving their just powers from the consent of the
+         governed.'),
+    (3, 'A school essay. The president spoke for two minutes only. Now we are engaged in a great civil war, he said,
+         testing whether that nation, or any nation so conceived and so dedicated, can long endure. Nobody took a
+         photograph of him while he was speaking. The newspapers of the next day were divided by party, as always.');
+
+SELECT round(shingle_jaccard(part, body)::numeric, 2) AS jaccard,
+       round(shingle_containment(part, body)::numeric, 2) AS containment
+FROM speeches,
+     (VALUES ('Now we are engaged in a great civil war, testing whether that nation can long endure.')) AS q (part)
+WHERE id = 1;
+
+CREATE TABLE passages AS
+    SELECT id, place, array_to_string(words[place : place + 19], ' ') AS passage
+    FROM speeches, regexp_split_to_array(body, '\s+') AS words, generate_series(1, cardinality(words), 10) AS place
+    WHERE place = 1 OR place + 9 <= cardinality(words);
+CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 22, rows = 4));
+
+PREPARE who_has(text) AS
+    SELECT id, count(DISTINCT place) AS windows, min(place) AS first_word
+    FROM regexp_split_to_array($1, '\s+') AS words, generate_series(1, greatest(cardinality(words) - 19, 1)) AS start,
+         LATERAL (SELECT id, place FROM passages
+                  WHERE minhash_similar(minhash(passage), minhash(array_to_string(words[start : start + 19], ' ')),
+                                        0.6)) found
+    GROUP BY id ORDER BY windows DESC, id;
+EXECUTE who_has('Now we are engaged in a great civil war, testing whether that nation, or any nation so conceived and so
+                 dedicated, can long endure. We are met on a great battle-field');
+
+SELECT DISTINCT a.id, b.id AS shares_with, a.passage
+FROM lsh_pairs('SELECT id * 1000000 + place, passage FROM passages', threshold => 0.5)
+     JOIN passages a ON a.id = left_id / 1000000 AND a.place = left_id % 1000000
+     JOIN passages b ON b.id = right_id / 1000000 AND b.place = right_id % 1000000
+WHERE a.id <> b.id ORDER BY 1, 2, 3;
+
+SELECT min(passage) AS passage, count(DISTINCT id) AS documents
+FROM passages GROUP BY lower(passage) HAVING count(DISTINCT id) > 100;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

@@ -1,0 +1,54 @@
+-- The SQL of doc/find-all-pairs.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, '');
+
+SELECT left_id, right_id, round(similarity::numeric, 3) AS similarity
+FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6) ORDER BY 1, 2;
+
+ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
+SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate
+FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
+
+CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
+SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
+
+SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
+FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
+               other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;
+
+SELECT part, left_id, right_id
+FROM (VALUES (0), (1)) AS parts (part),
+     LATERAL lsh_pairs(format('SELECT id, body FROM articles WHERE (id > 2)::int = %L', part), threshold => 0.6)
+ORDER BY part, left_id, right_id;
+
+CREATE TABLE article_bands (key bigint, id bigint, PRIMARY KEY (key, id));
+INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7);
+WITH candidates AS (SELECT DISTINCT x.id AS left_id, y.id AS right_id
+                    FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id)
+SELECT a.id, b.id AS near_duplicate, minhash_similarity(a.sig, b.sig) AS estimated, exact
+FROM candidates JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id,
+     LATERAL (SELECT shingle_jaccard(a.body, b.body) AS exact OFFSET 0) verified -- computed once
+WHERE minhash_similarity(a.sig, b.sig) >= 0.7 AND exact >= 0.8 ORDER BY exact DESC, a.id, b.id;
+
+CREATE TABLE article_slots AS
+    SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
+    FROM articles, minhash_slots(sig) AS s;
+SELECT a.id, b.id AS candidate
+FROM article_slots a JOIN article_slots b ON a.id < b.id
+ AND ((a.s1, a.s2, a.s3) = (b.s1, b.s2, b.s3) OR (a.s4, a.s5, a.s6) = (b.s4, b.s5, b.s6))
+ORDER BY 1, 2;
+SELECT DISTINCT a.id, b.id AS candidate
+FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
+JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
+ORDER BY 1, 2;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

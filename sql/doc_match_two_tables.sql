@@ -1,0 +1,40 @@
+-- The SQL of doc/match-two-tables.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+CREATE TABLE customers (id bigint PRIMARY KEY, name text, address text);
+INSERT INTO customers VALUES
+    (1, 'Dr. Margarete Hoffmann', 'Lindenstraße 12, 10969 Berlin'),
+    (2, 'Jonathan A. Meyer', '45 West 25th Street, New York'),
+    (3, 'Acme Tools Ltd.', '8 Harbour Road, Bristol BS1 5TY'),
+    (4, 'Giulia Bianchi', 'Via Garibaldi 7, 20121 Milano');
+CREATE TABLE leads (id bigint PRIMARY KEY, name text, address text);
+INSERT INTO leads VALUES
+    (101, 'Hoffmann, Margarete', 'Lindenstr. 12, 10969 Berlin'),
+    (102, 'Jonathan Meyer', '45 W 25th Street, New York'),
+    (103, 'ACME Tools Limited', '8 Harbor Road, Bristol BS1 5TY'),
+    (104, 'Anna Nowak', 'ul. Długa 3, 00-238 Warszawa');
+
+SELECT DISTINCT ON (left_id) left_id AS lead, right_id AS customer, l.name, c.name AS customer_name,
+       round(similarity::numeric, 2) AS similarity
+FROM lsh_pairs($$SELECT id, name || ' ' || address FROM leads$$, threshold => 0.5, shingle_size => 3,
+               other_query => $$SELECT id, name || ' ' || address FROM customers$$)
+     JOIN leads l ON l.id = left_id JOIN customers c ON c.id = right_id
+ORDER BY left_id, similarity DESC, right_id;
+
+SELECT block, left_id, right_id
+FROM (VALUES ('%Berlin%'), ('%New York%')) AS blocks (block),
+     LATERAL lsh_pairs(format($$SELECT id, name || ' ' || address FROM leads WHERE address LIKE %L$$, block),
+                       threshold => 0.5, shingle_size => 3,
+                       other_query => format($$SELECT id, name || ' ' || address FROM customers WHERE address LIKE %L$$,
+                                             block))
+ORDER BY block, left_id, right_id;
+
+CREATE INDEX customers_match ON customers
+    USING gin (minhash(name || ' ' || address, shingle_size => 3) gin_minhash_ops (bands = 35, rows = 3));
+SELECT id, name FROM customers
+WHERE minhash_similar(minhash(name || ' ' || address, shingle_size => 3),
+                      minhash('Jon A. Meyer, 45 West 25th Street, New York', shingle_size => 3), 0.5);
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

@@ -1,0 +1,32 @@
+-- The SQL of doc/sets.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+SELECT minhash_similarity(minhash_elements('{red,green,blue}'::text[]),
+                          minhash_elements(ARRAY['blue', 'red'])) AS estimated,
+       element_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
+
+CREATE TABLE purchases AS SELECT n % 3 AS customer, n % 100 + n % 3 * 10 AS product FROM generate_series(1, 3000) n;
+CREATE TABLE customers AS SELECT customer AS id, minhash_elements_agg(product) AS sig FROM purchases GROUP BY customer;
+SELECT left_id, right_id, round(similarity::numeric, 1) AS estimated
+FROM lsh_pairs('SELECT id, sig FROM customers', threshold => 0.5) ORDER BY 1, 2;
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, '');
+
+SELECT round(minhash_similarity(minhash_elements(to_tsvector('english', a.body)),
+                                minhash_elements(to_tsvector('english', b.body)))::numeric, 1) AS of_lexemes
+FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
+
+ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
+SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_of_all FROM articles;
+SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has
+FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

@@ -25,32 +25,6 @@ fi
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 few=$((documents < 100000 ? documents : 100000))
 
-# latencies ROUNDS CALLS TEXTS SQL...: lines of PLACE STATEMENT P50 P99 P50_OVER_FIRST P99_OVER_P50 LEAST MOST,
-# medians over the rounds and the spread of P50.
-latencies() {
-    "$latency" "$@" | awk '
-        { place[$1]; statement[$3]; rounds = $2; p50[$1, $3, $2] = $4; p99[$1, $3, $2] = $5 }
-        function median(values, n,    i, j, t) {
-            for (i = 2; i <= n; i++)
-                for (j = i; j > 1 && values[j] < values[j - 1]; j--) {
-                    t = values[j]; values[j] = values[j - 1]; values[j - 1] = t
-                }
-            return values[int((n + 1) / 2)]
-        }
-        END {
-            for (p in place) for (s in statement) {
-                for (r = 0; r <= rounds; r++) {
-                    a[r + 1] = p50[p, s, r]; b[r + 1] = p99[p, s, r]
-                    c[r + 1] = p50[p, s, r] / p50[p, 0, r]; d[r + 1] = p99[p, s, r] / p50[p, s, r]
-                }
-                n = rounds + 1
-                m = median(a, n)
-                printf "%s %d %.1f %.1f %.2f %.2f %.1f %.1f\n",
-                    p, s, m, median(b, n), median(c, n), median(d, n), a[1], a[n]
-            }
-        }' | sort -k1,1 -k2,2n
-}
-
 size() { run -c "SELECT pg_relation_size('$1')"; }
 per_document() { awk -v bytes="$1" -v documents="$documents" 'BEGIN { printf "%.0f", bytes / documents }'; }
 

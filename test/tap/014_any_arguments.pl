@@ -28,7 +28,9 @@ CREATE TABLE signatures AS
                  (minhash(body, 64, 2, 'word', false, true, -1)), (minhash_compress(minhash(body, 129), 1)),
                  (minhash_compress(minhash(body), 8)), (minhash(body, 100, 255, fold => false)),
                  (minhash_from_values('{7,17,0,4294967295,1,2,3,4,5,6,8,9,10,11,12,13}', 1))) AS s (sig);
-CREATE TABLE source AS SELECT id, minhash('the same text, or nearly: ' || id) AS sig FROM generate_series(1, 20) id;
+-- Ids that crash the server if they are taken for pointers.
+CREATE TABLE source AS
+    SELECT 140000000000000 + id AS id, minhash('the same text, or nearly: ' || id) AS sig FROM generate_series(1, 20) id;
 ALTER TABLE source ADD PRIMARY KEY (id);
 SELECT lsh_create_band_table('source');
 CREATE TABLE empty (id uuid PRIMARY KEY, sig minhash_signature);
@@ -41,7 +43,7 @@ SQL
 # What arguments are: usual values by name or type, so that a call comes far, and unusual ones.
 my @integers = qw(0 1 -1 2 5 17 255 256 4096 4097 65536 2147483647 -2147483648);
 my %usual = (
-    query => [ q('TABLE source'), q('SELECT id, md5(id::text) FROM source'), q('SELECT id::text, sig FROM empty') ],
+    query => [ q('TABLE source'), q('SELECT id, ''the same text, or nearly: '' || id FROM source') ],
     other_query => [ q('TABLE source') ],
     unit => [ q('char'), q('word') ],
     method => [ q('fss'), q('classic') ],
@@ -53,18 +55,19 @@ my %usual = (
     bigint => [ 0, 42 ],
     'double precision' => [ 0.5, 0.8, 0.95 ],
     boolean => [ 'true', 'false' ],
-    source => [ q('source'), q('empty'), q('plain') ],
+    source => [ q('source') ],
     band_table => [ q('source_bands') ],
     regclass => [ q('source'), q('empty'), q('source_bands') ],
     name => [ q('id'), q('sig') ],
+    signature => [ q((SELECT sig FROM source LIMIT 1)) ],
     minhash_signature => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
     minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
-    anyelement => [ map { "NULL::$_" } qw(bigint uuid text) ],
+    anyelement => [ q(NULL::bigint) ],
     anycompatiblearray => [ q('{a,b,c}'::text[]), q('{c,b,d}'::text[]) ]);
 my %unusual = (
     text => [ q(''), q(' '), q(repeat('x', 100000)), q(repeat(E'\t\n ', 3000)), q(chr(1114109) || 'x'), q(repeat(chr(65533), 300)),
         q(E'\u0130\u0131\u1e9e\ufb03'), q((SELECT string_agg(md5(n::text), ' ') FROM generate_series(1, 2000) n)), q('DROP TABLE source'),
-        q('SELECT 1/0, 2'), q(';;'), q('VALUES (1, ''a b c d e f'')'), q('SELECT NULL::bigint, NULL::text'), q('SELECT id, sig FROM signatures'),
+        q('SELECT 1/0, 2'), q(';;'), q('VALUES (1, ''a b c d e f'')'), q('SELECT NULL::bigint, NULL::text'), q('SELECT id, sig FROM signatures'), q('SELECT id::text, sig FROM empty'),
         q('SELECT * FROM source, source s'), q('SELECT id, body FROM lsh_pairs(''TABLE source'') p (id, x, body)'), q('SELECT FROM source'),
         q('SELECT ROW(1), ARRAY[''x'']') ],
     integer => [ map { "($_)" } @integers ],
@@ -72,7 +75,7 @@ my %unusual = (
     bigint => [ map { "($_)" } @integers, '9223372036854775807', '-9223372036854775808' ],
     'double precision' => [ map { "'$_'" } qw(0 -0 1 -1 NaN Infinity -Infinity 1e-320 1e308 0.9999999999999999 1.0000000000000002) ],
     boolean => ['NULL'],
-    regclass => [ q('source_view'), q('source_pkey'), q('signatures'), q('lsh_band_tables'), q('pg_class'), 0, 4294967295 ],
+    regclass => [ q('empty'), q('plain'), q('source_view'), q('source_pkey'), q('signatures'), q('lsh_band_tables'), q('pg_class'), 0, 4294967295 ],
     name => [ q(''), q('missing'), q('xmin'), q('ctid'), q(repeat('n', 70)) ],
     oid => [ 0, 25, 4294967295 ],
     uuid => [ q('00000000-0000-0000-0000-000000000000'), q('ffffffff-ffff-ffff-ffff-ffffffffffff') ],
@@ -81,7 +84,7 @@ my %unusual = (
     cstring => [ q(''), q('16'), q('fss1:16x1:char5:fold:set:42:0000'), q('fss1:4096x32:element:bag:-1:ff') ],
     minhash_signature => [ map { "minhash($_)" } q(''), q('a'), q(repeat('long ', 10000)) ],
     minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
-    anyelement => [ map { "NULL::$_" } qw(int text point xid record int[] name "char" minhash_signature json numeric source float8 regclass) ],
+    anyelement => [ map { "NULL::$_" } qw(int uuid text point xid record int[] name "char" minhash_signature json numeric source float8 regclass) ],
     anycompatiblearray => [ q('{}'::text[]), q('{{1,2},{3,4}}'::int[]), q('[-3:-1]={1,NULL,1}'::int[]), q('{NaN,1,1.0,NULL}'::numeric[]), q(ARRAY[ROW(1, NULL)]),
         q((SELECT array_agg(s) FROM source s)), q(ARRAY[point(1, 2)]), q(ARRAY['{}'::json]), q((SELECT array_agg(n) FROM generate_series(1, 30000) n)) ]);
 
@@ -190,11 +193,12 @@ SET work_mem = '4MB';
 SQL
 for my $number (0 .. $#statements)
 {
-    $script .= "BEGIN;\n$statements[$number][1];\n\\warn $number :SQLSTATE\nROLLBACK;\n";
+    $script .= "BEGIN;\n$statements[$number][1];\n\\warn $number :SQLSTATE :LAST_ERROR_MESSAGE\nROLLBACK;\n";
 }
 my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 my ($code, $out, $error) = $node->psql('postgres', $script);
-my %state = $error =~ /^(\d+) (\w{5})$/mg;
+my (%state, %message);
+($state{$1}, $message{$1}) = ($2, $3) while $error =~ /^(\d+) (\w{5}) (.*)$/mg;
 is(keys %state, @statements, 'the session lives through all calls');
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 'the server is the same');
 
@@ -202,7 +206,8 @@ my (%count, @inside, @long);
 for my $number (sort { $a <=> $b } keys %state)
 {
     $count{ $state{$number} }++;
-    push @inside, $number if $state{$number} =~ /^XX/;
+    # The second: PostgreSQL sees that a function returns another type than the query was planned for.
+    push @inside, $number if $state{$number} =~ /^XX/ || $state{$number} eq '42804' && $message{$number} =~ /^attribute \d+ of type/;
     push @long, $number if $state{$number} eq '57014';
 }
 is(@inside, 0, 'none fails inside');

@@ -8,8 +8,17 @@
 -- its functions.)
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
-SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.(sim|rec)'
-    ORDER BY name;
+SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
+-- The choices of this machine.
+DO $$
+DECLARE
+    choices text;
+BEGIN
+    SET minhash_lsh.instruction_set = 'none';
+EXCEPTION WHEN invalid_parameter_value THEN
+    GET STACKED DIAGNOSTICS choices = PG_EXCEPTION_HINT;
+    RAISE NOTICE '%', substring(choices FROM '^Here the choices are auto,(?: \w+,)* (baseline)(?:, \w+)*\.$');
+END $$;
 CREATE TEMP TABLE pair AS SELECT minhash('this is really rude') AS a, minhash('this is really crude') AS b;
 SELECT minhash_similarity(a, b) AS similarity FROM pair \gset
 SELECT :similarity AS similarity, a <%> b AS distance, a <%> b = minhash_distance(a, b) AS same FROM pair;

@@ -137,6 +137,13 @@ for my $role (qw(superuser keeper))
         $node->command_ok([ @restore, $file, @as, '-d', $node->connstr($database) ], "$what: restore");
         is($node->safe_psql($database, $sums), $original, "$what: all is as it was");
         $node->restart if $format eq 'custom';
+        is($node->safe_psql($database, <<'SQL'), '0', "$what: a band table is dropped with its triggers");
+SET ROLE keeper;
+BEGIN;
+DO 'BEGIN PERFORM lsh_drop_band_table(''app.parts''); END';
+SELECT count(*) FROM pg_trigger WHERE tgrelid = 'app.parts'::regclass;
+ROLLBACK;
+SQL
         try_writing($database, $what);
     }
 }

@@ -61,6 +61,7 @@ my %usual = (
     name => [ q('id'), q('sig') ],
     signature => [ q((SELECT sig FROM source LIMIT 1)) ],
     minhash_signature => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
+    minhash_abridged => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
     minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
     anyelement => [ q(NULL::bigint) ],
     anycompatiblearray => [ q('{a,b,c}'::text[]), q('{c,b,d}'::text[]) ]);

@@ -90,7 +90,9 @@ sub changes_of
 }
 
 # The draw: by hash, so that it stays nearly the same while the sources change.
-my @files = grep { /\.(cpp|h)$/ && $_ !~ $generated } map { chomp; $_ } `git ls-files @paths`;
+# Not by a shell, which would expand `src/pg/*.cpp` to less than git does.
+my $listed = sub { open my $out, '-|', 'git', 'ls-files', @_ or die "git: $!\n"; return <$out> };
+my @files = grep { /\.(cpp|h)$/ && $_ !~ $generated } map { chomp; $_ } $listed->(@paths);
 my %of = map { $_ => [ changes_of($_) ] } @files;
 my $all = 0;
 $all += @{ $of{$_} } for @files;

@@ -24,17 +24,15 @@ FROM speeches,
 WHERE id = 1;
 
 CREATE TABLE passages AS
-    SELECT id, place, array_to_string(words[place : place + 19], ' ') AS passage
-    FROM speeches, regexp_split_to_array(body, '\s+') AS words, generate_series(1, cardinality(words), 10) AS place
-    WHERE place = 1 OR place + 9 <= cardinality(words);
+    SELECT id, position AS place, regexp_replace(passage, '\s+', ' ', 'g') AS passage
+    FROM speeches, lsh_windows(body, words => 20, step => 10);
 CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 22, rows = 4));
 
 PREPARE who_has(text) AS
-    SELECT id, count(DISTINCT place) AS windows, min(place) AS first_word
-    FROM regexp_split_to_array($1, '\s+') AS words, generate_series(1, greatest(cardinality(words) - 19, 1)) AS start,
+    SELECT id, count(DISTINCT place) AS windows, min(place) AS first_place
+    FROM lsh_windows($1, words => 20, step => 1) AS sought,
          LATERAL (SELECT id, place FROM passages
-                  WHERE minhash_similar(minhash(passage), minhash(array_to_string(words[start : start + 19], ' ')),
-                                        0.6)) found
+                  WHERE minhash_similar(minhash(passage), minhash(sought.passage), 0.6)) found
     GROUP BY id ORDER BY windows DESC, id;
 EXECUTE who_has('Now we are engaged in a great civil war, testing whether that nation, or any nation so conceived and so
                  dedicated, can long endure. We are met on a great battle-field');

@@ -34,3 +34,16 @@ CREATE FUNCTION shingle_containment(
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION shingle_containment(text, text, integer, text, boolean, boolean) IS
     'exact containment: the share of the first text''s shingles that the second has';
+
+-- Passages of a text.
+
+CREATE FUNCTION lsh_windows(
+    document text,
+    words integer DEFAULT 40,
+    step integer DEFAULT 20,
+    OUT "position" integer,
+    OUT passage text
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 20;
+COMMENT ON FUNCTION lsh_windows(text, integer, integer) IS
+    'windows of some words, one at every step, with the number of their first character';

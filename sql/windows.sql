@@ -1,0 +1,27 @@
+-- lsh_windows(): windows of words.
+SELECT * FROM lsh_windows('one two three four five six seven', words => 3, step => 2);
+SELECT * FROM lsh_windows(E'  one\ttwo \n three  ', 2, 1);
+SELECT * FROM lsh_windows('one two three', 3, 3);
+SELECT * FROM lsh_windows('one two three', 40);
+-- Steps longer than windows leave words out.
+SELECT * FROM lsh_windows('a b c d e f g', 2, 3);
+SELECT * FROM lsh_windows('a b c d e f', 2, 5);
+SELECT * FROM lsh_windows('a b c', 2, 9);
+SELECT count(*) FROM lsh_windows('');
+SELECT count(*) FROM lsh_windows(E' \n ');
+SELECT count(*) FROM lsh_windows(NULL);
+-- Positions count characters: the passage stands there. Every word is in a window, if steps are not longer.
+CREATE TEMP TABLE texts AS
+SELECT n, (SELECT string_agg(repeat('é', (n * i) % 5 + 1), repeat(' ', i % 3 + 1)) FROM generate_series(1, n) i) AS body
+FROM generate_series(1, 25) n;
+SELECT bool_and(substr(body, position, length(passage)) = passage) AS stand_there, count(*)
+FROM texts, generate_series(1, 9) w, lsh_windows(body, w, (w + 1) / 2);
+SELECT count(*) FILTER (WHERE number <> n) AS wrong
+FROM (SELECT n, w, s, count(DISTINCT place) AS number
+      FROM texts, generate_series(1, 7) w, generate_series(1, w) s, lsh_windows(body, w, s),
+          regexp_matches(passage, '\S+', 'g') WITH ORDINALITY AS m (word, at),
+          LATERAL (SELECT count(*) + at FROM regexp_matches(left(body, position - 1), '\S+', 'g')) p (place)
+      GROUP BY n, w, s) c;
+SELECT lsh_windows('a b', 0);
+SELECT lsh_windows('a b', 1, 0);
+SELECT count(*), min(length(passage)) FROM lsh_windows(repeat('word ', 100000), 2147483647 / 2, 2147483647 / 2);

@@ -1,0 +1,78 @@
+// Passages of a text: windows of words, so that an excerpt resembles one of them.
+#include "pg/arguments.h"
+#include "pg/errors.h"
+
+#include <climits>
+
+extern "C" {
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// ASCII white space; no server encoding has such bytes within its other characters.
+bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+const char* skip_space(const char* at, const char* end)
+{
+    while (at < end && is_space(*at))
+        at++;
+    return at;
+}
+
+const char* skip_word(const char* at, const char* end)
+{
+    while (at < end && !is_space(*at))
+        at++;
+    return at;
+}
+
+} // namespace
+
+// lsh_windows(document, words, step) -> (position, passage) rows
+MINHASH_FUNCTION(lsh_windows)
+{
+    text* const document = PG_GETARG_TEXT_PP(0);
+    const int words = arg_between(fcinfo, 1, "words", 1, INT_MAX / 2);
+    const int step = arg_between(fcinfo, 2, "step", 1, INT_MAX / 2);
+    const ReturnSetInfo& result = start_rows(fcinfo);
+
+    const char* const end = VARDATA_ANY(document) + VARSIZE_ANY_EXHDR(document);
+    const char* counted = VARDATA_ANY(document); // the characters before it are counted
+    int position = 1;
+    const char* first = skip_space(counted, end); // word of the window
+    std::int64_t first_number = 0;
+    const char* last = first; // the end of the window
+    std::int64_t last_number = 0;
+    while (first < end) {
+        CHECK_FOR_INTERRUPTS();
+        for (const char* next = skip_space(last, end);
+             next < end && last_number < first_number + words;
+             next = skip_space(last, end), last_number++)
+            last = skip_word(next, end);
+        position += pg_mbstrlen_with_len(counted, static_cast<int>(first - counted));
+        counted = first;
+        Datum values[] = {
+            Int32GetDatum(position),
+            PointerGetDatum(cstring_to_text_with_len(first, static_cast<int>(last - first)))};
+        bool nulls[] = {false, false};
+        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+        pfree(DatumGetPointer(values[1]));
+        if (skip_space(last, end) == end)
+            break; // what follows would be part of this window
+        for (int i = 0; i < step && first < end; i++, first_number++)
+            first = skip_space(skip_word(first, end), end);
+    }
+    return static_cast<Datum>(0);
+}
+
+} // namespace minhash::pg

@@ -28,6 +28,7 @@ struct kernel_table {
                         std::uint8_t* out,
                         std::size_t& written) noexcept;
 
+    // Whether all bytes are below 128.
     bool (*is_ascii)(const std::uint8_t* text, std::size_t bytes) noexcept;
 
     // Where the characters of a text start, and at the end `bytes`. Returns their number, or 0 if
@@ -36,12 +37,13 @@ struct kernel_table {
                                    std::size_t bytes,
                                    std::uint32_t* begin) noexcept;
 
-    // Where the spaces of a text are.
+    // Where the bytes ' ' of a text are, in their order. Returns their number, at most `bytes`.
     std::size_t (*find_spaces)(const std::uint8_t* text,
                                std::size_t bytes,
                                std::uint32_t* at) noexcept;
 
-    // Hashes (hash.h: hash_bytes) all windows of `width` bytes, which start at each byte.
+    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, which start at each byte: the
+    // text has windows + width - 1 bytes. Of each hash `lo` gets the lower and `hi` the upper half.
     void (*hash_windows)(const std::uint8_t* text,
                          std::size_t windows,
                          std::size_t width,
@@ -58,7 +60,8 @@ struct kernel_table {
                         std::uint32_t* lo,
                         std::uint32_t* hi) noexcept;
 
-    // Hashes (hash.h: chain_word) each run of `size` word hashes.
+    // Hashes (hash.h: chain_word) each run of `size` word hashes, 1 or more, of which there are
+    // shingles + size - 1.
     void (*chain_words)(const std::uint32_t* word_lo,
                         const std::uint32_t* word_hi,
                         std::size_t shingles,
@@ -93,14 +96,16 @@ struct kernel_table {
                            const std::uint32_t* hi,
                            std::size_t count) noexcept;
 
+    // The number of equal slots of 32 bits.
     std::uint32_t (*count_equal)(const std::uint32_t* a,
                                  const std::uint32_t* b,
                                  std::uint32_t num_hashes) noexcept;
-    // Packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
+    // The number of different ones among packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
     std::uint32_t (*count_different)(const std::uint8_t* a,
                                      const std::uint8_t* b,
                                      std::uint32_t num_hashes,
                                      int bits) noexcept;
+    // The lower of each two slots: the union. `into` may be `a` or `b`.
     void (*merge)(const std::uint32_t* a,
                   const std::uint32_t* b,
                   std::uint32_t num_hashes,

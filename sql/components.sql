@@ -86,6 +86,7 @@ FROM lsh_components($$SELECT id, cluster_id FROM lsh_components('VALUES (1, 2), 
 SELECT call || E'\n  ' || pg_temp.error_of('SELECT FROM ' || call) FROM (VALUES
     ($$lsh_components(NULL)$$),
     ($$lsh_components('SELECT 1')$$),
+    ($$lsh_components('documents')$$),
     ($$lsh_components('SELECT 1, 2, 3.0::float8, 4')$$),
     ($$lsh_components('SELECT 1, 2', thresholds => '{0.5}')$$),
     ($$lsh_components('SELECT 1, 2, 0.5', thresholds => '{0.5}')$$),

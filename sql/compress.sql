@@ -21,6 +21,17 @@ SELECT pg_column_size(minhash_compress(sig, width)) AS bytes, s.*
 SELECT minhash_compress(minhash('abc', 16, seed => 0), 8) AS eight,
     minhash_compress(minhash('abc', 17, seed => 0), 2) AS two, minhash_compress(minhash('', 17), 1) AS empty;
 
+-- A signature of one bit per slot as bit(n), for indexes of other extensions: its slots from left to right.
+SELECT count(*), count(*) FILTER (WHERE c::bit(17)::text <> array_to_string(minhash_slots(c), '')) AS different,
+    count(*) FILTER (WHERE bit_count(a::bit(17) # c::bit(17)) <> (SELECT count(*) FILTER (WHERE x <> y)
+        FROM unnest(minhash_slots(a), minhash_slots(c)) AS s (x, y))) AS of_other_distance
+FROM (SELECT minhash_compress(sig, 1) AS c, minhash_compress(minhash('some text', 17), 1) AS a FROM signed
+      WHERE hashes = 17) s;
+SELECT minhash_compress(minhash('', 17), 1)::bit(17) AS empty;
+SELECT minhash('abc', 16)::bit(16);
+SELECT minhash_compress(minhash('abc', 16), 1)::bit(17);
+CREATE INDEX ON signed ((minhash_compress(sig, 1)::bit(128))) WHERE hashes = 128;
+
 -- Out and in again, as text and in binary form, and with a type modifier.
 SELECT count(*) FILTER (WHERE c::text::minhash_signature <> c) AS text_differs, count(*)
     FILTER (WHERE c::minhash_signature(17) <> c) AS modified

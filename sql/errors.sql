@@ -92,6 +92,7 @@ SELECT options, pg_temp.error_of(format('CREATE INDEX ON signed USING gin (sig g
 -- Signatures that a function cannot take, elements, values and settings to try.
 SELECT call, pg_temp.error_of('SELECT ' || call)
     FROM unnest(ARRAY['minhash_compress(minhash(''a''), 3)', 'minhash_compress(minhash_compress(minhash(''a''), 1), 8)',
+    'minhash(''a'')::bit(128)', 'minhash_compress(minhash(''a''), 1)::bit(64)',
     'lsh_band_keys(minhash_compress(minhash(''a''), 1), 1, 1)', 'minhash_truncate(minhash(''a''), 16)',
     'minhash_from_values(''{}'', 1)', 'minhash_from_values(array_fill(-1::bigint, ARRAY[16]), 1)',
     'minhash_cardinality(minhash_from_values(array_fill(1::bigint, ARRAY[16]), 1))',

@@ -66,4 +66,5 @@ SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13,NULL}', r
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{}', rows => '{}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{20}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{2147483647}', rows => '{2147483647}');
+SELECT * FROM lsh_evaluate('texts');
 DROP TABLE texts;

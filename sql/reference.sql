@@ -15,7 +15,7 @@ WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> ALL (ARRAY['int
     AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid)
     AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
     AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
-    AND NOT EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid AND castsource = casttarget)
+    AND NOT EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid AND pronargs = 3)
     AND NOT EXISTS (SELECT FROM pg_rewrite r JOIN pg_depend d ON d.objid = r.oid
         WHERE d.refobjid = p.oid AND d.classid = 'pg_rewrite'::regclass)
     AND NOT EXISTS (SELECT FROM pg_aggregate WHERE aggfinalfn = p.oid)

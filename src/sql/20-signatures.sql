@@ -86,6 +86,13 @@ CREATE FUNCTION minhash_slots(signature minhash_signature) RETURNS bigint[]
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_slots(minhash_signature) IS 'the slots of a signature; none for the empty set';
 
+CREATE FUNCTION minhash_signature_to_bit(signature minhash_signature, length integer, explicit boolean) RETURNS bit
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_to_bit(minhash_signature, integer, boolean) IS
+    'the slots of a signature of one bit per slot; NULL for the empty set';
+CREATE CAST (minhash_signature AS bit) WITH FUNCTION minhash_signature_to_bit(minhash_signature, integer, boolean);
+COMMENT ON CAST (minhash_signature AS bit) IS 'the slots of a signature of one bit per slot';
+
 CREATE FUNCTION minhash_compress(signature minhash_signature, bits integer) RETURNS minhash_signature
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION minhash_compress(minhash_signature, integer) IS

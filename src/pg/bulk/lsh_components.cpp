@@ -208,7 +208,7 @@ void read_pairs(component_job& job, const char* query)
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
     receiving.job = &job;
-    run_select(plan_select(query), receiving.pub);
+    run_select(plan_select(query, "left_id, right_id"), receiving.pub);
     join_waiting(job);
     if (job.skipped > 0)
         ereport(NOTICE,

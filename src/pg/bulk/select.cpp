@@ -1,13 +1,16 @@
 #include "pg/bulk/select.h"
 
 extern "C" {
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
+#include "utils/varlena.h"
 }
 
 namespace minhash::pg {
@@ -36,10 +39,36 @@ void check_statement(SPIPlanPtr plan)
             errhint("Modify data in a separate statement."));
 }
 
+// The table or view that a query is, if it is but a name; else InvalidOid.
+Oid named_relation(const char* query)
+{
+    constexpr int most_parts = 2; // schema and table
+    List* parts;
+    if (!SplitIdentifierString(pstrdup(query), '.', &parts) || parts == NIL ||
+        list_length(parts) > most_parts)
+        return InvalidOid;
+    char* const name = static_cast<char*>(llast(parts));
+    char* const schema =
+        list_length(parts) == most_parts ? static_cast<char*>(linitial(parts)) : nullptr;
+    return RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
+}
+
 } // namespace
 
-planned_select plan_select(const char* query)
+void refuse_name(const char* query, const char* columns)
 {
+    const Oid relation = named_relation(query);
+    if (!OidIsValid(relation))
+        return;
+    ereport(ERROR,
+            errcode(ERRCODE_SYNTAX_ERROR),
+            errmsg("query is the name of a table, not a SELECT"),
+            errhint("Use SELECT %s FROM %s, with the table's columns.", columns, query));
+}
+
+planned_select plan_select(const char* query, const char* columns)
+{
+    refuse_name(query, columns);
     SPIPrepareOptions preparing = {};
     preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
     const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);

@@ -5,6 +5,10 @@
 #include "core/compress.h"
 #include "core/sketch.h"
 
+extern "C" {
+#include "utils/varbit.h"
+}
+
 namespace minhash::pg {
 
 // minhash_compress(signature, bits) -> minhash_signature
@@ -31,6 +35,35 @@ MINHASH_FUNCTION(minhash_compress)
     std::uint8_t packed[max_num_hashes * 2];
     compress(whole, bits, packed);
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
+}
+
+// The cast of a signature of one bit per slot to bit(length), with its slots from left to right.
+// (signature, length or -1, explicit) -> bit
+MINHASH_FUNCTION(minhash_signature_to_bit)
+{
+    const signature value = arg_signature(fcinfo, 0);
+    const int length = PG_GETARG_INT32(1);
+    const int slots = value.scheme.num_hashes;
+    if (value.scheme.bits != 1)
+        ereport(
+            ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("cannot cast a signature of %d bits per slot to type bit", value.scheme.bits),
+            errhint("Cast minhash_compress(signature, 1)."));
+    if (length >= 0 && length != slots)
+        ereport(ERROR,
+                errcode(ERRCODE_STRING_DATA_LENGTH_MISMATCH),
+                errmsg("cannot cast a signature of %d hashes to type bit(%d)", slots, length),
+                errhint("Cast it to bit(%d).", slots));
+    if (value.empty())
+        PG_RETURN_NULL();
+    VarBit* const bits = static_cast<VarBit*>(palloc0(VARBITTOTALLEN(slots)));
+    SET_VARSIZE(bits, VARBITTOTALLEN(slots));
+    VARBITLEN(bits) = slots;
+    for (int slot = 0; slot < slots; slot++)
+        if (slot_of(value, static_cast<std::size_t>(slot)) != 0)
+            VARBITS(bits)[slot / BITS_PER_BYTE] |= static_cast<bits8>(0x80 >> slot % BITS_PER_BYTE);
+    PG_RETURN_VARBIT_P(bits);
 }
 
 // minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. Those of hash

@@ -1,0 +1,137 @@
+// The engine of the bulk functions for benchmarks: a host, texts of files, and the choice of
+// hashes, bands and rows as pg/bulk/choice.cpp makes it.
+#pragma once
+
+#include "bulk/pairs.h"
+#include "bulk/sample.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace bench {
+
+namespace bulk = minhash::bulk;
+
+struct engine_host : bulk::host {
+    int stop = 0;
+    std::unordered_set<void*> memory;
+    std::vector<bulk::found_pair> pairs;
+
+    engine_host() : host{}
+    {
+        allocate = [](host& self, std::size_t bytes) {
+            void* const fresh = std::malloc(bytes);
+            static_cast<engine_host&>(self).memory.insert(fresh);
+            return fresh;
+        };
+        release = [](host& self, void* given) {
+            static_cast<engine_host&>(self).memory.erase(given);
+            std::free(given);
+        };
+        stopping = &stop;
+    }
+
+    engine_host(const engine_host&) = delete;
+
+    ~engine_host()
+    {
+        for (void* const each : memory)
+            std::free(each);
+    }
+};
+
+inline minhash::scheme default_scheme()
+{
+    return {.version = minhash::scheme_version,
+            .method = minhash::method::fss,
+            .bits = minhash::bits_per_slot,
+            .num_hashes = minhash::default_num_hashes,
+            .shingles = {minhash::unit::character, 5, true, false},
+            .seed = 42};
+}
+
+inline std::vector<std::string> read_lines(const char* path)
+{
+    std::vector<std::string> lines;
+    std::FILE* const file = std::fopen(path, "r");
+    if (file == nullptr) {
+        std::perror(path);
+        std::exit(1);
+    }
+    char* line = nullptr;
+    std::size_t room = 0;
+    for (;;) {
+        const auto length = getline(&line, &room, file);
+        if (length < 0)
+            break;
+        if (length > 1) // the empty set is near nothing
+            lines.emplace_back(line, static_cast<std::size_t>(length));
+    }
+    std::free(line);
+    std::fclose(file);
+    return lines;
+}
+
+inline bulk::text_bytes bytes_of(const std::string& text)
+{
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+inline bulk::bands_plan choose(bulk::host& host,
+                               const std::vector<std::string>& texts,
+                               minhash::scheme scheme,
+                               double threshold,
+                               double recall)
+{
+    scheme.num_hashes = bulk::most_sampled_slots;
+    bulk::row_sample sample = bulk::start_sample(host, scheme);
+    bulk::text_signer& signer = *bulk::make_signer(host, scheme);
+    double bytes = 0;
+    const std::size_t count = std::min<std::size_t>(texts.size(), bulk::most_sampled);
+    for (std::size_t i = 0; i < count; i++) {
+        const bulk::text_bytes text = bytes_of(texts[i * texts.size() / count]);
+        bytes += static_cast<double>(text.size()) / static_cast<double>(count);
+        bulk::add_to_sample(sample, {scheme, bulk::sign(signer, text)});
+    }
+    bulk::sampled_counts counts;
+    const double rows = static_cast<double>(texts.size());
+    const bulk::bands_wanted wanted = {.rows = rows,
+                                       .pairs = rows * (rows - 1) / 2,
+                                       .threshold = threshold,
+                                       .recall = bulk::recall_to_expect(recall),
+                                       .least_hashes = 64,
+                                       .most_hashes = 1024,
+                                       .exact = true};
+    return bulk::choose_by_cost(wanted,
+                                bulk::count_agreements(sample, counts),
+                                bulk::costs_of(bytes));
+}
+
+inline bulk::row_set&
+take(bulk::memory_budget& budget, const std::vector<std::string>& texts, const bulk::task& task)
+{
+    bulk::row_set& rows = *bulk::make_rows(budget, task, true);
+    for (const std::string& text : texts)
+        bulk::take_text(rows, bytes_of(text));
+    return rows;
+}
+
+// Leaves the pairs in the host.
+inline void
+find_pairs(engine_host& host, const std::vector<std::string>& texts, const bulk::task& task)
+{
+    bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << 32);
+    bulk::find_pairs(take(budget, texts, task),
+                     false,
+                     [](bulk::host& to, std::span<const bulk::found_pair> pairs) {
+                         auto& kept = static_cast<engine_host&>(to).pairs;
+                         kept.insert(kept.end(), pairs.begin(), pairs.end());
+                     });
+    bulk::close_stores(budget);
+}
+
+} // namespace bench

@@ -1,0 +1,54 @@
+# Prints texts of this machine as rows (id, text) for COPY: all manual pages as they are, or their
+# different sentences in an order by chance, which is the same every time.
+# man_texts.pl pages | sentences
+use strict;
+use warnings;
+
+use File::Find;
+use IO::Uncompress::Gunzip qw(gunzip);
+
+my $what = shift // '';
+die "usage: $0 pages | sentences\n" unless $what eq 'pages' || $what eq 'sentences';
+my @paths;
+find({ no_chdir => 1, wanted => sub { push @paths, $_ if /\.gz\z/ && -f && !-l } }, '/usr/share/man');
+
+my ($id, %seen, @sentences);
+sub print_row
+{
+    my ($text) = @_;
+    $text =~ s/\\/\\\\/g;
+    $text =~ s/\n/\\n/g;
+    $text =~ s/\r/\\r/g;
+    $text =~ s/\t/\\t/g;
+    print ++$id, "\t$text\n";
+}
+
+for my $path (sort @paths)
+{
+    my $text;
+    gunzip($path => \$text) or next;
+    next if index($text, "\0") >= 0;
+    my $copy = $text;
+    next unless utf8::decode($copy);
+    if ($what eq 'pages')
+    {
+        print_row($text);
+        next;
+    }
+    next unless $path =~ m{^/usr/share/man/man};
+    $text =~ s/^[.'].*$//mg;
+    $text =~ s/\\f.|\\[&|]//g;
+    for my $sentence (split /(?<=[.!?])\s+|\n\s*\n/, $text)
+    {
+        $sentence =~ s/\s+/ /g;
+        push @sentences, $sentence
+          if length($sentence) >= 40 && length($sentence) <= 400 && !$seen{$sentence}++;
+    }
+}
+srand 1;
+for my $left (reverse 1 .. @sentences)
+{
+    my $chosen = int rand $left;
+    print_row($sentences[$chosen]);
+    $sentences[$chosen] = $sentences[ $left - 1 ];
+}

@@ -16,11 +16,6 @@ namespace minhash::pg {
 
 namespace {
 
-std::string_view view(const text* value)
-{
-    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
-}
-
 // `result` names what cannot be made of a compressed signature.
 void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
 {

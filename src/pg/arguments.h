@@ -23,6 +23,12 @@ Value* arg_internal(FunctionCallInfo fcinfo, int argument)
     return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
 }
 
+// The bytes of a text that is not stored out of line, as they are in the server's encoding.
+inline std::string_view view(const text* value)
+{
+    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+}
+
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 

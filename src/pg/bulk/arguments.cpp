@@ -16,7 +16,7 @@ namespace {
 verification arg_verification(FunctionCallInfo fcinfo, int argument)
 {
     text* const given = PG_GETARG_TEXT_PP(argument);
-    const std::string_view name = {VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given)};
+    const std::string_view name = view(given);
     if (name == "exact")
         return verification::exact;
     if (name != "estimate")

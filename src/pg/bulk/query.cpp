@@ -26,14 +26,6 @@ struct receiver {
     bulk_job* job;
 };
 
-const char* id_text(const bulk_job& job, Datum id)
-{
-    Oid output;
-    bool is_varlena;
-    getTypeOutputInfo(job.ids.type, &output, &is_varlena);
-    return OidOutputFunctionCall(output, id);
-}
-
 void check_scheme(bulk_job& job, const scheme& scheme, Datum id)
 {
     const minhash::scheme& others = job.rows->task.scheme;
@@ -41,7 +33,7 @@ void check_scheme(bulk_job& job, const scheme& scheme, Datum id)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
                 errmsg("signature of row %s has a different scheme than earlier rows",
-                       id_text(job, id)),
+                       output_of(job.ids.type, id)),
                 errdetail("It is %s; earlier rows have %s.", describe(scheme), describe(others)),
                 errhint("Call minhash() with the same arguments for all."));
 }

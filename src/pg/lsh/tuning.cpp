@@ -66,7 +66,7 @@ MINHASH_FUNCTION(lsh_params)
     const int num_hashes = arg_between(fcinfo, at_num_hashes, "num_hashes", 1, max_num_hashes);
     const auto [threshold, recall] = arg_aim(fcinfo, at_threshold, at_recall);
     text* const rule = PG_GETARG_TEXT_PP(at_rule);
-    const std::string_view rule_name = {VARDATA_ANY(rule), VARSIZE_ANY_EXHDR(rule)};
+    const std::string_view rule_name = view(rule);
     const double false_candidates = PG_GETARG_FLOAT8(false_candidate);
     const double missed_pairs = PG_GETARG_FLOAT8(missed_pair);
     if (!(false_candidates >= 0 && missed_pairs >= 0 && false_candidates + missed_pairs > 0) ||

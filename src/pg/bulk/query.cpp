@@ -1,6 +1,6 @@
 // Rows are handed over one by one as the executor makes them, so the query's result is never kept
-// whole. What its values are is known with the first that is not NULL: the scheme of signatures, or
-// how texts are signed, decides bands and rows, and the engine starts.
+// whole. The first ones wait until hashes, bands and rows are chosen (choice.h), if they are left
+// open; then the engine starts, and takes each row as it comes.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"

@@ -14,7 +14,7 @@ SELECT 'fss1:16x32:element5:raw:set:42:'::minhash_signature;
 SELECT 'fss1:16x32:element1:fold:set:42:'::minhash_signature;
 SELECT minhash_similarity(minhash_elements('{a}'::text[]), minhash('a'));
 SELECT minhash('a text', unit => 'element');
-SELECT minhash_elements('{1}'::int[], 15);
+SELECT minhash_elements('{1}'::int[], 7);
 SELECT minhash_elements('{1}'::int[], method => 'simhash');
 \set VERBOSITY terse
 

@@ -7,9 +7,9 @@
 \pset tuples_only on
 \pset fieldsep ' -> '
 
--- num_hashes of a signature: 16 to 4096.
+-- num_hashes of a signature: 8 to 4096.
 SELECT call, pg_temp.error_of('SELECT ' || call)
-    FROM unnest(ARRAY['minhash(''a'', 15)', 'minhash(''a'', 16)', 'minhash(''a'', 4096)', 'minhash(''a'', 4097)',
+    FROM unnest(ARRAY['minhash(''a'', 7)', 'minhash(''a'', 8)', 'minhash(''a'', 4096)', 'minhash(''a'', 4097)',
     'minhash(''a'', 0)', 'minhash(''a'', -2147483648)']) call;
 -- shingle_size, wherever it is an argument: 1 to 255.
 SELECT call, pg_temp.error_of('SELECT ' || call)
@@ -25,8 +25,8 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
     'minhash(''a'', method => ''FSS'')', 'minhash(''a'', method => '''')']) call;
 -- The arguments are checked for an empty text, too; NULL arguments give NULL before anything is checked.
 SELECT call, pg_temp.error_of('SELECT ' || call)
-    FROM unnest(ARRAY['minhash('''', 15)', 'shingles('''', 0)', 'lsh_band_keys(minhash(''''), 0, 1)',
-    'lsh_band_keys(minhash(''''), 129, 1)', 'minhash(NULL, 15)', 'lsh_params(NULL, 0)']) call;
+    FROM unnest(ARRAY['minhash('''', 7)', 'shingles('''', 0)', 'lsh_band_keys(minhash(''''), 0, 1)',
+    'lsh_band_keys(minhash(''''), 129, 1)', 'minhash(NULL, 7)', 'lsh_params(NULL, 0)']) call;
 
 -- Signatures of different schemes: both are shown.
 SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''a''), minhash(''a'', %s))', difference))
@@ -101,9 +101,9 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
 
 -- Errors in a query over a table, and signing goes on after them.
 CREATE TEMP TABLE schemes (n int);
-INSERT INTO schemes VALUES (16), (15), (17);
+INSERT INTO schemes VALUES (8), (7), (17);
 SELECT pg_temp.error_of('SELECT minhash(''a'', n) FROM schemes');
-SELECT n, minhash_num_hashes(minhash('a', n)) FROM schemes WHERE n > 15;
+SELECT n, minhash_num_hashes(minhash('a', n)) FROM schemes WHERE n > 7;
 DROP TABLE schemes;
 
 -- As psql shows one of them.

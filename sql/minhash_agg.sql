@@ -132,7 +132,7 @@ RESET enable_partitionwise_aggregate;
 SELECT minhash_elements_agg(id, 16 + id % 2, 42, 'fss') FROM items;
 SELECT minhash_elements_agg(id, NULL, 42, 'fss') FROM items;
 SELECT minhash_elements_agg(name, 128, 42, NULL) OVER () FROM items;
-SELECT minhash_elements_agg(id, 15, 42, 'fss') FROM items;
+SELECT minhash_elements_agg(id, 7, 42, 'fss') FROM items;
 SELECT minhash_elements_agg(id, 16, 42, 'simhash') FROM items;
 SELECT minhash_agg(body, 5, 'char') FROM documents;
 SELECT minhash_agg(id) FROM documents;

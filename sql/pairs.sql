@@ -314,7 +314,7 @@ SELECT call || E'\n  ' || refusal(call) FROM (VALUES
     ($$lsh_pairs('TABLE two', bands => 0, rows => 1)$$),
     ($$lsh_pairs('TABLE two', bands => 65, rows => 2)$$),
     ($$lsh_pairs('TABLE two', max_bucket => 0)$$),
-    ($$lsh_pairs('TABLE two', num_hashes => 8)$$),
+    ($$lsh_pairs('TABLE two', num_hashes => 7)$$),
     ($$lsh_pairs('TABLE two', verify => 'thoroughly')$$),
     ($$lsh_pairs('SELECT id, minhash(body) FROM two', verify => 'exact')$$),
     ($$lsh_pairs('SELECT id, minhash(body) FROM two', other_query => 'TABLE two')$$),

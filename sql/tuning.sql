@@ -56,6 +56,14 @@ FROM (VALUES (20, 5, '.303/.509/.674/.729'), (16, 8, '.488/.674/.802/.841'), (14
      unnest(ARRAY[0.05, 0.5, 0.95, 0.99]) wanted
 GROUP BY bands, rows, expected ORDER BY bands, rows;
 
+-- The inverse of the curve.
+SELECT round(lsh_similarity(0.5, 20, 5)::numeric, 4) AS half, lsh_similarity(0, 20, 5) AS never,
+    lsh_similarity(1, 20, 5) AS always, round(lsh_similarity(0.25, 1, 2)::numeric, 10) AS one_band,
+    max(abs(lsh_probability(lsh_similarity(p / 1000.0, bands, rows), bands, rows) - p / 1000.0)) < 1e-12 AS inverse
+FROM generate_series(0, 1000) p, (VALUES (1, 1), (13, 7), (4096, 1), (1, 64)) v (bands, rows);
+SELECT lsh_similarity(NULL, 20, 5);
+SELECT lsh_similarity(1.5, 20, 5);
+SELECT lsh_similarity(0.5, 0, 5);
 -- The curve as rows: from 0 to 1 in 20 steps, or as many as asked for.
 SELECT similarity, round(probability::numeric, 4) AS probability FROM lsh_curve(20, 5);
 SELECT similarity, round(probability::numeric, 10) AS probability FROM lsh_curve(bands => 1, rows => 1, steps => 4);

@@ -22,7 +22,7 @@ enum class unit : std::uint8_t {
 };
 
 constexpr int scheme_version = 1;
-constexpr int min_num_hashes = 16;
+constexpr int min_num_hashes = 8; // fewer than 16 are for textbook examples
 constexpr int default_num_hashes = 128;
 constexpr std::int64_t default_seed = 42;
 constexpr int max_num_hashes = 4096; // as many multipliers are frozen (hash.h)

@@ -46,6 +46,12 @@ double band_probability(double similarity, int bands, int rows) noexcept
     return -std::expm1(bands * std::log1p(-std::pow(similarity, rows)));
 }
 
+double band_similarity(double probability, int bands, int rows) noexcept
+{
+    // The same for 1 - (1 - x)^(1/b).
+    return std::pow(-std::expm1(std::log1p(-probability) / bands), 1.0 / rows);
+}
+
 double threshold_rule(int bands, int rows) noexcept
 {
     return std::pow(1.0 / bands, 1.0 / rows);

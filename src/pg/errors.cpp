@@ -40,7 +40,7 @@ const char* expectation(status what)
     case status::bad_version:
         return "scheme version 1";
     case status::bad_num_hashes:
-        return "a number of hashes between 16 and 4096";
+        return "a number of hashes between 8 and 4096";
     case status::bad_bits:
         return "1, 2, 4, 8, 16 or 32 bits per slot";
     case status::bad_unit:

@@ -6,6 +6,12 @@ CREATE FUNCTION lsh_probability(similarity double precision, bands integer, rows
 COMMENT ON FUNCTION lsh_probability(double precision, integer, integer) IS
     'probability that a pair of this similarity becomes a candidate: 1 - (1 - similarity^rows)^bands';
 
+CREATE FUNCTION lsh_similarity(probability double precision, bands integer, rows integer)
+    RETURNS double precision
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION lsh_similarity(double precision, integer, integer) IS
+    'similarity at which a pair becomes a candidate with this probability: (1 - (1 - probability)^(1/bands))^(1/rows)';
+
 CREATE FUNCTION lsh_threshold(bands integer, rows integer) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION lsh_threshold(integer, integer) IS

@@ -58,7 +58,7 @@ bool in_range(const scheme& scheme)
            scheme.method <= method::external &&
            (scheme.bits == 1 || scheme.bits == 2 || scheme.bits == 4 || scheme.bits == 8 ||
             scheme.bits == 16 || scheme.bits == 32) &&
-           scheme.num_hashes >= 16 && scheme.num_hashes <= 4096 &&
+           scheme.num_hashes >= 8 && scheme.num_hashes <= 4096 &&
            (text || (set && !scheme.shingles.fold)) && scheme.shingles.size >= 1 &&
            scheme.shingles.size <= 255;
 }
@@ -185,7 +185,7 @@ TEST(codec, packed_slots_have_their_length_and_no_spare_bits)
 {
     scheme scheme = support::default_scheme;
     for (const int bits : {1, 2, 4, 8, 16})
-        for (const int num_hashes : {16, 17, 100, 4096}) {
+        for (const int num_hashes : {8, 16, 17, 100, 4096}) {
             scheme.bits = static_cast<std::uint8_t>(bits);
             scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
             const std::size_t bytes = static_cast<std::size_t>(num_hashes * bits + 7) / 8;

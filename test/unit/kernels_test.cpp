@@ -127,7 +127,7 @@ TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
 {
     const kernels_guard guard;
     support::random_source random = {5};
-    for (std::uint32_t count = 16; count < 300; count++) {
+    for (std::uint32_t count = 8; count < 300; count++) {
         support::slot_list a(count), b(count), least(count);
         std::uint32_t equal = 0;
         for (std::uint32_t slot = 0; slot < count; slot++) {

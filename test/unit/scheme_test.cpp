@@ -26,7 +26,7 @@ TEST(scheme, the_default_is_valid)
 TEST(scheme, number_of_hashes)
 {
     for (int number = 0; number <= 0xFFFF; number++) {
-        const bool valid = number >= 16 && number <= 4096;
+        const bool valid = number >= 8 && number <= 4096;
         ASSERT_EQ(
             changed([=](auto& scheme) { scheme.num_hashes = static_cast<std::uint16_t>(number); }),
             valid ? status::ok : status::bad_num_hashes)

@@ -32,7 +32,8 @@ slot_list sketch_in_batches(method method,
 TEST(sketch, equals_the_reference)
 {
     support::random_source random = {31};
-    for (const std::uint32_t num_hashes : {16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
+    for (const std::uint32_t num_hashes :
+         {8u, 12u, 16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
         for (const std::size_t count : {0u, 1u, 2u, 5u, 20u, 100u, 1000u, 20000u}) {
             const hash_list elements = support::random_hashes(random, count);
             for (const method method : methods) {
@@ -52,7 +53,7 @@ TEST(sketch, equals_the_reference)
 TEST(sketch, equals_the_reference_for_every_small_count)
 {
     support::random_source random = {32};
-    for (const std::uint32_t num_hashes : {16u, 31u, 32u, 33u, 100u, 127u, 130u}) {
+    for (const std::uint32_t num_hashes : {8u, 9u, 16u, 31u, 32u, 33u, 100u, 127u, 130u}) {
         for (std::size_t count = 0; count <= 140; count++) {
             const hash_list elements = support::random_hashes(random, count);
             for (const method method : methods)
@@ -190,7 +191,7 @@ TEST(sketch, no_element_leaves_a_sketch_empty)
 TEST(sketch, merge_is_the_sketch_of_the_union)
 {
     support::random_source random = {37};
-    for (const std::uint32_t num_hashes : {16u, 17u, 128u, 1000u, 4096u}) {
+    for (const std::uint32_t num_hashes : {8u, 15u, 16u, 17u, 128u, 1000u, 4096u}) {
         for (const std::size_t count : {0u, 1u, 5u, 100u, 900u}) {
             for (const method method : methods) {
                 if (method == method::classic && num_hashes * count > 1'000'000)

@@ -240,7 +240,7 @@ TEST(text_form, ranges_are_checked)
     };
     EXPECT_EQ(replaced("fss1", "fss0"), status::bad_version);
     EXPECT_EQ(replaced("fss1", "fss2"), status::bad_version);
-    EXPECT_EQ(replaced("16x", "15x"), status::bad_num_hashes);
+    EXPECT_EQ(replaced("16x", "7x"), status::bad_num_hashes);
     EXPECT_EQ(replaced("16x", "4096x"), status::ok);
     EXPECT_EQ(replaced("16x", "4097x"), status::bad_num_hashes);
     for (int bits = 0; bits <= 64; bits++)

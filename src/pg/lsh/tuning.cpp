@@ -26,6 +26,14 @@ MINHASH_FUNCTION(lsh_probability)
     PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
 }
 
+// lsh_similarity(probability, bands, rows) -> float8: the inverse.
+MINHASH_FUNCTION(lsh_similarity)
+{
+    const double probability = arg_fraction(fcinfo, 0, "probability");
+    const banding shape = arg_banding(fcinfo, 1);
+    PG_RETURN_FLOAT8(band_similarity(probability, shape.bands, shape.rows));
+}
+
 // lsh_threshold(bands, rows) -> float8: the rule of thumb.
 MINHASH_FUNCTION(lsh_threshold)
 {

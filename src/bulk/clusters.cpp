@@ -149,6 +149,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.owner = rows.owner;
     finder.options = options;
     finder.to = to;
+    finish_rows(rows);
     start_verifier(finder.check, rows, false);
 
     bucket_walk walk;

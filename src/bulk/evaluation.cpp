@@ -155,6 +155,7 @@ void compare_row(evaluation& job, std::uint32_t a)
 std::uint64_t evaluate(row_set& rows, std::span<setting> settings)
 {
     host& owner = *rows.owner;
+    finish_rows(rows);
     evaluation job = {};
     job.rows = &rows;
     job.owner = &owner;

@@ -393,6 +393,14 @@ void add(distinct_elements& set,
     set.count = distinct;
 }
 
+void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
+{
+    start_elements(set, text.size() + 1); // no text has more shingles
+    each_batch(signer, text, [&set](const shingle_batch& batch) {
+        add(set, batch.lo, batch.hi, batch.count);
+    });
+}
+
 void start_sets(exact_sets& state,
                 host& owner,
                 const element_source& source,

@@ -12,7 +12,7 @@
 // little more than those words.
 #pragma once
 
-#include "bulk/host.h"
+#include "bulk/text_signer.h"
 
 #include "core/overlap.h"
 
@@ -37,6 +37,9 @@ void add(distinct_elements& set,
          const std::uint32_t* lo,
          const std::uint32_t* hi,
          std::size_t count);
+
+// Starts a set, and adds all elements of a text.
+void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
 
 // Where the elements of rows come from.
 struct element_source {

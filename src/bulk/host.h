@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace minhash::bulk {
 
@@ -36,6 +37,23 @@ struct host {
 
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
+
+    // Workers: other processes, each of which answers jobs in their order by do_job()
+    // (bulk/worker.h). There are at most `most_workers` of them, perhaps none.
+    int most_workers;
+    std::uint64_t least_work; // bytes of texts that are worked on before workers are started
+    std::size_t job_bytes;    // of a job that is large enough to be sent
+    // Starts workers, once. Returns how many may come to be ready, numbered from 0.
+    int (*start_workers)(host& self);
+    bool (*is_ready)(host& self, int worker);
+    // Sends a job to a worker that is ready. False: not all of it could be sent yet. Then the next
+    // call for this worker has the same bytes.
+    bool (*send)(host& self, int worker, std::span<const std::uint8_t> job);
+    // The next answer of a worker, good until the next call for this worker; empty if there is none
+    // yet. (No answer is empty.)
+    std::span<const std::uint8_t> (*receive)(host& self, int worker);
+    // Waits until send() or receive() may succeed where it has not.
+    void (*wait)(host& self);
 };
 
 // To be called at least once in a bounded amount of work, of some ten milliseconds at most.

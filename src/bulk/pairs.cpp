@@ -1,4 +1,5 @@
 #include "bulk/candidates.h"
+#include "bulk/comparisons.h"
 #include "bulk/pairs.h"
 
 #include <algorithm>
@@ -42,6 +43,7 @@ struct pair_finder {
     std::uint32_t large_count;
 
     verifier check;
+    comparisons compared;
     std::uint32_t* met; // for each row, the last one that met it
     void* buffer;       // a piece of large_rows
 };
@@ -140,6 +142,17 @@ void add_twins(pair_finder& finder, std::uint32_t leader)
             add_found(finder, a, b, 1);
 }
 
+void add_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
+{
+    pair_finder& finder = *static_cast<pair_finder*>(self);
+    if (finder.rights == nullptr) {
+        add_all(finder, a, b, similarity);
+    } else {
+        add_across(finder, a, b, similarity);
+        add_across(finder, b, a, similarity);
+    }
+}
+
 // Verifies a candidate, once.
 void verify_once(pair_finder& finder, std::uint32_t a, std::uint32_t b)
 {
@@ -147,15 +160,7 @@ void verify_once(pair_finder& finder, std::uint32_t a, std::uint32_t b)
         return;
     finder.met[b] = a;
     pause(*finder.owner);
-    const double similarity = verify(finder.check, a, b);
-    if (similarity < 0)
-        return;
-    if (finder.rights == nullptr) {
-        add_all(finder, a, b, similarity);
-    } else {
-        add_across(finder, a, b, similarity);
-        add_across(finder, b, a, similarity);
-    }
+    verify_later(finder.compared, a, b);
 }
 
 void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
@@ -318,6 +323,7 @@ void find_rights(pair_finder& finder)
 void end_finder(pair_finder& finder)
 {
     host& owner = *finder.owner;
+    end_comparisons(finder.compared);
     end_verifier(finder.check);
     close_store(finder.large_buckets);
     close_store(finder.large_rows);
@@ -340,7 +346,9 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     finder.owner = rows.owner;
     finder.emit = emit;
     finder.found = allocate<found_pair>(*rows.owner, most_emitted);
+    finish_rows(rows);
     start_verifier(finder.check, rows, true);
+    start_comparisons(finder.compared, finder.check, &finder, add_near);
 
     bucket_walk walk;
     start_walk(walk, rows, "banding rows");
@@ -360,6 +368,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
         if (finder.same.leader[row] == row && finder.same.next[row] != no_row)
             add_twins(finder, row);
     verify_ranges(finder);
+    finish_comparisons(finder.compared);
     emit_found(finder);
     end_finder(finder);
     return walk.large_buckets;

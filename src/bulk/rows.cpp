@@ -4,6 +4,8 @@
 // are found.
 #include "bulk/rows.h"
 
+#include <algorithm>
+
 namespace minhash::bulk {
 
 namespace {
@@ -25,29 +27,65 @@ std::size_t large_chunk_for(const memory_budget& budget)
     return chunk_for(budget, large_stores, large_chunk);
 }
 
-void append_keys(row_set& rows, const signature& value)
+document_place place_of_text(row_set& rows, std::uint32_t row)
 {
-    const band_choice shape = rows.task.shape;
-    // The key of the whole signature is mixed from those of its bands, and of the slots after them.
-    std::uint64_t whole = 0;
-    const auto mix = [&whole](std::int64_t key) {
-        whole = (whole ^ static_cast<std::uint64_t>(key)) * 0x9E3779B97F4A7C15;
-    };
-    for (int band = 0; band < shape.bands; band++) {
-        const std::int64_t key = band_key(value, band, shape.rows);
-        mix(key);
-        const std::uint32_t half = short_key(key);
-        append(*rows.keys[band], &half, sizeof(half));
-    }
-    const int left = value.scheme.num_hashes - shape.bands * shape.rows;
-    if (left > 0) {
-        const std::size_t used = slot_bytes(value.scheme.bits,
-                                            static_cast<std::size_t>(shape.bands) *
-                                                static_cast<std::size_t>(shape.rows));
-        mix(band_key(with_slots(value.scheme, value.stored_slots().subspan(used)), 0, left));
-    }
-    const std::uint32_t half = short_key(static_cast<std::int64_t>(whole));
-    append(*rows.keys[shape.bands], &half, sizeof(half));
+    document_place copy;
+    return *static_cast<const document_place*>(
+        fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+}
+
+void append_signature(row_set& rows, const signature& value)
+{
+    const std::span<const std::uint8_t> slots = value.stored_slots();
+    append(*rows.slots, slots.data(), slots.size());
+    std::uint32_t keys[max_num_hashes + 1];
+    make_keys(value, rows.task.shape, keys, 1);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        append(*rows.keys[i], &keys[i], sizeof(keys[i]));
+}
+
+void count_row(row_set& rows)
+{
+    rows.budget->used += fixed_bytes;
+    rows.count++;
+}
+
+// Signatures and keys of texts, as worker.h says.
+void append_signed(void* to, const job& done, std::span<const std::uint8_t> answer)
+{
+    row_set& rows = *static_cast<row_set*>(to);
+    const scheme& scheme = rows.task.scheme;
+    const std::size_t slots = done.count * slot_bytes(scheme.bits, scheme.num_hashes);
+    append(*rows.slots, answer.data(), slots);
+    const std::size_t bytes = done.count * sizeof(std::uint32_t);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        append(*rows.keys[i], answer.data() + slots + i * bytes, bytes);
+}
+
+void hand_out_signing(row_set& rows)
+{
+    crew& crew = *rows.crew;
+    job& texts = *rows.signing;
+    rows.signing = nullptr;
+    if (texts.worker == done_here)
+        do_here(crew, texts);
+    end_job(crew, texts);
+}
+
+// Leaves a text to the crew.
+void sign_later(row_set& rows, text_bytes text)
+{
+    crew& crew = *rows.crew;
+    const std::size_t answered = slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
+    if (rows.signing == nullptr)
+        rows.signing = &begin_job(crew);
+    job& texts = *rows.signing;
+    const std::uint64_t bytes = text.size();
+    add_record(crew, texts, &bytes, sizeof(bytes));
+    add_record(crew, texts, text.data(), text.size());
+    texts.count++;
+    if (std::max<std::size_t>(texts.size, texts.count * answered) >= rows.owner->job_bytes)
+        hand_out_signing(rows);
 }
 
 } // namespace
@@ -66,8 +104,15 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
     for (std::size_t i = 0; i < stores; i++)
         rows->keys[i] = open_store(budget, chunk);
     rows->slots = open_store(budget, large_chunk_for(budget));
-    if (texts)
+    if (texts) {
         rows->signer = make_signer(owner, task.scheme);
+        rows->crew = make_crew(owner);
+        job_header header = {};
+        header.kind = job_kind::sign;
+        header.scheme = task.scheme;
+        header.shape = task.shape;
+        start_jobs(*rows->crew, header, {rows, append_signed});
+    }
     if (task.exact) {
         rows->documents = open_store(budget, large_chunk_for(budget));
         rows->document_at = open_store(budget, small_chunk);
@@ -79,18 +124,22 @@ bool take_signature(row_set& rows, const signature& value)
 {
     if (value.empty())
         return false;
-    const std::span<const std::uint8_t> slots = value.stored_slots();
-    append(*rows.slots, slots.data(), slots.size());
-    append_keys(rows, value);
-    rows.budget->used += fixed_bytes;
-    rows.count++;
+    append_signature(rows, value);
+    count_row(rows);
     return true;
 }
 
 bool take_text(row_set& rows, text_bytes text)
 {
-    if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
-        return false;
+    if (!count_work(*rows.crew, text.size())) {
+        if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
+            return false;
+    } else {
+        if (!has_shingles(*rows.signer, text))
+            return false;
+        sign_later(rows, text);
+        count_row(rows);
+    }
     if (rows.task.exact) {
         const document_place at = {rows.documents->size, text.size()};
         append(*rows.documents, text.data(), text.size());
@@ -99,11 +148,22 @@ bool take_text(row_set& rows, text_bytes text)
     return true;
 }
 
+void finish_rows(row_set& rows)
+{
+    if (rows.signing != nullptr)
+        hand_out_signing(rows);
+    if (rows.crew != nullptr)
+        finish_jobs(*rows.crew);
+}
+
+std::size_t text_size(row_set& rows, std::uint32_t row)
+{
+    return place_of_text(rows, row).bytes;
+}
+
 text_bytes fetch_text(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
-    document_place copy;
-    const document_place at = *static_cast<const document_place*>(
-        fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    const document_place at = place_of_text(rows, row);
     if (!in_place(*rows.documents, at.offset, at.bytes))
         grow(*rows.owner, buffer, 0, at.bytes);
     const void* const text = fetch(*rows.documents, at.offset, at.bytes, buffer.values);

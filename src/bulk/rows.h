@@ -4,11 +4,8 @@
 #pragma once
 
 #include "bulk/buckets.h"
+#include "bulk/crew.h"
 #include "bulk/store.h"
-#include "bulk/text_signer.h"
-
-#include "core/bands.h"
-#include "core/tuning.h"
 
 namespace minhash::bulk {
 
@@ -33,6 +30,8 @@ struct row_set {
     byte_store* documents;   // of exact tasks, in UTF-8
     byte_store* document_at; // a document_place for each row
     text_signer* signer;     // of tasks with texts, else null
+    bulk::crew* crew;        // the same
+    job* signing;            // texts that came last, and are to be signed by the crew, or null
 };
 
 // Starts without rows. `texts` says that rows will come as texts.
@@ -42,6 +41,9 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts);
 // set, which is near nothing and not taken.
 bool take_text(row_set& rows, text_bytes text);
 bool take_signature(row_set& rows, const signature& value);
+
+// To be called when all rows have been taken: waits for signatures that are still being made.
+void finish_rows(row_set& rows);
 
 // The signature of a row, where it lies or in the buffer.
 inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
@@ -53,6 +55,9 @@ inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
 
 // The text of a row of an exact task, where it lies or in the buffer, which grows as it must.
 text_bytes fetch_text(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
+
+// Its bytes.
+std::size_t text_size(row_set& rows, std::uint32_t row);
 
 // Frees the keys of a band that has been gone through.
 void close_band(row_set& rows, int band);

@@ -26,6 +26,21 @@ void start_bag(text_signer& state, std::size_t bytes)
     start(state.bag, state.bag_room.first(wanted));
 }
 
+bool has_shingles(text_signer& state, text_bytes text)
+{
+    constexpr std::size_t at_once = 32; // one slice is enough for most texts
+    start(state.cutter, state.scheme.shingles, state.scheme.seed);
+    do {
+        pause(*state.owner);
+        std::size_t bytes = std::min(text.size(), at_once);
+        if (bytes < text.size())
+            bytes = whole_characters(text.data(), bytes);
+        cut(state.cutter, text.data(), bytes, bytes == text.size(), state.batch);
+        text = text.subspan(bytes);
+    } while (state.batch.count == 0 && !text.empty());
+    return state.batch.count > 0;
+}
+
 std::span<const std::uint32_t> sign(text_signer& state, text_bytes text)
 {
     start(state.slots, state.scheme.method, state.scheme.num_hashes);

@@ -67,6 +67,9 @@ void each_batch(text_signer& state, text_bytes text, Take&& take)
     minhash::each_batch(state, slices, take);
 }
 
+// Whether a text has any shingle: whether its signature is not of the empty set.
+bool has_shingles(text_signer& state, text_bytes text);
+
 // The slots of a text's signature, which lie in state.slots; none for the empty set.
 std::span<const std::uint32_t> sign(text_signer& state, text_bytes text);
 

@@ -35,11 +35,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     verifier& state = *static_cast<verifier*>(from);
     row_set& rows = *state.rows;
-    const text_bytes text = fetch_text(rows, row, state.text);
-    start_elements(set, text.size() + 1); // no text has more shingles
-    each_batch(*rows.signer, text, [&set](const shingle_batch& batch) {
-        add(set, batch.lo, batch.hi, batch.count);
-    });
+    read_text(*rows.signer, fetch_text(rows, row, state.text), set);
 }
 
 // The fewest equal slots at the start of signatures of pairs that are not to be lost.
@@ -55,14 +51,28 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// Memory for the sets of rows that are kept.
-std::size_t kept_bytes(const row_set& rows)
+// The number of equal slots, or -1 if those at the start are too few.
+std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
-    constexpr std::size_t most = 256 * 1024 * 1024;
-    return std::min(most, rows.budget->limit / 4);
+    row_set& rows = *state.rows;
+    if (state.first_slots != a) {
+        state.first_at = fetch_slots(rows, a, state.slots[0]);
+        state.first_slots = a;
+    }
+    if (state.least_at_start > 0 &&
+        count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
+        return -1;
+    return count_equal(rows.task.scheme, state.first_at, fetch_slots(rows, b, state.slots[1]));
 }
 
 } // namespace
+
+std::size_t kept_bytes(const row_set& rows)
+{
+    constexpr std::size_t most = 256 * 1024 * 1024;
+    const std::size_t processes = static_cast<std::size_t>(rows.owner->most_workers) + 1;
+    return std::min(most, rows.budget->limit / 4) / processes;
+}
 
 void start_verifier(verifier& state, row_set& rows, bool exactly)
 {
@@ -95,23 +105,20 @@ void end_verifier(verifier& state)
     release(owner, state.text.values);
 }
 
+bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    return compare_signatures(state, a, b) >= state.least_equal;
+}
+
 double verify(verifier& state, std::uint32_t a, std::uint32_t b)
 {
-    row_set& rows = *state.rows;
-    if (state.first_slots != a) {
-        state.first_at = fetch_slots(rows, a, state.slots[0]);
-        state.first_slots = a;
-    }
-    if (state.least_at_start > 0 &&
-        count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
-        return -1;
-    const std::uint32_t equal =
-        count_equal(rows.task.scheme, state.first_at, fetch_slots(rows, b, state.slots[1]));
+    const task& task = state.rows->task;
+    const std::int64_t equal = compare_signatures(state, a, b);
     if (equal < state.least_equal)
         return -1;
-    if (!rows.task.exact)
-        return similarity_of(rows.task.scheme, equal);
-    return compare(state.sets, a, b, rows.task.threshold, state.exactly);
+    if (!task.exact)
+        return similarity_of(task.scheme, static_cast<std::uint32_t>(equal));
+    return compare(state.sets, a, b, task.threshold, state.exactly);
 }
 
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)

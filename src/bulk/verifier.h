@@ -25,7 +25,14 @@ struct verifier {
 // For rows that have all been taken. Unless `exactly`, verify() may give any number from the
 // threshold on for an exact similarity that reaches it.
 void start_verifier(verifier& state, row_set& rows, bool exactly);
+
+// Memory in which each of the processes that compare may keep sets of rows.
+std::size_t kept_bytes(const row_set& rows);
+
 void end_verifier(verifier& state);
+
+// Whether signatures let two rows be near: what comes before an exact comparison.
+bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
 // is that of the call before.

@@ -21,6 +21,13 @@ struct Path;
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
+// 17 has another name for it: waiting for a message of another process.
+#if PG_VERSION_NUM >= 170000
+#define MINHASH_WAIT_EVENT WAIT_EVENT_MESSAGE_QUEUE_RECEIVE
+#else
+#define MINHASH_WAIT_EVENT WAIT_EVENT_MQ_RECEIVE
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else

@@ -22,6 +22,7 @@ problem every_way(int kind)
     made.from_texts = kind < 3;
     made.crossing = kind == 1;
     made.memory = kind == 2 ? 1 << 24 : 0;
+    made.workers = kind % 3;
     made.clusters = {true, true};
     support::random_source random = {86};
     for (int i = 0; i < 120; i++)
@@ -45,7 +46,7 @@ class bulk_failures : public testing::TestWithParam<std::tuple<int, job>> {};
 TEST_P(bulk_failures, at_any_call_of_the_host)
 {
     const problem given = every_way(std::get<0>(GetParam()));
-    for (const outcome kind : {out_of_memory, write_failed, read_failed, stopped}) {
+    for (const outcome kind : {out_of_memory, write_failed, read_failed, stopped, worker_failed}) {
         test_host host;
         host.ranks = given.ranks;
         engine_call call = {&host, &given, std::get<1>(GetParam()), 0, {}};
@@ -54,8 +55,8 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         const long calls = host.calls[kind];
         const auto pairs = host.pairs.size();
         const auto clusters = host.clusters;
-        // What the engine does not free itself: the rows and what they are signed with.
-        EXPECT_LE(host.memory.size(), 4u);
+        // What the engine does not free itself: the rows, what they are signed with, and jobs.
+        EXPECT_LE(host.memory.size(), given.workers == 0 ? 5u : 80u);
         // Each of the first calls, then fewer and fewer of them, and the last ones.
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
             host.fail(kind, at);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -24,7 +25,15 @@ using bulk::row_set;
 using support::random_source;
 
 // How the engine was left.
-enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, too_many_shingles };
+enum outcome {
+    finished,
+    out_of_memory,
+    write_failed,
+    read_failed,
+    stopped,
+    worker_failed,
+    too_many_shingles
+};
 
 // A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then
 // jumps over the engine, and frees all that the engine had.
@@ -44,6 +53,18 @@ struct test_host : bulk::host {
     std::vector<std::uint32_t> ranks; // of rows; none: rows come in their order
     std::vector<std::string> phases;
 
+    // Workers of this process: each has jobs sent to it, done late and in no order among workers.
+    struct test_worker {
+        bulk::worker* state = nullptr;
+        std::deque<std::vector<std::uint64_t>> jobs;
+        std::vector<std::uint64_t> answer;
+        bool sending = false;
+    };
+
+    std::vector<test_worker> workers;
+    random_source chance = {87};
+    long answered = 0;
+
     test_host()
     {
         static_cast<bulk::host&>(*this) = {
@@ -58,6 +79,14 @@ struct test_host : bulk::host {
             .report = report,
             .reporting = false,
             .fail_too_many_shingles = refuse,
+            .most_workers = 0,
+            .least_work = 300,
+            .job_bytes = 2000,
+            .start_workers = start_workers,
+            .is_ready = is_ready,
+            .send = send,
+            .receive = receive,
+            .wait = wait,
         };
     }
 
@@ -74,6 +103,7 @@ struct test_host : bulk::host {
             std::free(each);
         memory.clear();
         files.clear();
+        workers.clear();
     }
 
     // Fails the n-th call of a kind.
@@ -85,6 +115,8 @@ struct test_host : bulk::host {
         calls.clear();
         pairs.clear();
         clusters.clear();
+        workers.clear();
+        chance = {87};
     }
 
 private:
@@ -161,6 +193,59 @@ private:
             phases.push_back(phase);
     }
 
+    static int start_workers(bulk::host& host)
+    {
+        self_of(host).workers.resize(static_cast<std::size_t>(host.most_workers));
+        return host.most_workers;
+    }
+
+    static bool is_ready(bulk::host& host, int)
+    {
+        return self_of(host).chance.below(4) > 0;
+    }
+
+    // Words, as messages start at multiples of eight bytes. Every other call needs a second one.
+    static bool send(bulk::host& host, int number, std::span<const std::uint8_t> bytes)
+    {
+        self_of(host).count(worker_failed);
+        test_worker& worker = self_of(host).workers.at(static_cast<std::size_t>(number));
+        worker.sending = !worker.sending && self_of(host).chance.below(2) == 0;
+        if (worker.sending)
+            return false;
+        if (bytes.size() % 8 != 0)
+            std::abort();
+        worker.jobs.emplace_back(bytes.size() / 8);
+        std::memcpy(worker.jobs.back().data(), bytes.data(), bytes.size());
+        return true;
+    }
+
+    static std::span<const std::uint8_t> receive(bulk::host& host, int number)
+    {
+        test_host& self = self_of(host);
+        self.count(worker_failed);
+        test_worker& worker = self.workers.at(static_cast<std::size_t>(number));
+        if (worker.jobs.empty() || self.chance.below(3) == 0)
+            return {};
+        if (worker.state == nullptr)
+            worker.state = bulk::make_worker(host);
+        const std::vector<std::uint64_t>& job = worker.jobs.front();
+        const std::span<const std::uint8_t> answer =
+            bulk::do_job(*worker.state,
+                         {reinterpret_cast<const std::uint8_t*>(job.data()), job.size() * 8});
+        worker.answer.assign((answer.size() + 7) / 8, 0);
+        std::memcpy(worker.answer.data(), answer.data(), answer.size());
+        worker.jobs.pop_front();
+        self.answered++;
+        return {reinterpret_cast<const std::uint8_t*>(worker.answer.data()), answer.size()};
+    }
+
+    static void wait(bulk::host& host)
+    {
+        if (self_of(host).workers.empty())
+            std::abort();
+        self_of(host).count(stopped);
+    }
+
     static void refuse(bulk::host& host, std::uint64_t)
     {
         std::longjmp(self_of(host).back, too_many_shingles);
@@ -190,6 +275,7 @@ struct problem {
     std::size_t memory = 1 << 24;
     bulk::cluster_options clusters = {};
     std::vector<std::uint32_t> ranks;
+    int workers = 0;
 
     std::uint32_t count() const
     {
@@ -236,6 +322,7 @@ inline bulk::text_bytes bytes_of(const std::string& text)
 inline row_set& take_rows(engine_call& call)
 {
     const problem& given = *call.given;
+    call.host->most_workers = given.workers;
     call.budget = bulk::make_budget(*call.host, given.memory);
     row_set& rows = *bulk::make_rows(call.budget, given.task, given.from_texts);
     for (std::uint32_t row = 0; row < given.count(); row++) {
@@ -498,6 +585,7 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     made.clusters = {random.below(2) == 0, random.below(2) == 0};
     for (std::size_t row = 0; row < made.count(); row++)
         made.ranks.push_back(static_cast<std::uint32_t>(random.below(rows)));
+    made.workers = static_cast<int>(random.below(4));
     return made;
 }
 

@@ -130,6 +130,7 @@ void refuse_shingles(bulk::host&, std::uint64_t most)
 void start_host(bulk_host& fresh)
 {
     static_assert(std::is_same_v<sig_atomic_t, int>);
+    fresh = {};
     static_cast<bulk::host&>(fresh) = {
         .allocate = allocate_memory,
         .release = release_memory,
@@ -142,10 +143,16 @@ void start_host(bulk_host& fresh)
         .report = notice_progress,
         .reporting = progress_interval > 0,
         .fail_too_many_shingles = refuse_shingles,
+        .most_workers = 0, // and no functions for them: pg/bulk/workers.h
+        .least_work = 0,
+        .job_bytes = 0,
+        .start_workers = nullptr,
+        .is_ready = nullptr,
+        .send = nullptr,
+        .receive = nullptr,
+        .wait = nullptr,
     };
     fresh.memory = CurrentMemoryContext;
-    fresh.phase = nullptr;
-    fresh.next_notice = 0;
 }
 
 bulk::memory_budget make_budget(bulk_host& owner)

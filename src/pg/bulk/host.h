@@ -9,15 +9,26 @@
 #include "bulk/store.h"
 
 extern "C" {
+#include "storage/dsm.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 }
 
 namespace minhash::pg {
 
+struct bulk_worker;
+
 struct bulk_host : bulk::host {
     MemoryContext memory; // of all that the engine has
     const char* phase;    // that was reported last
     TimestampTz next_notice;
+
+    // pg/bulk/workers.h
+    const char* library;
+    ResourceOwner resources; // of the call
+    dsm_segment* shared;     // null: no worker was started
+    bulk_worker* workers;
+    int worker_count;
 };
 
 // Makes a host whose memory is in the current context.

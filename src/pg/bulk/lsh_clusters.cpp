@@ -167,7 +167,7 @@ Datum return_clusters(const bulk_call& call)
     if (row_count(job) > 0)
         find_clusters(job, options);
     emit_lone(job);
-    bulk::close_stores(job.budget);
+    end_job(job);
     SPI_finish();
     return static_cast<Datum>(0);
 }

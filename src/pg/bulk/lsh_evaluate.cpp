@@ -164,7 +164,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     end_reading(job);
     const std::uint64_t true_pairs = row_count(job) > 1 ? bulk::evaluate(*job.rows, settings) : 0;
     return_settings(settings, true_pairs, result);
-    bulk::close_stores(job.budget);
+    end_job(job);
     SPI_finish();
     return static_cast<Datum>(0);
 }

@@ -102,7 +102,7 @@ Datum return_pairs(const bulk_call& call)
         const std::uint64_t left_out = bulk::find_pairs(*job.rows, job.crossing, emit_pairs);
         notice_large_buckets(left_out, job.rows->task.max_bucket);
     }
-    bulk::close_stores(job.budget);
+    end_job(job);
     SPI_finish();
     return static_cast<Datum>(0);
 }

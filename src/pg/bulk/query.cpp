@@ -3,6 +3,7 @@
 // open; then the engine starts, and takes each row as it comes.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
+#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 
@@ -218,6 +219,7 @@ void ignore(DestReceiver*) {}
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
+    allow_workers(fresh, fcinfo->flinfo->fn_oid);
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
     fresh.signature_type = signature_type(fcinfo);
@@ -264,6 +266,12 @@ bulk::text_bytes utf8_of(bulk_job& job, const text* document)
         bytes += slice.size();
     }
     return {job.converted.values, bytes};
+}
+
+void end_job(bulk_job& job)
+{
+    end_workers(job);
+    bulk::close_stores(job.budget);
 }
 
 std::uint32_t row_count(const bulk_job& job)

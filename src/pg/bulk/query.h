@@ -55,6 +55,9 @@ void end_reading(bulk_job& job);
 // A text's bytes in UTF-8: where they lie, or converted.
 bulk::text_bytes utf8_of(bulk_job& job, const text* document);
 
+// Ends a call: its temporary files and workers.
+void end_job(bulk_job& job);
+
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_job& job);
 

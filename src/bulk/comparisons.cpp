@@ -1,0 +1,181 @@
+#include "bulk/comparisons.h"
+
+#include <algorithm>
+
+namespace minhash::bulk {
+
+namespace {
+
+// Pairs in a job: for a worker, and here, where a worker may soon be free.
+constexpr std::uint32_t most_pairs = 1024;
+constexpr std::uint32_t most_pairs_here = 64;
+
+// The memory that a worker has, for its sets and for texts.
+std::size_t ring_bytes(const row_set& rows)
+{
+    constexpr std::size_t least = 256 * 1024;
+    constexpr std::size_t most = 8 * 1024 * 1024;
+    return std::clamp(kept_bytes(rows) / 4, least, most);
+}
+
+struct row_pair {
+    std::uint32_t a;
+    std::uint32_t b;
+};
+
+// The pairs of a job, with their similarities.
+void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer)
+{
+    comparisons& state = *static_cast<comparisons*>(to);
+    const std::uint8_t* at = done.message.values + pad_record(sizeof(job_header));
+    const std::uint8_t* similar = answer.data();
+    for (std::uint32_t taken = 0; taken < done.count;) {
+        row_pair pair;
+        std::memcpy(&pair, at, sizeof(pair));
+        at += sizeof(pair);
+        if (pair.a & new_text) {
+            at += pad_record(pair.b);
+            continue;
+        }
+        double similarity;
+        std::memcpy(&similarity, similar, sizeof(similarity));
+        similar += sizeof(similarity);
+        taken++;
+        if (similarity >= 0)
+            state.take(state.taker, pair.a, pair.b, similarity);
+    }
+}
+
+void start_sending(comparisons& state)
+{
+    const verifier& check = *state.check;
+    row_set& rows = *check.rows;
+    const std::size_t workers = static_cast<std::size_t>(rows.crew->workers);
+    job_header header = {};
+    header.kind = job_kind::compare;
+    header.rows = rows.count;
+    header.scheme = rows.task.scheme;
+    header.threshold = rows.task.threshold;
+    header.exactly = check.exactly;
+    header.ring_bytes = ring_bytes(rows);
+    header.set_bytes = kept_bytes(rows) - kept_bytes(rows) / 4;
+    start_jobs(*rows.crew, header, {&state, take_answer});
+    state.sent = allocate<text_ring>(*rows.owner, workers);
+    for (std::size_t i = 0; i < workers; i++)
+        start_ring(state.sent[i], *rows.owner, header.ring_bytes);
+    rows.budget->used += workers * rows.count * sizeof(std::uint32_t); // sizes of sets
+}
+
+// Sends a row's text, unless the worker will have it when it comes to the next pair.
+void send_text(comparisons& state, job& to, std::uint32_t row)
+{
+    row_set& rows = *state.check->rows;
+    text_ring& sent = state.sent[to.worker];
+    if (lasts(sent, row))
+        return;
+    const text_bytes text = fetch_text(rows, row, state.check->text);
+    place_text(sent, row, text.size());
+    const row_pair header = {new_text | row, static_cast<std::uint32_t>(text.size())};
+    add_record(*rows.crew, to, &header, sizeof(header));
+    add_record(*rows.crew, to, text.data(), text.size());
+}
+
+// Whether a worker can have the texts of both rows at once: they are not too large, and do not have
+// the same place in the table of its ring.
+bool fit_worker(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    row_set& rows = *state.check->rows;
+    const text_ring& sent = state.sent[0];
+    return (a & sent.mask) != (b & sent.mask) && text_size(rows, a) <= most_placed(sent) &&
+           text_size(rows, b) <= most_placed(sent);
+}
+
+void hand_out(comparisons& state)
+{
+    job* const full = state.open;
+    state.open = nullptr;
+    if (full != nullptr)
+        end_job(*state.check->rows->crew, *full);
+}
+
+// Adds a pair to a job, and its texts or, if it is done here, the answer.
+void add_pair(comparisons& state, job& to, std::uint32_t a, std::uint32_t b)
+{
+    row_set& rows = *state.check->rows;
+    crew& crew = *rows.crew;
+    if (to.worker != done_here) {
+        send_text(state, to, a);
+        send_text(state, to, b);
+    }
+    const row_pair pair = {a, b};
+    add_record(crew, to, &pair, sizeof(pair));
+    to.count++;
+    if (to.worker == done_here) {
+        const double similarity =
+            compare(state.check->sets, a, b, rows.task.threshold, state.check->exactly);
+        add_answer(crew, to, &similarity, sizeof(similarity));
+    }
+}
+
+} // namespace
+
+void start_comparisons(comparisons& state, verifier& check, void* taker, near_pair_taker take)
+{
+    state = {&check, taker, take, nullptr, nullptr};
+}
+
+void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    verifier& check = *state.check;
+    row_set& rows = *check.rows;
+    if (!rows.task.exact) {
+        const double similarity = verify(check, a, b);
+        if (similarity >= 0)
+            state.take(state.taker, a, b, similarity);
+        return;
+    }
+    if (!may_be_near(check, a, b))
+        return;
+    crew& crew = *rows.crew;
+    if (!count_work(crew, rows.documents->size / rows.count)) {
+        const double similarity = compare(check.sets, a, b, rows.task.threshold, check.exactly);
+        if (similarity >= 0)
+            state.take(state.taker, a, b, similarity);
+        return;
+    }
+    if (state.sent == nullptr)
+        start_sending(state);
+    const bool for_any = fit_worker(state, a, b);
+    if (!for_any && state.open != nullptr && state.open->worker != done_here)
+        hand_out(state);
+    if (state.open == nullptr)
+        state.open = for_any ? &begin_job(crew) : &begin_job_here(crew);
+    job& open = *state.open;
+    add_pair(state, open, a, b);
+    if (open.count == (open.worker == done_here ? most_pairs_here : most_pairs) ||
+        open.size >= rows.owner->job_bytes)
+        hand_out(state);
+}
+
+void finish_comparisons(comparisons& state)
+{
+    if (state.open == nullptr && state.sent == nullptr)
+        return;
+    hand_out(state);
+    finish_jobs(*state.check->rows->crew);
+}
+
+void end_comparisons(comparisons& state)
+{
+    if (state.sent == nullptr)
+        return;
+    row_set& rows = *state.check->rows;
+    host& owner = *rows.owner;
+    for (int i = 0; i < rows.crew->workers; i++)
+        release(owner, state.sent[i].places);
+    release(owner, state.sent);
+    rows.budget->used -=
+        static_cast<std::size_t>(rows.crew->workers) * rows.count * sizeof(std::uint32_t);
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,32 @@
+// Pairs of rows verified by a crew: signatures are compared here, and of exact tasks the texts of
+// those that may be near wherever a worker is free. A worker keeps texts, and is sent those that it
+// does not have.
+#pragma once
+
+#include "bulk/verifier.h"
+
+namespace minhash::bulk {
+
+// Takes a near pair and its similarity.
+using near_pair_taker = void (*)(void* self, std::uint32_t a, std::uint32_t b, double similarity);
+
+struct comparisons {
+    verifier* check;
+    void* taker;
+    near_pair_taker take;
+    text_ring* sent; // to each worker; without the texts
+    job* open;       // that pairs are added to, or null
+};
+
+// Starts comparisons of rows that have all been taken.
+void start_comparisons(comparisons& state, verifier& check, void* taker, near_pair_taker take);
+
+// Verifies a pair, perhaps later. Near pairs are taken in the order of these calls.
+void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b);
+
+// Waits until all pairs have been verified.
+void finish_comparisons(comparisons& state);
+
+void end_comparisons(comparisons& state);
+
+} // namespace minhash::bulk

@@ -1,0 +1,173 @@
+#include "bulk/crew.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace minhash::bulk {
+
+// A worker, as it is seen from here.
+struct crew_worker {
+    int unanswered;    // jobs
+    const job* unsent; // a job of which not all bytes have been sent, or null
+};
+
+namespace {
+
+// Jobs that a worker has at once: it does one while others come and answers go.
+constexpr int most_unanswered = 3;
+
+std::span<const std::uint8_t> bytes_of(const job& job)
+{
+    return {job.message.values, job.size};
+}
+
+void send(crew& crew, int number, const job& job)
+{
+    host& owner = *crew.owner;
+    crew.of[number].unsent = owner.send(owner, number, bytes_of(job)) ? nullptr : &job;
+}
+
+// Takes the answer of the first job, if it is there.
+bool take_first(crew& crew)
+{
+    host& owner = *crew.owner;
+    const job& first = crew.jobs[crew.first];
+    std::span<const std::uint8_t> answer = {first.answer.values, first.answer_size};
+    if (first.worker != done_here) {
+        crew_worker& worker = crew.of[first.worker];
+        if (worker.unsent == &first)
+            return false;
+        answer = owner.receive(owner, first.worker);
+        if (answer.empty())
+            return false;
+        worker.unanswered--;
+    }
+    crew.taker.take(crew.taker.self, first, answer);
+    crew.first = (crew.first + 1) % crew.room;
+    crew.count--;
+    return true;
+}
+
+// Sends and takes what can be sent and taken now.
+void go_on(crew& crew)
+{
+    for (int number = 0; number < crew.workers; number++)
+        if (crew.of[number].unsent != nullptr)
+            send(crew, number, *crew.of[number].unsent);
+    while (crew.count > 0 && take_first(crew))
+        continue;
+}
+
+// The worker that has least to do, or done_here.
+int free_worker(const crew& crew)
+{
+    host& owner = *crew.owner;
+    int best = done_here;
+    int least = most_unanswered;
+    for (int number = 0; number < crew.workers; number++) {
+        const crew_worker& each = crew.of[number];
+        if (each.unsent == nullptr && each.unanswered < least && owner.is_ready(owner, number)) {
+            best = number;
+            least = each.unanswered;
+        }
+    }
+    return best;
+}
+
+} // namespace
+
+crew* make_crew(host& owner)
+{
+    crew* const made = allocate<crew>(owner);
+    *made = {};
+    made->owner = &owner;
+    return made;
+}
+
+bool count_work(crew& crew, std::size_t bytes)
+{
+    host& owner = *crew.owner;
+    if (crew.room > 0 || owner.most_workers == 0)
+        return crew.workers > 0;
+    crew.work += bytes;
+    if (crew.work < owner.least_work)
+        return false;
+    crew.workers = owner.start_workers(owner);
+    crew.room = static_cast<std::size_t>(crew.workers) * (most_unanswered + 1) + 4;
+    crew.of = allocate<crew_worker>(owner, static_cast<std::size_t>(crew.workers));
+    std::fill_n(crew.of, crew.workers, crew_worker{});
+    crew.jobs = allocate<job>(owner, crew.room);
+    std::fill_n(crew.jobs, crew.room, job{});
+    return crew.workers > 0;
+}
+
+void start_jobs(crew& crew, const job_header& header, const job_taker& taker)
+{
+    crew.header = header;
+    crew.taker = taker;
+}
+
+job& begin_job_here(crew& crew)
+{
+    host& owner = *crew.owner;
+    for (go_on(crew); crew.count == crew.room; go_on(crew))
+        owner.wait(owner);
+    job& begun = crew.jobs[(crew.first + crew.count) % crew.room];
+    begun.worker = done_here;
+    begun.count = 0;
+    begun.size = 0;
+    begun.answer_size = 0;
+    add_record(crew, begun, &crew.header, sizeof(crew.header));
+    return begun;
+}
+
+job& begin_job(crew& crew)
+{
+    job& begun = begin_job_here(crew);
+    begun.worker = free_worker(crew);
+    return begun;
+}
+
+void add_record(crew& crew, job& to, const void* bytes, std::size_t count)
+{
+    const std::size_t end = to.size + count;
+    const std::size_t padded = pad_record(end);
+    grow(*crew.owner, to.message, to.size, padded);
+    std::memcpy(to.message.values + to.size, bytes, count);
+    std::memset(to.message.values + end, 0, padded - end);
+    to.size = padded;
+}
+
+void add_answer(crew& crew, job& to, const void* bytes, std::size_t count)
+{
+    grow(*crew.owner, to.answer, to.answer_size, to.answer_size + count);
+    std::memcpy(to.answer.values + to.answer_size, bytes, count);
+    to.answer_size += count;
+}
+
+void do_here(crew& crew, job& begun)
+{
+    if (crew.here == nullptr)
+        crew.here = make_worker(*crew.owner);
+    begun.answer_size = do_job(*crew.here, bytes_of(begun)).size();
+    std::swap(begun.answer, crew.here->answer);
+}
+
+void end_job(crew& crew, job& begun)
+{
+    crew.count++;
+    if (begun.worker != done_here) {
+        crew.of[begun.worker].unanswered++;
+        send(crew, begun.worker, begun);
+    }
+    go_on(crew);
+}
+
+void finish_jobs(crew& crew)
+{
+    host& owner = *crew.owner;
+    for (go_on(crew); crew.count > 0; go_on(crew))
+        owner.wait(owner);
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,129 @@
+#include "bulk/buckets.h"
+#include "bulk/worker.h"
+
+namespace minhash::bulk {
+
+namespace {
+
+template <typename Value>
+Value read(const std::uint8_t*& at)
+{
+    Value value;
+    std::memcpy(&value, at, sizeof(value));
+    at += sizeof(value);
+    return value;
+}
+
+// The text of a record. Goes on to the next record.
+text_bytes text_of(const std::uint8_t*& at, std::size_t bytes)
+{
+    const text_bytes text = {at, bytes};
+    at += pad_record(bytes);
+    return text;
+}
+
+std::span<const std::uint8_t>
+sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t> records)
+{
+    const std::uint8_t* const end = records.data() + records.size();
+    std::size_t count = 0;
+    for (const std::uint8_t* at = records.data(); at < end; count++)
+        text_of(at, read<std::uint64_t>(at));
+
+    const std::size_t bytes = slot_bytes(header.scheme.bits, header.scheme.num_hashes);
+    const std::size_t keys = key_count(header.shape);
+    const std::size_t size = count * (bytes + keys * sizeof(std::uint32_t));
+    grow(*self.owner, self.answer, 0, size);
+    std::uint8_t* slots = self.answer.values;
+    std::uint32_t* key = reinterpret_cast<std::uint32_t*>(slots + count * bytes);
+    for (const std::uint8_t* at = records.data(); at < end; slots += bytes, key++) {
+        const text_bytes text = text_of(at, read<std::uint64_t>(at));
+        const signature made = {header.scheme, sign(*self.signer, text)};
+        std::memcpy(slots, made.stored_slots().data(), bytes);
+        make_keys(made, header.shape, key, count);
+    }
+    return {self.answer.values, size};
+}
+
+void read_elements(void* from, std::uint32_t row, distinct_elements& set)
+{
+    worker& self = *static_cast<worker*>(from);
+    const text_place& place = *find_text(self.texts, row);
+    read_text(*self.signer, {self.text_room + place.offset % self.texts.size, place.bytes}, set);
+}
+
+std::span<const std::uint8_t>
+compare_texts(worker& self, const job_header& header, std::span<const std::uint8_t> records)
+{
+    host& owner = *self.owner;
+    if (!self.comparing) {
+        start_sets(self.sets, owner, {&self, read_elements}, header.rows, header.set_bytes);
+        start_ring(self.texts, owner, header.ring_bytes);
+        self.text_room = allocate<std::uint8_t>(owner, header.ring_bytes);
+        self.comparing = true;
+    }
+    std::size_t size = 0;
+    const std::uint8_t* const end = records.data() + records.size();
+    for (const std::uint8_t* at = records.data(); at < end;) {
+        pause(owner);
+        const auto first = read<std::uint32_t>(at);
+        const auto second = read<std::uint32_t>(at);
+        if (first & new_text) {
+            const text_bytes text = text_of(at, second);
+            const std::size_t place = place_text(self.texts, first & ~new_text, second);
+            std::memcpy(self.text_room + place, text.data(), text.size());
+            continue;
+        }
+        const double similarity =
+            compare(self.sets, first, second, header.threshold, header.exactly);
+        grow(owner, self.answer, size, size + sizeof(similarity));
+        std::memcpy(self.answer.values + size, &similarity, sizeof(similarity));
+        size += sizeof(similarity);
+    }
+    return {self.answer.values, size};
+}
+
+} // namespace
+
+void make_keys(const signature& value, band_choice shape, std::uint32_t* keys, std::size_t stride)
+{
+    // The key of the whole signature is mixed from those of its bands, and of the slots after them.
+    std::uint64_t whole = 0;
+    const auto mix = [&whole](std::int64_t key) {
+        whole = (whole ^ static_cast<std::uint64_t>(key)) * 0x9E3779B97F4A7C15;
+    };
+    for (int band = 0; band < shape.bands; band++, keys += stride) {
+        const std::int64_t key = band_key(value, band, shape.rows);
+        mix(key);
+        *keys = short_key(key);
+    }
+    const int left = value.scheme.num_hashes - shape.bands * shape.rows;
+    if (left > 0) {
+        const std::size_t used = slot_bytes(value.scheme.bits,
+                                            static_cast<std::size_t>(shape.bands) *
+                                                static_cast<std::size_t>(shape.rows));
+        mix(band_key(with_slots(value.scheme, value.stored_slots().subspan(used)), 0, left));
+    }
+    *keys = short_key(static_cast<std::int64_t>(whole));
+}
+
+worker* make_worker(host& owner)
+{
+    worker* const made = allocate<worker>(owner);
+    *made = {};
+    made->owner = &owner;
+    return made;
+}
+
+std::span<const std::uint8_t> do_job(worker& self, std::span<const std::uint8_t> job)
+{
+    job_header header;
+    std::memcpy(&header, job.data(), sizeof(header));
+    if (self.signer == nullptr)
+        self.signer = make_signer(*self.owner, header.scheme);
+    const std::span<const std::uint8_t> records = job.subspan(pad_record(sizeof(header)));
+    return header.kind == job_kind::sign ? sign_texts(self, header, records)
+                                         : compare_texts(self, header, records);
+}
+
+} // namespace minhash::bulk

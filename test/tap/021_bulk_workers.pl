@@ -1,0 +1,182 @@
+# Background workers of bulk functions: their number changes nothing in a result, they end with the call, whatever
+# ends it, and what fails in them fails the call.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+plan skip_all => 'no /proc' if !-r '/proc/self/status';
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', "log_statement = none\njit = off\nsynchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\n");
+$node->start;
+# texts: 8 MB in families of three, some of them empty or NULL; alike: all comparisons, no end; same: all equal.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE texts AS SELECT n AS id,
+    CASE WHEN n % 97 = 0 THEN ' ' WHEN n % 89 <> 0 THEN string_agg(md5(concat(n / 3, word)), ' ') || n % 3 END AS body
+    FROM generate_series(1, 8000) n, generate_series(1, 30) word GROUP BY n;
+CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
+    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
+CREATE TABLE same AS SELECT n AS id, repeat('the same for all of them ', 40) AS body FROM generate_series(1, 5000) n;
+CREATE TABLE written (id int);
+CREATE FUNCTION write_row(int) RETURNS int LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS
+    'BEGIN INSERT INTO written VALUES ($1); RETURN $1; END';
+CREATE FUNCTION fail_late(int) RETURNS int LANGUAGE sql AS 'SELECT $1 / ($1 - 7000) + $1';
+ANALYZE;
+SQL
+
+# The processes of workers: of any server.
+sub workers
+{
+    my ($server) = @_;
+    $server //= $node;
+    my ($postmaster) = slurp_file($server->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+    my @found;
+    for my $status (glob '/proc/[0-9]*/status')
+    {
+        open my $file, '<', $status or next;
+        local $/;
+        my $text = <$file> // '';
+        next if $text !~ /^PPid:\s*$postmaster$/m || $text !~ /^Pid:\s*(\d+)$/m;
+        my $pid = $1;
+        open my $line, '<', "/proc/$pid/cmdline" or next;
+        push @found, $pid if (<$line> // '') =~ /minhash_lsh worker for PID/;
+    }
+    return @found;
+}
+
+# Waits until a condition holds; returns whether it did.
+sub holds_soon
+{
+    my ($condition) = @_;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    while (time < $end)
+    {
+        return 1 if $condition->();
+        sleep 0.02;
+    }
+    return 0;
+}
+
+my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
+my $clusters = q{SELECT md5(string_agg(c::text, ',')) || count(*)
+    FROM lsh_clusters('SELECT id, body FROM texts', near_representative => true, singletons => true) c};
+my $evaluated = q{SELECT md5(string_agg(e::text, ',')) FROM lsh_evaluate('SELECT id, body FROM texts', sample_size => 4000) e};
+my $estimated = q{SELECT md5(string_agg(p::text, ',')) FROM lsh_pairs('SELECT id, body FROM texts WHERE id < 7000',
+    verify => 'estimate', other_query => 'SELECT id, body FROM texts WHERE id > 2000') p};
+my $none = 'SET client_min_messages = warning; SET max_parallel_maintenance_workers =';
+
+sub result
+{
+    my ($workers, $query, $server) = @_;
+    return ($server // $node)->safe_psql('postgres', "$none $workers; $query");
+}
+
+my %alone;
+for my $query ($pairs, $clusters, $evaluated, $estimated)
+{
+    $alone{$query} = result(0, $query);
+    for my $workers (1, 2, 4)
+    {
+        is(result($workers, $query), $alone{$query}, "the same with $workers workers");
+    }
+    is(result(2, "SET maintenance_work_mem = '1MB'; $query"), $alone{$query}, 'and in little memory');
+}
+is(result(2, q{SELECT count(*) FROM lsh_pairs('TABLE same', max_bucket => 100)}), 0, 'rows that are all equal');
+is(result(2, q{SELECT count(DISTINCT cluster_id) FROM lsh_clusters('TABLE same')}), 1, 'and clustered');
+is(result(2, q{SELECT count(*) FROM lsh_pairs('SELECT id, body FROM texts WHERE id = 1')}), 0, 'one row');
+is(result(2, q{SELECT count(*) FROM lsh_clusters('SELECT 1, repeat(body, 5000) FROM texts WHERE id = 1', singletons => true)}),
+    1, 'one large row');
+is(scalar workers(), 0, 'no worker is left');
+
+# Where the call stands.
+is(result(2, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $pairs") =~ /Function Scan on lsh_pairs/, 1, 'in EXPLAIN');
+is(result(2, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $pairs")
+      =~ /\d/, 1, 'of a query with parallel workers of its own');
+is(result(2, "BEGIN; DECLARE c CURSOR FOR $pairs; FETCH 1 FROM c; SELECT 'open'; COMMIT") , "$alone{$pairs}\nopen", 'in a cursor');
+is(result(2, "$pairs; " . q{SELECT count(*) FROM lsh_pairs('SELECT write_row(id), body FROM texts') p, LATERAL (SELECT 1) o;
+    SELECT count(*) FROM written}) =~ /^\Q$alone{$pairs}\E\n\d+\n8000$/, 1, 'of a query that writes');
+my ($code, $out, $err) = $node->psql('postgres', "$none 2; " . <<'SQL');
+DO $$
+BEGIN
+    FOR i IN 1 .. 3 LOOP
+        BEGIN
+            PERFORM count(*) FROM lsh_pairs('SELECT fail_late(id), body FROM texts WHERE id % 7 = 0');
+        EXCEPTION WHEN division_by_zero THEN
+            RAISE WARNING 'caught';
+        END;
+    END LOOP;
+END $$;
+SQL
+is(() = $err =~ /WARNING:  caught/g, 3, 'an error of the query is caught');
+ok(holds_soon(sub { !workers() }), 'and no worker is left');
+
+# No worker can be had.
+is(result(4, "SET max_parallel_workers = 0; $pairs"), $alone{$pairs}, 'max_parallel_workers is 0');
+$node->append_conf('postgresql.conf', 'max_worker_processes = 0');
+$node->restart;
+is(result(4, $pairs), $alone{$pairs}, 'max_worker_processes is 0');
+$node->append_conf('postgresql.conf', 'max_worker_processes = 10');
+$node->restart;
+
+# A long call, by its session: runs it, has something done to it when its workers run, and gives what it said.
+sub disturb
+{
+    my ($settings, $what) = @_;
+    my ($in, $said, $failed) = ("SELECT pg_backend_pid();\n$none 3; $settings;\n"
+          . "SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, verify => 'exact', bands => 128, rows => 1);\n", '', '');
+    my $session = IPC::Run::start([ 'psql', '-XqAt', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres') ],
+        '<', \$in, '>', \$said, '2>', \$failed);
+    ok(holds_soon(sub { $session->pump_nb; scalar(my @all = workers()) == 3 }), 'workers run');
+    sleep 0.3;
+    $session->pump_nb;
+    my ($pid) = $said =~ /^(\d+)/;
+    $what->($pid);
+    $session->finish;
+    return $failed;
+}
+
+my $cancelled = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") });
+like($cancelled, qr/57014: canceling statement due to user request/, 'a call is cancelled');
+ok(holds_soon(sub { !workers() }), 'no worker is left');
+my $timed_out = disturb("SET statement_timeout = '1500ms'", sub { });
+like($timed_out, qr/57014: canceling statement due to statement timeout/, 'a call takes too long');
+ok(holds_soon(sub { !workers() }), 'no worker is left');
+my $terminated = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });
+like($terminated, qr/57P01: terminating connection/, 'a session is terminated');
+ok(holds_soon(sub { !workers() }), 'no worker is left');
+my $log_before = -s $node->logfile;
+my $lost = disturb('SELECT 1', sub { kill 'TERM', (workers())[0] });
+like($lost, qr/57P01: terminating background worker "minhash_lsh worker"|55000: lost connection to minhash_lsh worker/,
+    'a worker is terminated');
+ok(holds_soon(sub { !workers() }), 'the others end');
+is(result(2, $pairs), $alone{$pairs}, 'the next call works');
+($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$none 3; SET temp_file_limit = '20MB'; "
+      . "SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('TABLE alike')");
+like($err, qr/53400: temporary file size exceeds/, 'temp_file_limit holds');
+ok(holds_soon(sub { !workers() }), 'no worker is left');
+
+# Nothing is logged of a call that works.
+my $logged = -s $node->logfile;
+result(2, $pairs);
+is(substr(slurp_file($node->logfile), $logged), '', 'nothing is logged');
+
+# A standby has workers, too, and a server of one process has none.
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
+is(result(2, $pairs, $standby), $alone{$pairs}, 'on a standby');
+$standby->stop;
+$node->stop;
+my $printed = '';
+IPC::Run::run([ $node->config_data('--bindir') . '/postgres', '--single', '-j', '-D', $node->data_dir, 'postgres' ],
+    '<', \"SET max_parallel_maintenance_workers = 2;\n\n$pairs;\n\n", '>', \$printed, '2>', '/dev/null');
+like($printed, qr/\Q$alone{$pairs}\E/, 'in single-user mode');
+done_testing();

@@ -15,7 +15,7 @@ grow=${3:-}
 
 if [[ ${4:-} != --on-server ]]; then
     export SERVER_OPTS="-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0"
+        -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0"
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_pairs" "$documents" "$grow" --on-server
 fi
 
@@ -64,6 +64,24 @@ exact="SELECT count(*) FROM lsh_pairs('SELECT id, body FROM texts')"
 compare 'lsh_pairs of texts, exact, 1.9 GB / count(minhash(body))' "$larger; $see_texts" "$exact" \
     "$larger; $see_texts" "$sign" '<= 4'
 figure 'its peak of memory' "$(peak_of "$exact")" MB '<= 2000'
+
+# What a call costs all processes of the server, in ms of CPU time: the postmaster knows that of those that have ended.
+cpu_of() {
+    local postmaster before
+    postmaster=$(head -n 1 "$PGHOST/data/postmaster.pid")
+    ticks() { awk '{ print $16 + $17 }' "/proc/$postmaster/stat"; }
+    before=$(ticks)
+    run -c "$1" -c "$2" -c "$2" >/dev/null
+    sleep 1
+    awk "BEGIN { print ($(ticks) - $before) * 1000 / $(getconf CLK_TCK) }"
+}
+alone='SET max_parallel_maintenance_workers = 0'
+one_more='SET max_parallel_maintenance_workers = 1'
+compare 'exact, without workers / with one' "$larger; $alone; $see_texts" "$exact" "$larger; $one_more; $see_texts" \
+    "$exact" '>= 1.7'
+cpu_alone=$(cpu_of "$larger; $alone; $see_texts" "$exact")
+figure 'CPU time with one worker / without' \
+    "$(ratio_of "$(cpu_of "$larger; $one_more; $see_texts" "$exact")" "$cpu_alone")" '' '<= 1.2'
 compare 'lsh_clusters / lsh_pairs' "$large; $see_sigs" "SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM sigs')" \
     "$large; $see_sigs" "$pairs" '<= 1.3'
 

@@ -4,6 +4,7 @@
 // components are put out, split around their representatives where that is asked for.
 #include "bulk/candidates.h"
 #include "bulk/clusters.h"
+#include "bulk/comparisons.h"
 #include "bulk/components.h"
 #include "bulk/union_find.h"
 
@@ -28,6 +29,7 @@ struct cluster_finder {
     growing<std::uint32_t> next;  // for each place in it the next of its group
     growing<std::uint32_t> split; // rows of a component
     verifier check;
+    comparisons compared; // of buckets of two rows
 };
 
 // Whether a row is connected with a group, perhaps by comparing it with all members.
@@ -46,6 +48,18 @@ bool belongs(cluster_finder& finder,
         }
     }
     return false;
+}
+
+void join_near(void* self, std::uint32_t a, std::uint32_t b, double)
+{
+    join(static_cast<cluster_finder*>(self)->parent, a, b);
+}
+
+// Most buckets have two rows, which need nothing that is known of others.
+void connect_two(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    if (find_root(finder.parent, a) != find_root(finder.parent, b))
+        verify_later(finder.compared, a, b);
 }
 
 // Row by row: each joins the groups of those before it, which thereby become one. The first of a
@@ -131,6 +145,7 @@ void emit_components(cluster_finder& finder)
 void end_finder(cluster_finder& finder)
 {
     host& owner = *finder.owner;
+    end_comparisons(finder.compared);
     end_verifier(finder.check);
     release(owner, finder.same.leader.data());
     release(owner, finder.same.next.data());
@@ -151,6 +166,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.to = to;
     finish_rows(rows);
     start_verifier(finder.check, rows, false);
+    start_comparisons(finder.compared, finder.check, &finder, join_near);
 
     bucket_walk walk;
     start_walk(walk, rows, "banding and verifying rows");
@@ -159,8 +175,12 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     start_components(finder.parent);
     for (int band = 0; band < rows.task.shape.bands; band++) {
         walk_band(walk, band, [&finder](std::span<const std::uint32_t> bucket) {
-            connect(finder, bucket);
+            if (bucket.size() == 2)
+                connect_two(finder, bucket[0], bucket[1]);
+            else
+                connect(finder, bucket);
         });
+        finish_comparisons(finder.compared); // near rows meet in most of the bands to come
         close_band(rows, band);
     }
     end_walk(walk);

@@ -250,6 +250,8 @@ void end_reading(bulk_job& job)
                               "%llu rows with a NULL were left out",
                               static_cast<unsigned long>(job.skipped),
                               static_cast<unsigned long long>(job.skipped)));
+    if (job.rows != nullptr)
+        bulk::finish_rows(*job.rows);
     notice_spilling(job.budget);
 }
 

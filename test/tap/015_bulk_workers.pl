@@ -85,7 +85,9 @@ for my $query ($pairs, $clusters, $evaluated, $estimated)
     {
         is(result($workers, $query), $alone{$query}, "the same with $workers workers");
     }
-    is(result(2, "SET maintenance_work_mem = '1MB'; $query"), $alone{$query}, 'and in little memory');
+    # Bands are chosen by the memory that there is, too.
+    my $cramped = "SET maintenance_work_mem = '1MB'; $query";
+    is(result(2, $cramped), result(0, $cramped), 'and in little memory');
 }
 is(result(2, q{SELECT count(*) FROM lsh_pairs('TABLE same', max_bucket => 100)}), 0, 'rows that are all equal');
 is(result(2, q{SELECT count(DISTINCT cluster_id) FROM lsh_clusters('TABLE same')}), 1, 'and clustered');

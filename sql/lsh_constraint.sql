@@ -70,7 +70,8 @@ CREATE TABLE plain AS SELECT id, body FROM tickets WHERE id <= 20;
 INSERT INTO plain SELECT id, doc(id, 3) FROM plain WHERE id = 7;
 -- From 17 on such statements run with a search_path that lacks the schema of the types.
 SELECT replace(pg_temp.error_of(
-    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.6)'), 'public.', '') AS error_of;
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.6)'),
+    'public.', '') AS error_of;
 ALTER TABLE plain ADD CONSTRAINT plain_near EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.8)
     WHERE (id < 9000);
 SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 1))');

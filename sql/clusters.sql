@@ -69,24 +69,27 @@ SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shu
 CREATE TABLE large AS SELECT n AS id, md5(n::text)::uuid AS uuid,
     md5((n / 3)::text) || CASE WHEN n < 400 THEN repeat(md5((n / 2)::text), 500) ELSE '' END AS body
     FROM generate_series(1, 12000) n;
-CREATE TEMP TABLE roomy AS SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large', NULL::uuid);
+CREATE TEMP TABLE roomy AS
+    SELECT * FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) AS rank FROM large', NULL::uuid);
 SET maintenance_work_mem = '1MB';
 CREATE TEMP TABLE cramped AS SELECT *
-    FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) FROM large ORDER BY uuid', NULL::uuid);
+    FROM lsh_clusters('SELECT uuid, body, md5(uuid::text) AS rank FROM large ORDER BY uuid', NULL::uuid);
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
 
--- The survivor is the smallest id, or the first by the third column, NULLs last, then by id.
+-- The survivor is the smallest id, or the first by the column rank, NULLs last, then by id.
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, body, -id FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END
+SELECT * FROM lsh_clusters('SELECT id, body, -id AS rank FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
+SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END AS rank
     FROM documents WHERE id BETWEEN 311 AND 314') ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, body, NULL::int FROM documents WHERE id BETWEEN 311 AND 313 ORDER BY id DESC')
+SELECT * FROM lsh_clusters('SELECT id, body, NULL::int AS rank FROM documents
+    WHERE id BETWEEN 311 AND 313 ORDER BY id DESC')
     ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] FROM documents WHERE id BETWEEN 311 AND 313')
+SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] AS rank FROM documents
+    WHERE id BETWEEN 311 AND 313')
     ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 FROM documents WHERE id BETWEEN 311 AND 313',
+SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 AS rank FROM documents WHERE id BETWEEN 311 AND 313',
     NULL::text) ORDER BY id;
 -- Rows of one id are rows nevertheless.
 SELECT * FROM lsh_clusters('SELECT id % 2, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
@@ -120,16 +123,30 @@ SELECT c.* FROM compare('SELECT *
     FROM lsh_clusters(''SELECT id, body FROM documents'', 0.8, near_representative => true)',
         'SELECT * FROM near_best(0.8, ''r.id'') WHERE size > 1') c;
 SELECT c.* FROM compare('SELECT *
-    FROM lsh_clusters(''SELECT id, body, md5(id::text) FROM documents ORDER BY id DESC'', 0.8,
+    FROM lsh_clusters(''SELECT id, body, md5(id::text) AS rank FROM documents ORDER BY id DESC'', 0.8,
         near_representative => true)', 'SELECT * FROM near_best(0.8, ''md5(r.id::text)'') WHERE size > 1') c;
 SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c
     JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
+
+-- Within scopes: what separate calls for each give. NULL is a scope, too; columns are known by their names.
+CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope, -id AS rank FROM documents;
+SELECT c.* FROM compare(
+    'SELECT * FROM lsh_clusters(''TABLE scoped'', 0.6, bands => 20, rows => 5, singletons => true)',
+    'SELECT c.* FROM generate_series(0, 2) s, lsh_clusters(format(''SELECT id, body, rank FROM scoped
+         WHERE coalesce(scope, 0) = %s'', s), 0.6, bands => 20, rows => 5, singletons => true) c') c;
+SELECT c.* FROM compare(
+    'SELECT * FROM lsh_clusters(''SELECT id, minhash(body), rank, scope || $$ scope$$ AS scope FROM scoped'', 0.6,
+         bands => 20, rows => 5, near_representative => true)',
+    'SELECT c.* FROM generate_series(0, 2) s, lsh_clusters(format(''SELECT id, minhash(body), rank FROM scoped
+         WHERE coalesce(scope, 0) = %s'', s), 0.6, bands => 20, rows => 5, near_representative => true) c') c;
+DROP VIEW scoped;
 
 -- With singletons every row is in one cluster, also one whose text is empty or NULL.
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative)
     AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360', singletons => true) ORDER BY id;
-SELECT * FROM lsh_clusters('SELECT id, minhash(body), body FROM documents WHERE id > 360', near_representative => true,
+SELECT * FROM lsh_clusters('SELECT id, minhash(body), body AS rank FROM documents WHERE id > 360',
+    near_representative => true,
     singletons => true) ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT NULL::text, ''a'' UNION ALL SELECT ''id'', NULL UNION ALL SELECT ''empty'', ''''',
@@ -153,7 +170,7 @@ RESET statement_timeout;
 
 -- What clusters are for: one row of each is kept, the longest.
 CREATE TABLE kept AS SELECT * FROM documents;
-DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) FROM kept') c WHERE kept.id = c.id
+DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) AS rank FROM kept') c WHERE kept.id = c.id
     AND kept.id <> c.representative;
 SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true))
     AS clustered FROM kept;
@@ -161,7 +178,8 @@ SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept',
 -- The same by what is to be kept: rows whose text is NULL or empty are kept.
 CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
 DELETE FROM remaining
-WHERE id NOT IN (SELECT id FROM lsh_clusters('SELECT id, body, -length(body) FROM remaining', singletons => true)
+WHERE id NOT IN (SELECT id
+    FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM remaining', singletons => true)
     WHERE id = representative);
 SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER (WHERE body = '') AS empty,
     (SELECT count(*) FROM kept) AS kept FROM remaining;
@@ -181,8 +199,11 @@ SELECT * FROM lsh_clusters('TABLE documents', near_representative => NULL);
 SELECT * FROM lsh_clusters('TABLE documents', NULL::bigint, threshold => 1, singletons => NULL);
 SELECT * FROM lsh_clusters('SELECT id FROM documents');
 SELECT * FROM lsh_clusters('SELECT id, body, 1, 2 FROM documents');
-SELECT * FROM lsh_clusters('SELECT id, body, point(1, 2) FROM documents');
-SELECT * FROM lsh_clusters('SELECT id, body, ARRAY[point(1, 2)] FROM documents');
+SELECT * FROM lsh_clusters('SELECT id, body, -length(body) FROM documents');
+SELECT * FROM lsh_clusters('SELECT id, body, 1 AS rank, 2 AS rank FROM documents');
+SELECT * FROM lsh_clusters('SELECT id, body, point(1, 2) AS scope FROM documents');
+SELECT * FROM lsh_clusters('SELECT id, body, point(1, 2) AS rank FROM documents');
+SELECT * FROM lsh_clusters('SELECT id, body, ARRAY[point(1, 2)] AS rank FROM documents');
 SELECT * FROM lsh_clusters('SELECT id::text, body FROM documents');
 SELECT * FROM lsh_clusters('SELECT id, minhash(body) FROM documents', verify => 'exact');
 SELECT * FROM lsh_clusters('DELETE FROM documents RETURNING id, body');

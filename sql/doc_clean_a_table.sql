@@ -11,7 +11,7 @@ INSERT INTO articles VALUES
     (5, '');
 
 CREATE TABLE article_clusters AS
-    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) FROM articles', threshold => 0.6);
+    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM articles', threshold => 0.6);
 SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
 FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
 

@@ -17,6 +17,9 @@ ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minha
 SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate
 FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
 
+SELECT left_id, right_id
+FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.6) ORDER BY 1, 2;
+
 CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
 

@@ -141,6 +141,32 @@ SELECT count(*), min(left_id), max(left_id)
         other_query => 'SELECT n, ''old old old'' FROM generate_series(1, 100000) n');
 RESET statement_timeout;
 
+-- Within scopes: what separate calls for each give. NULL is a scope, too.
+CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope FROM documents;
+SELECT c.form, d.*
+FROM (VALUES ('signatures', 'minhash(body)'), ('exact', 'body')) c (form, value), compare(
+    format('SELECT * FROM lsh_pairs(''SELECT id, %s, scope FROM scoped'', 0.6, bands => 20, rows => 5)', value),
+    format('SELECT p.* FROM generate_series(0, 2) s, lsh_pairs(format(''SELECT id, %s FROM scoped
+                WHERE coalesce(scope, 0) = %%s'', s), 0.6, bands => 20, rows => 5) p', value)) d;
+SELECT * FROM compare('SELECT * FROM lsh_pairs(''TABLE scoped'', 0.6)',
+    'SELECT p.* FROM lsh_pairs(''SELECT id, body FROM scoped'', 0.6) p WHERE (left_id - right_id) % 3 = 0');
+SELECT * FROM compare(
+    'SELECT * FROM lsh_pairs(''SELECT * FROM scoped WHERE id % 2 = 0'', 0.6,
+         other_query => ''SELECT * FROM scoped WHERE id % 2 = 1'')',
+    'SELECT p.* FROM lsh_pairs(''SELECT id, body FROM scoped WHERE id % 2 = 0'', 0.6,
+         other_query => ''SELECT id, body FROM scoped WHERE id % 2 = 1'') p WHERE (left_id - right_id) % 3 = 0');
+DROP VIEW scoped;
+-- More rows than wait for the choice of bands, and texts for workers: of four rows with one text, each is near one
+-- other of its scope.
+CREATE TEMP VIEW scoped AS SELECT n, repeat(md5((n / 4)::text), 8) AS body, n % 2 AS scope
+    FROM generate_series(4, 15003) n;
+SELECT call, (SELECT count(*) || ' pairs, of other scopes ' || count(*) FILTER (WHERE right_id - left_id <> 2)
+    FROM lsh_pairs(call, threshold => 0.9)) AS result
+FROM unnest(ARRAY['TABLE scoped', 'SELECT n, minhash(body), scope FROM scoped']) call;
+SELECT count(*), count(DISTINCT cluster_id), count(*) FILTER (WHERE (id - cluster_id) % 2 = 1) AS of_other_scopes
+    FROM lsh_clusters('SELECT n, body, scope, -n AS rank FROM scoped', threshold => 0.9) WHERE representative % 4 > 1;
+DROP VIEW scoped;
+
 -- Ids of all kinds.
 CREATE DOMAIN document_number AS int;
 CREATE DOMAIN long_number AS bigint CHECK (value > 0);
@@ -322,6 +348,11 @@ SELECT call || E'\n  ' || refusal(call) FROM (VALUES
     ($$lsh_pairs('SELECT id FROM two')$$),
     ($$lsh_pairs('SELECT FROM two')$$),
     ($$lsh_pairs('SELECT id, body, 1 FROM two')$$),
+    ($$lsh_pairs('SELECT id, body, 1 AS rank FROM two')$$),
+    ($$lsh_pairs('SELECT id, body, 1 AS scope, 2 AS scope FROM two')$$),
+    ($$lsh_pairs('SELECT id, body, point(1, 2) AS scope FROM two')$$),
+    ($$lsh_pairs('SELECT id, body, 1 AS scope FROM two', other_query => 'TABLE two')$$),
+    ($$lsh_pairs('SELECT id, body, 1 AS scope FROM two', other_query => 'SELECT id, body, 1.0 AS scope FROM two')$$),
     ($$lsh_pairs('SELECT id::text, body FROM two')$$),
     ($$lsh_pairs('SELECT id, body FROM two', NULL::uuid)$$),
     ($$lsh_pairs('SELECT id, body FROM two', NULL::point)$$),

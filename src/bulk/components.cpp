@@ -45,9 +45,10 @@ void start_finder(component_finder& fresh, host& owner, int levels)
     fresh.levels = levels;
 }
 
-void take_rows(component_finder& finder, std::uint32_t row)
+void take_rows(component_finder& finder, std::uint32_t count)
 {
-    const std::uint32_t count = std::max(finder.count, row + 1);
+    if (count <= finder.count)
+        return;
     for (int level = 0; level < finder.levels; level++) {
         grow(*finder.owner, finder.parents[level], finder.count, count);
         std::fill(finder.parents[level].values + finder.count,

@@ -23,8 +23,8 @@ struct component_finder {
 // Starts without rows. `fresh` is cleared.
 void start_finder(component_finder& fresh, host& owner, int levels);
 
-// Makes room for rows up to `row`.
-void take_rows(component_finder& finder, std::uint32_t row);
+// Makes room for `count` rows, if there are fewer.
+void take_rows(component_finder& finder, std::uint32_t count);
 
 // Joins two rows, which may be the same, at a level and all after it.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);

@@ -34,32 +34,62 @@ document_place place_of_text(row_set& rows, std::uint32_t row)
         fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
+// What keys are changed by, so that rows of different scopes share none but by accident.
+std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
+{
+    return rows.task.scoped ? (rows.scopes.values[row] + 1) * 0x9E3779B1 : 0;
+}
+
 void append_signature(row_set& rows, const signature& value)
 {
+    const std::uint32_t mask = scope_mask(rows, rows.count);
     const std::span<const std::uint8_t> slots = value.stored_slots();
     append(*rows.slots, slots.data(), slots.size());
     std::uint32_t keys[max_num_hashes + 1];
     make_keys(value, rows.task.shape, keys, 1);
-    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
-        append(*rows.keys[i], &keys[i], sizeof(keys[i]));
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++) {
+        const std::uint32_t key = keys[i] ^ mask;
+        append(*rows.keys[i], &key, sizeof(key));
+    }
 }
 
 void count_row(row_set& rows)
 {
-    rows.budget->used += fixed_bytes;
+    rows.budget->used += fixed_bytes + (rows.task.scoped ? sizeof(std::uint32_t) : 0);
     rows.count++;
 }
 
-// Signatures and keys of texts, as worker.h says.
+// Keys of one band, of rows from `first` on.
+void append_keys(row_set& rows,
+                 byte_store& to,
+                 std::uint32_t first,
+                 std::span<const std::uint8_t> keys)
+{
+    if (!rows.task.scoped) {
+        append(to, keys.data(), keys.size());
+        return;
+    }
+    std::uint32_t row = first;
+    for (std::size_t at = 0; at < keys.size(); at += sizeof(std::uint32_t)) {
+        std::uint32_t key;
+        std::memcpy(&key, keys.data() + at, sizeof(key));
+        key ^= scope_mask(rows, row++);
+        append(to, &key, sizeof(key));
+    }
+}
+
+// Signatures and keys of texts, as worker.h says. Answers come in the order of their rows.
 void append_signed(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
     row_set& rows = *static_cast<row_set*>(to);
     const scheme& scheme = rows.task.scheme;
-    const std::size_t slots = done.count * slot_bytes(scheme.bits, scheme.num_hashes);
+    const std::size_t row_bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    const auto first = static_cast<std::uint32_t>(rows.slots->size / row_bytes);
+    const std::size_t slots = done.count * row_bytes;
     append(*rows.slots, answer.data(), slots);
     const std::size_t bytes = done.count * sizeof(std::uint32_t);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
-        append(*rows.keys[i], answer.data() + slots + i * bytes, bytes);
+        append_keys(rows, *rows.keys[i], first, answer.subspan(slots + i * bytes, bytes));
 }
 
 void hand_out_signing(row_set& rows)
@@ -118,6 +148,12 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
         rows->document_at = open_store(budget, small_chunk);
     }
     return rows;
+}
+
+void set_scope(row_set& rows, std::uint32_t scope)
+{
+    grow(*rows.owner, rows.scopes, rows.count, rows.count + std::size_t{1});
+    rows.scopes.values[rows.count] = scope;
 }
 
 bool take_signature(row_set& rows, const signature& value)

@@ -16,6 +16,7 @@ struct task {
     double threshold;         // the least similarity, 0 to 1
     bool exact;               // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
+    bool scoped;              // rows can only be near others of their scope
 };
 
 struct row_set {
@@ -32,10 +33,14 @@ struct row_set {
     text_signer* signer;     // of tasks with texts, else null
     bulk::crew* crew;        // the same
     job* signing;            // texts that came last, and are to be signed by the crew, or null
+    growing<std::uint32_t> scopes; // of each row, in scoped tasks
 };
 
 // Starts without rows. `texts` says that rows will come as texts.
 row_set* make_rows(memory_budget& budget, const task& task, bool texts);
+
+// Says which scope, any number, the row has that is taken next. For scoped tasks.
+void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
 // set, which is near nothing and not taken.
@@ -44,6 +49,12 @@ bool take_signature(row_set& rows, const signature& value);
 
 // To be called when all rows have been taken: waits for signatures that are still being made.
 void finish_rows(row_set& rows);
+
+// Whether two rows can be near, as far as scopes are concerned.
+inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
+{
+    return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
+}
 
 // The signature of a row, where it lies or in the buffer.
 inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)

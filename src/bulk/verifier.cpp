@@ -51,10 +51,12 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots, or -1 if those at the start are too few.
+// The number of equal slots, or -1 if those at the start are too few, or the scopes differ.
 std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
+    if (!in_one_scope(rows, a, b))
+        return -1;
     if (state.first_slots != a) {
         state.first_at = fetch_slots(rows, a, state.slots[0]);
         state.first_slots = a;
@@ -124,6 +126,8 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b)
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
+    if (!in_one_scope(rows, a, b))
+        return false;
     const std::size_t bytes = slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
     state.first_slots = no_row; // slots[0] will have another row
     if (std::memcmp(fetch_slots(rows, a, state.slots[0]),

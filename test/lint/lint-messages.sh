@@ -12,7 +12,7 @@ perl -CSD -e '
     my %untested = map { $_ => 1 } (
         # More rows or texts than a test has the time or memory for.
         "query returns too many rows",
-        "query returns too many ids",
+        "query returns too many different values",
         "too many distinct shingles",
         "texts are too long to be compared exactly",
         "index \"%s\" has too many rows",

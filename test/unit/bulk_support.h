@@ -276,6 +276,12 @@ struct problem {
     bulk::cluster_options clusters = {};
     std::vector<std::uint32_t> ranks;
     int workers = 0;
+    std::vector<std::uint32_t> scopes; // of scoped tasks
+
+    std::uint32_t scope_of(std::uint32_t row) const
+    {
+        return scopes.empty() ? 0 : scopes[row];
+    }
 
     std::uint32_t count() const
     {
@@ -328,6 +334,8 @@ inline row_set& take_rows(engine_call& call)
     for (std::uint32_t row = 0; row < given.count(); row++) {
         if (row == given.first_count)
             rows.first_count = rows.count;
+        if (given.task.scoped)
+            bulk::set_scope(rows, given.scope_of(row));
         if (given.from_texts)
             bulk::take_text(rows, bytes_of(given.texts[row]));
         else
@@ -377,6 +385,8 @@ public:
     // The similarity of two rows if it reaches the threshold, whether they meet or not; else -1.
     double similarity(std::uint32_t a, std::uint32_t b) const
     {
+        if (given.scope_of(a) != given.scope_of(b))
+            return -1;
         const std::uint32_t equal =
             minhash::count_equal(given.task.scheme, stored[a].data(), stored[b].data());
         const double estimate = minhash::similarity_of(given.task.scheme, equal);
@@ -466,6 +476,8 @@ public:
     std::uint64_t large_buckets = 0;
 
 private:
+    using scoped_slots = std::pair<std::uint32_t, std::vector<std::uint8_t>>;
+
     bool too_large(std::size_t rows) const
     {
         return given.task.max_bucket > 0 && rows > given.task.max_bucket;
@@ -475,9 +487,9 @@ private:
     {
         for (std::uint32_t row = 0; row < size; row++)
             leader.push_back(row);
-        std::map<std::vector<std::uint8_t>, std::vector<std::uint32_t>> same;
+        std::map<scoped_slots, std::vector<std::uint32_t>> same;
         for (std::uint32_t row = 0; row < size; row++)
-            same[stored[row]].push_back(row);
+            same[{given.scope_of(row), stored[row]}].push_back(row);
         for (const auto& [slots, rows] : same) {
             large_buckets += rows.size() > 1 && too_large(rows.size());
             if (too_large(rows.size()))
@@ -493,12 +505,14 @@ private:
         const auto& shape = given.task.shape;
         const std::size_t bytes = static_cast<std::size_t>(shape.rows * given.task.scheme.bits / 8);
         for (std::size_t band = 0; band < static_cast<std::size_t>(shape.bands); band++) {
-            std::map<std::vector<std::uint8_t>, std::vector<std::uint32_t>> buckets;
+            std::map<scoped_slots, std::vector<std::uint32_t>> buckets;
             for (std::uint32_t row = 0; row < size; row++) {
                 if (leader[row] != row)
                     continue;
                 const auto start = stored[row].begin() + static_cast<std::ptrdiff_t>(band * bytes);
-                buckets[{start, start + static_cast<std::ptrdiff_t>(bytes)}].push_back(row);
+                const std::vector<std::uint8_t> slots(start,
+                                                      start + static_cast<std::ptrdiff_t>(bytes));
+                buckets[{given.scope_of(row), slots}].push_back(row);
             }
             for (const auto& [key, rows] : buckets) {
                 large_buckets += rows.size() > 1 && too_large(rows.size());
@@ -586,6 +600,9 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     for (std::size_t row = 0; row < made.count(); row++)
         made.ranks.push_back(static_cast<std::uint32_t>(random.below(rows)));
     made.workers = static_cast<int>(random.below(4));
+    made.task.scoped = random.below(4) == 0;
+    for (std::size_t row = 0; made.task.scoped && row < made.count(); row++)
+        made.scopes.push_back(static_cast<std::uint32_t>(random.below(4)));
     return made;
 }
 

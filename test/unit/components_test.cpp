@@ -35,11 +35,8 @@ component_list components(const std::vector<edge>& edges, int levels)
     collecting_host host;
     bulk::component_finder finder = {};
     bulk::start_finder(finder, host, levels);
-    std::uint32_t rows = 0;
     for (const edge& each : edges) {
-        for (const std::uint32_t row : {each.a, each.b})
-            if (row >= rows)
-                bulk::take_rows(finder, row), rows = row + 1;
+        bulk::take_rows(finder, std::max(each.a, each.b) + 1);
         bulk::join_rows(finder, each.a, each.b, each.level);
     }
     bulk::end_finder(finder, collect);

@@ -17,7 +17,7 @@ struct bulk_request {
     scheme texts;      // how texts are signed
     bool hashes_given; // texts.num_hashes is not by default
     Oid id_type;       // InvalidOid: that of the query
-    bool ranked;       // the query can have a third column
+    bool ranked;       // the query can have a column rank
     bool lone_ids;     // ids of empty and NULL texts are wanted, too
 };
 

@@ -133,7 +133,7 @@ bool are_waiting(const bulk_job& job)
     return job.wanted.shape.bands == 0 && job.wanted.max_bucket == 0;
 }
 
-bool keep_waiting(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank)
+bool keep_waiting(bulk_job& job, const query_row& row)
 {
     waiting_rows& waiting = job.waiting;
     if (waiting.count == 0) {
@@ -143,13 +143,41 @@ bool keep_waiting(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank
         if (job.wanted.ranked)
             waiting.ranks = open_datums(job.budget, job.ranks.type);
     }
-    append_datum(waiting.ids, id, false);
-    append_datum(waiting.values, value, false);
+    append_datum(waiting.ids, row.id, false);
+    append_datum(waiting.values, row.value, false);
     if (job.wanted.ranked)
-        append_datum(waiting.ranks, rank, no_rank);
+        append_datum(waiting.ranks, row.rank, row.no_rank);
+    if (job.scope_column > 0) {
+        bulk::grow(job, waiting.scopes, waiting.count, waiting.count + std::size_t{1});
+        waiting.scopes.values[waiting.count] = row.scope;
+    }
     waiting.count++;
     return waiting.count < most_waiting &&
            waiting.values.bytes->size < job.budget.limit / share_of_memory;
+}
+
+query_row waiting_row(bulk_job& job, std::uint32_t place)
+{
+    waiting_rows& waiting = job.waiting;
+    query_row row = {};
+    bool null;
+    row.id = fetch_datum(waiting.ids, place, null);
+    row.value = fetch_datum(waiting.values, place, null);
+    if (job.wanted.ranked)
+        row.rank = fetch_datum(waiting.ranks, place, row.no_rank);
+    if (job.scope_column > 0)
+        row.scope = waiting.scopes.values[place];
+    return row;
+}
+
+void drop_waiting(bulk_job& job)
+{
+    waiting_rows& waiting = job.waiting;
+    for (datum_store* const store : {&waiting.ids, &waiting.values, &waiting.ranks})
+        if (OidIsValid(store->type))
+            close_datums(*store);
+    bulk::release(job, waiting.scopes.values);
+    waiting = {};
 }
 
 void choose_by_waiting(bulk_job& job, bool ended)
@@ -204,6 +232,7 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
         .threshold = job.wanted.threshold,
         .exact = is_exact(job),
         .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
+        .scoped = job.scope_column > 0,
     };
 }
 

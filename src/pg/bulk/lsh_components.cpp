@@ -1,12 +1,10 @@
 // lsh_components(): the connected components of a query's pairs, wherever these come from.
 #include "pg/arguments.h"
-#include "pg/bulk/datum_store.h"
-#include "pg/bulk/host.h"
+#include "pg/bulk/numbered.h"
 #include "pg/bulk/select.h"
 #include "pg/errors.h"
 
 #include "bulk/components.h"
-#include "bulk/numbering.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,17 +39,12 @@ struct waiting_pair {
 
 struct component_job : bulk_host {
     Oid id_type;
-    bool plain_ids; // of type bigint
-    Oid collation;
-    FmgrInfo hash;
-    FmgrInfo equal;
     FmgrInfo compare;
     double* thresholds; // falling; null: there are none
     int levels;
 
     bulk::memory_budget budget;
-    datum_store ids; // by their numbers
-    bulk::numbering numbers;
+    numbered_values ids;
     bulk::component_finder finder;
     Oid short_left; // convert_id()
     Oid short_right;
@@ -69,42 +62,6 @@ struct receiver {
     component_job* job;
 };
 
-std::uint32_t hash_of(component_job& job, Datum id)
-{
-    if (job.plain_ids)
-        return static_cast<std::uint32_t>(place_of(DatumGetUInt64(id)));
-    const auto secret = UInt64GetDatum(probing.flip);
-    return static_cast<std::uint32_t>(
-        DatumGetUInt64(FunctionCall2Coll(&job.hash, job.collation, id, secret)));
-}
-
-bool has_number(component_job& job, Datum id, std::uint32_t number)
-{
-    bool null;
-    const Datum other = fetch_datum(job.ids, number, null);
-    return job.plain_ids ? id == other
-                         : DatumGetBool(FunctionCall2Coll(&job.equal, job.collation, id, other));
-}
-
-// The number of an id, which is kept if it is a new one.
-std::uint32_t number_of(component_job& job, Datum id, std::uint32_t hash)
-{
-    const std::uint32_t known = job.numbers.count;
-    const std::uint32_t number = bulk::number_of(job.numbers, hash, [&](std::uint32_t other) {
-        return has_number(job, id, other);
-    });
-    if (number < known)
-        return number;
-    if (number == bulk::most_rows)
-        ereport(ERROR,
-                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("query returns too many ids"),
-                errdetail("At most %u can be taken.", bulk::most_rows));
-    append_datum(job.ids, id, false);
-    bulk::take_rows(job.finder, number);
-    return number;
-}
-
 // Joins the pairs that wait.
 void join_waiting(component_job& job)
 {
@@ -112,20 +69,21 @@ void join_waiting(component_job& job)
                                            static_cast<std::size_t>(job.waiting_count)};
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
-            pair.hashes[side] = hash_of(job, pair.ids[side]);
-            bulk::prefetch_entry(job.numbers, pair.hashes[side]);
+            pair.hashes[side] = hash_of(job.ids, pair.ids[side]);
+            bulk::prefetch_entry(job.ids.numbers, pair.hashes[side]);
         }
     }
     for (const waiting_pair& pair : pairs) {
         for (const std::uint32_t hash : pair.hashes) {
-            const std::uint32_t number = bulk::likely_number(job.numbers, hash);
+            const std::uint32_t number = bulk::likely_number(job.ids.numbers, hash);
             if (number != bulk::no_row)
-                prefetch_datum(job.ids, number);
+                prefetch_datum(job.ids.values, number);
         }
     }
     for (const waiting_pair& pair : pairs) {
-        const std::uint32_t left = number_of(job, pair.ids[0], pair.hashes[0]);
-        const std::uint32_t right = number_of(job, pair.ids[1], pair.hashes[1]);
+        const std::uint32_t left = number_of(job.ids, pair.ids[0], pair.hashes[0]);
+        const std::uint32_t right = number_of(job.ids, pair.ids[1], pair.hashes[1]);
+        bulk::take_rows(job.finder, job.ids.numbers.count);
         bulk::join_rows(job.finder, left, right, pair.level);
     }
     job.waiting_count = 0;
@@ -158,7 +116,7 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
     pair.ids[0] = convert_id(job.short_left, slot->tts_values[0]);
     pair.ids[1] = convert_id(job.short_right, slot->tts_values[1]);
     pair.level = level;
-    if (job.plain_ids && job.waiting_count < most_waiting)
+    if (job.ids.plain && job.waiting_count < most_waiting)
         return true;
     const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
     join_waiting(job);
@@ -221,8 +179,9 @@ void read_pairs(component_job& job, const char* query)
 
 bool is_less(component_job& job, Datum a, Datum b)
 {
-    return job.plain_ids ? DatumGetInt64(a) < DatumGetInt64(b)
-                         : DatumGetInt32(FunctionCall2Coll(&job.compare, job.collation, a, b)) < 0;
+    return job.ids.plain
+               ? DatumGetInt64(a) < DatumGetInt64(b)
+               : DatumGetInt32(FunctionCall2Coll(&job.compare, job.ids.collation, a, b)) < 0;
 }
 
 // The smallest id of a component, in the current context.
@@ -233,13 +192,13 @@ Datum smallest_of(component_job& job, std::span<const std::uint32_t> rows)
     const MemoryContext outer = MemoryContextSwitchTo(job.row_memory);
     for (std::size_t i = 0; i < rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        const Datum id = fetch_datum(job.ids, rows[i], null);
+        const Datum id = fetch_datum(job.ids.values, rows[i], null);
         if (i == 0 || is_less(job, id, smallest)) {
             MemoryContextSwitchTo(outer);
-            smallest = datumCopy(id, job.ids.by_value, job.ids.length);
+            smallest = datumCopy(id, job.ids.values.by_value, job.ids.values.length);
             MemoryContextSwitchTo(job.row_memory);
         }
-        if (!job.plain_ids)
+        if (!job.ids.plain)
             MemoryContextReset(job.row_memory);
     }
     MemoryContextSwitchTo(outer);
@@ -262,37 +221,25 @@ void emit_component(bulk::host& host, int level, std::span<const std::uint32_t> 
     for (const std::uint32_t row : rows) {
         CHECK_FOR_INTERRUPTS();
         bool null;
-        values[0] = fetch_datum(job.ids, row, null);
+        values[0] = fetch_datum(job.ids.values, row, null);
         tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
-        if (!job.plain_ids)
+        if (!job.ids.plain)
             MemoryContextReset(job.row_memory);
     }
     MemoryContextSwitchTo(former);
     MemoryContextReset(job.cluster_memory);
 }
 
-// What ids are compared and found by.
-void prepare_ids(component_job& job)
+// What ids are ordered by.
+void prepare_order(component_job& job)
 {
-    const TypeCacheEntry* const type =
-        lookup_type_cache(job.id_type,
-                          TYPECACHE_CMP_PROC | TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
+    const TypeCacheEntry* const type = lookup_type_cache(job.id_type, TYPECACHE_CMP_PROC);
     if (!OidIsValid(type->cmp_proc))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
                 errmsg("could not identify an ordering operator for type %s",
                        format_type_be(job.id_type)),
                 errdetail("Ids need an order."));
-    if (!OidIsValid(type->hash_extended_proc))
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an extended hash function for type %s",
-                       format_type_be(job.id_type)),
-                errhint("Cast the ids to text, and give NULL::text as the second argument."));
-    job.plain_ids = job.id_type == INT8OID;
-    job.collation = type->typcollation;
-    fmgr_info_cxt(type->hash_extended_proc, &job.hash, job.memory);
-    fmgr_info_cxt(get_opcode(type->eq_opr), &job.equal, job.memory);
     fmgr_info_cxt(type->cmp_proc, &job.compare, job.memory);
 }
 
@@ -342,20 +289,19 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
     start_host(job);
     job.result = &result;
     job.id_type = id_type;
-    prepare_ids(job);
+    prepare_order(job);
     job.levels = 1;
     if (!PG_ARGISNULL(thresholds))
         take_thresholds(job, PG_GETARG_ARRAYTYPE_P(thresholds));
     job.budget = make_budget(job);
-    job.ids = open_datums(job.budget, id_type);
-    job.numbers = bulk::start_numbering(job);
+    open_numbered(job.ids, job, job.budget, id_type);
     bulk::start_finder(job.finder, job, job.levels);
     job.row_memory =
         AllocSetContextCreate(job.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
     job.cluster_memory =
         AllocSetContextCreate(job.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
     read_pairs(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
-    bulk::end_numbering(job.numbers);
+    bulk::end_numbering(job.ids.numbers);
     bulk::end_finder(job.finder, emit_component);
     bulk::close_stores(job.budget);
     SPI_finish();

@@ -10,6 +10,7 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "lib/stringinfo.h"
 #include "parser/parse_coerce.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
@@ -59,14 +60,28 @@ signature decode_next(bulk_job& job, const struct varlena* stored, Datum id)
     return read;
 }
 
-// Brings a value to the engine. False if it is near nothing.
-bool take_value(bulk_job& job, Datum value, Datum id)
+// The number of a row's scope; NULL is a scope of its own.
+std::uint32_t scope_of(bulk_job& job, TupleTableSlot* slot)
 {
-    if (!job.from_texts)
-        return bulk::take_signature(*job.rows, decode_next(job, PG_DETOAST_DATUM(value), id));
+    bool null;
+    const Datum scope = slot_getattr(slot, job.scope_column, &null);
+    return null ? 0 : 1 + number_of(job.scopes, scope, hash_of(job.scopes, scope));
+}
+
+// Brings a value to the engine. False if it is near nothing.
+bool take_value(bulk_job& job, const query_row& row)
+{
+    if (!job.from_texts) {
+        const signature given = decode_next(job, PG_DETOAST_DATUM(row.value), row.id);
+        if (job.scope_column > 0)
+            bulk::set_scope(*job.rows, row.scope);
+        return bulk::take_signature(*job.rows, given);
+    }
     if (job.rows == nullptr)
         job.rows = bulk::make_rows(job.budget, make_task(job, job.wanted.texts), true);
-    return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(value)));
+    if (job.scope_column > 0)
+        bulk::set_scope(*job.rows, row.scope);
+    return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(row.value)));
 }
 
 // Rows that are near nothing.
@@ -79,49 +94,41 @@ void take_lone(bulk_job& job, Datum id)
 }
 
 // Brings a row to the engine.
-void take(bulk_job& job, Datum id, Datum value, Datum rank, bool no_rank)
+void take(bulk_job& job, const query_row& row)
 {
-    if (!take_value(job, value, id)) {
-        take_lone(job, id);
+    if (!take_value(job, row)) {
+        take_lone(job, row.id);
         return;
     }
-    append_datum(job.ids, id, false);
+    append_datum(job.ids, row.id, false);
     if (job.wanted.ranked)
-        append_datum(job.ranks, rank, no_rank);
+        append_datum(job.ranks, row.rank, row.no_rank);
 }
 
 // Chooses by the rows that wait, and brings them to the engine.
 void end_waiting(bulk_job& job, bool ended)
 {
-    waiting_rows& waiting = job.waiting;
     choose_by_waiting(job, ended);
-    for (std::uint32_t place = 0; place < waiting.count; place++) {
+    for (std::uint32_t place = 0; place < job.waiting.count; place++) {
         bulk::pause(job);
         MemoryContextReset(job.row_memory);
         const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
-        bool null;
-        bool no_rank = true;
-        const Datum id = fetch_datum(waiting.ids, place, null);
-        const Datum value = fetch_datum(waiting.values, place, null);
-        const Datum rank = job.wanted.ranked ? fetch_datum(waiting.ranks, place, no_rank) : 0;
-        take(job, id, value, rank, no_rank);
+        take(job, waiting_row(job, place));
         MemoryContextSwitchTo(former);
     }
-    for (datum_store* const store : {&waiting.ids, &waiting.values, &waiting.ranks})
-        if (OidIsValid(store->type))
-            close_datums(*store);
-    waiting = {};
+    drop_waiting(job);
 }
 
 bool take_row(TupleTableSlot* slot, DestReceiver* self)
 {
     bulk_job& job = *reinterpret_cast<receiver*>(self)->job;
+    query_row row = {};
     bool no_id;
     bool no_value;
-    bool no_rank = true;
-    Datum id = slot_getattr(slot, 1, &no_id);
-    const Datum value = slot_getattr(slot, 2, &no_value);
-    const Datum rank = job.wanted.ranked ? slot_getattr(slot, 3, &no_rank) : 0;
+    row.id = slot_getattr(slot, 1, &no_id);
+    row.value = slot_getattr(slot, 2, &no_value);
+    if (job.wanted.ranked)
+        row.rank = slot_getattr(slot, job.rank_column, &row.no_rank);
     if (no_id || (no_value && !job.wanted.lone_ids)) {
         job.skipped++;
         return true;
@@ -134,14 +141,16 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
                 errhint("Use a band table and its self-join."));
     MemoryContextReset(job.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
-    id = convert_id(job.short_id, id);
+    row.id = convert_id(job.short_id, row.id);
+    if (job.scope_column > 0 && !no_value)
+        row.scope = scope_of(job, slot);
     bool enough = false;
     if (no_value)
-        take_lone(job, id);
+        take_lone(job, row.id);
     else if (are_waiting(job))
-        enough = !keep_waiting(job, id, value, rank, no_rank);
+        enough = !keep_waiting(job, row);
     else
-        take(job, id, value, rank, no_rank);
+        take(job, row);
     MemoryContextSwitchTo(former);
     if (enough)
         end_waiting(job, false);
@@ -164,22 +173,50 @@ bool are_texts(const bulk_job& job, Oid type)
     return true;
 }
 
+// The type of a column, counted from 1; InvalidOid for none.
+Oid type_of(TupleDesc columns, int column)
+{
+    return column > 0 ? TupleDescAttr(columns, column - 1)->atttypid : InvalidOid;
+}
+
+[[noreturn]] void fail_columns(const bulk_job& job, TupleDesc columns)
+{
+    StringInfoData names;
+    initStringInfo(&names);
+    for (int i = 0; i < columns->natts; i++)
+        appendStringInfo(&names,
+                         "%s\"%s\"",
+                         i > 0 ? ", " : "",
+                         NameStr(TupleDescAttr(columns, i)->attname));
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("query must return id and signature or text, and may return %s",
+                   job.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
+            columns->natts > 0 ? errdetail("It returns %s.", names.data)
+                               : errdetail("It returns no columns."),
+            errhint("Use, for example, SELECT id, body%s FROM articles.",
+                    job.wanted.ranked ? ", language AS scope, -length(body) AS rank"
+                                      : ", language AS scope"));
+    pg_unreachable();
+}
+
 // What the query's columns are decides how its rows are taken.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
     bulk_job& job = *reinterpret_cast<receiver*>(self)->job;
-    const int most = job.wanted.ranked ? 3 : 2;
-    if (columns->natts != 2 && columns->natts != most)
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("query must return %s",
-                       most == 3 ? "two or three columns: id, signature or text, and rank"
-                                 : "two columns: id and signature or text"),
-                errdetail_plural("It returns %d column.",
-                                 "It returns %d columns.",
-                                 columns->natts,
-                                 columns->natts),
-                errhint("Use, for example, SELECT id, body FROM articles."));
+    if (columns->natts < 2)
+        fail_columns(job, columns);
+    const int former_scope = job.scope_column;
+    job.rank_column = 0;
+    job.scope_column = 0;
+    for (int column = 3; column <= columns->natts; column++) {
+        const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
+        int& known = name == "rank" && job.wanted.ranked ? job.rank_column : job.scope_column;
+        if ((name != "rank" && name != "scope") || (name == "rank" && !job.wanted.ranked) ||
+            known > 0)
+            fail_columns(job, columns);
+        known = column;
+    }
     const Oid id_type = TupleDescAttr(columns, 0)->atttypid;
     if (!OidIsValid(job.wanted.id_type))
         job.wanted.id_type = id_type;
@@ -195,13 +232,19 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("signatures cannot be verified exactly"),
                 errhint("Let the query return texts, or leave out verify => 'exact'."));
-    const Oid rank = columns->natts == 3 ? TupleDescAttr(columns, 2)->atttypid : InvalidOid;
+    const Oid rank = type_of(columns, job.rank_column);
+    const Oid scope = type_of(columns, job.scope_column);
+    if (!first && ((former_scope > 0) != (job.scope_column > 0) ||
+                   (job.scope_column > 0 && scope != job.scopes.values.type)))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return a column named scope, of one type, or neither"));
     job.wanted.ranked = OidIsValid(rank);
     if (OidIsValid(rank) && !OidIsValid(lookup_type_cache(rank, TYPECACHE_LT_OPR)->lt_opr))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
                 errmsg("could not identify an ordering operator for type %s", format_type_be(rank)),
-                errdetail("The third query column, the rank, needs an order."));
+                errdetail("The query's column rank needs an order."));
     if (!first)
         return;
     job.from_texts = texts;
@@ -210,6 +253,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         job.lone_ids = open_datums(job.budget, job.wanted.id_type);
     if (job.wanted.ranked)
         job.ranks = open_datums(job.budget, rank);
+    if (job.scope_column > 0)
+        open_numbered(job.scopes, job, job.budget, scope);
 }
 
 void ignore(DestReceiver*) {}

@@ -1,11 +1,13 @@
-// The rows of a user's query, (id, signature) or (id, text), brought to the engine. Ids, and ranks
-// where a third column has them, stay here: the engine knows rows by their numbers.
+// The rows of a user's query, (id, signature) or (id, text), brought to the engine, with columns
+// that are known by their names: scope, and rank. Ids, ranks and scopes stay here: the engine knows
+// rows and scopes by their numbers.
 #pragma once
 
 #include "pg/bulk/arguments.h"
 #include "pg/bulk/choice.h"
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
+#include "pg/bulk/numbered.h"
 #include "pg/bulk/select.h"
 #include "pg/text_reader.h"
 
@@ -26,7 +28,10 @@ struct bulk_job : bulk_host {
     bulk::row_set* rows; // null until a first signature tells the scheme
     datum_store ids;     // of the engine's rows
     datum_store ranks;
-    datum_store lone_ids; // of rows that the engine has not, as they are near nothing
+    int rank_column; // of the query in hand; 0: it has none
+    int scope_column;
+    numbered_values scopes; // of scoped tasks
+    datum_store lone_ids;   // of rows that the engine has not, as they are near nothing
     std::uint32_t lone_count;
     std::uint64_t skipped; // rows with a NULL
     double expected_rows;  // of the query in hand

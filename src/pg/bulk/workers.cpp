@@ -336,18 +336,19 @@ void send_answer(worker_host& self, std::span<const std::uint8_t> answer)
         proc_exit(0);
 }
 
-// Takes the queues that are meant for this worker. An error is from then on sent to the leader.
+// Takes the queues that are meant for this worker: that of its jobs last, as it is ready then. An
+// error is from then on sent to the leader.
 void join_leader(worker_host& self, dsm_segment* shared)
 {
     int number;
     memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(number));
     shm_mq* const jobs = queue_at(self.header, 2 * number);
     shm_mq* const answers = queue_at(self.header, 2 * number + 1);
-    shm_mq_set_receiver(jobs, MyProc);
-    self.jobs = shm_mq_attach(jobs, shared, nullptr);
+    shm_mq_set_sender(answers, MyProc);
     self.answers = shm_mq_attach(answers, shared, nullptr);
     pq_redirect_to_shm_mq(shared, self.answers);
-    shm_mq_set_sender(answers, MyProc);
+    shm_mq_set_receiver(jobs, MyProc);
+    self.jobs = shm_mq_attach(jobs, shared, nullptr);
 }
 
 } // namespace

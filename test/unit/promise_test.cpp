@@ -22,7 +22,7 @@ std::vector<std::string> edited_texts(std::size_t count, std::size_t words, rand
         made.emplace_back(words);
         if (i % 4 != 0)
             made[i] = made[random.below(i)];
-        const std::size_t kept = i % 4 == 0 ? 0 : 3 + random.below(60); // one of so many is not
+        const std::size_t kept = i % 4 == 0 ? 0 : 3 + random.below(60); // a quarter shares nothing
         for (std::string& each : made[i])
             if (kept == 0 || random.below(kept) == 0)
                 each = word();

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
 #include "utils/memutils.h"
@@ -71,6 +72,10 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, nullptr))
         return false;
+    // What lies out of line of a row that another transaction is writing may be gone before it is
+    // read. Its copy is near enough: PostgreSQL waits for that transaction to end and scans again.
+    if (TransactionIdIsValid(dirty.xmin))
+        return true;
     ResetPerTupleExprContext(reader.executor);
     const MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(reader.executor));
     Datum values[INDEX_MAX_KEYS];

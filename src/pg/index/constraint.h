@@ -31,7 +31,8 @@ double constraint_threshold(Relation index);
 // Whether a scan looks for rows that conflict.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether the row conflicts with the keys of the scan; false if there is no such row any more.
+// Whether the row conflicts with the keys of the scan; false if there is no such row any more. Of a
+// row that another transaction is still writing, whether it may.
 bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold);
 
 // Lets go of the last row, or of all.

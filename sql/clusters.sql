@@ -51,7 +51,8 @@ BEGIN
         EXECUTE format('INSERT INTO pairs SELECT * FROM lsh_pairs(%L, %s)', query, arguments);
         RETURN QUERY SELECT form, c.*, (SELECT count(DISTINCT cluster_id) FROM components()),
             (SELECT max(size) FROM components())
-        FROM compare(format('SELECT * FROM lsh_clusters(%L, %s)', query, arguments), 'SELECT * FROM components()') c;
+        FROM compare(format('SELECT id, cluster_id, representative, size FROM lsh_clusters(%L, %s)', query, arguments),
+            'SELECT * FROM components()') c;
     END LOOP;
 END $$;
 SELECT * FROM check_clusters('0.8');
@@ -119,14 +120,25 @@ BEGIN
 END $$;
 TRUNCATE pairs;
 INSERT INTO pairs SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.8);
-SELECT c.* FROM compare('SELECT *
+SELECT c.* FROM compare('SELECT id, cluster_id, representative, size
     FROM lsh_clusters(''SELECT id, body FROM documents'', 0.8, near_representative => true)',
         'SELECT * FROM near_best(0.8, ''r.id'') WHERE size > 1') c;
-SELECT c.* FROM compare('SELECT *
+SELECT c.* FROM compare('SELECT id, cluster_id, representative, size
     FROM lsh_clusters(''SELECT id, body, md5(id::text) AS rank FROM documents ORDER BY id DESC'', 0.8,
         near_representative => true)', 'SELECT * FROM near_best(0.8, ''md5(r.id::text)'') WHERE size > 1') c;
 SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c
     JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
+
+-- How similar each row is to its representative: exactly for texts, below the threshold where clusters chain.
+SELECT query, near_representative, count(*) > 100 AS many, min(c.similarity) < 0.01 AS chained,
+    count(*) FILTER (WHERE c.id = representative AND c.similarity <> 1) AS wrong_for_itself,
+    count(*) FILTER (WHERE c.similarity IS DISTINCT FROM CASE query WHEN 'body' THEN shingle_jaccard(a.body, b.body)
+        ELSE minhash_similarity(minhash(a.body), minhash(b.body)) END) AS wrong
+FROM (VALUES ('body'), ('minhash(body)')) q (query), (VALUES (false), (true)) n (near_representative),
+    lsh_clusters(format('SELECT id, %s, -id AS rank FROM documents WHERE body <> $$$$', query), 0.7,
+        near_representative => near_representative, singletons => true) c
+    JOIN documents a ON a.id = c.id JOIN documents b ON b.id = representative
+GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- Within scopes: what separate calls for each give. NULL is a scope, too; columns are known by their names.
 CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope, -id AS rank FROM documents;

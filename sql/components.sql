@@ -9,7 +9,7 @@ FROM generate_series(1, 300) id, generate_series(1, 40) word GROUP BY id;
 CREATE TEMP TABLE pairs AS
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents', threshold => 0.5, recall => 1 - 1e-9);
 CREATE TEMP VIEW as_clusters AS
-SELECT threshold, c.*
+SELECT threshold, id, cluster_id, representative, size
 FROM (VALUES (0.5), (0.75), (0.9)) t (threshold),
     lsh_clusters('SELECT id, body FROM documents', t.threshold, recall => 1 - 1e-9) c;
 CREATE TEMP TABLE levels AS

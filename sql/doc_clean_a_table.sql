@@ -15,11 +15,14 @@ CREATE TABLE article_clusters AS
 SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
 FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
 
-SELECT c.representative, c.id, left(body, 40) AS goes
-FROM article_clusters c JOIN articles USING (id) WHERE c.id <> c.representative ORDER BY 1, 2;
+CREATE TABLE article_removals AS
+    SELECT c.id, c.representative, c.similarity, a.body
+    FROM article_clusters c JOIN articles a USING (id) WHERE c.id <> c.representative;
+SELECT id, representative, round(similarity::numeric, 3) AS similarity, left(body, 40) AS goes
+FROM article_removals ORDER BY similarity, id;
 
 BEGIN;
-DELETE FROM articles USING article_clusters c WHERE articles.id = c.id AND c.id <> c.representative;
+DELETE FROM articles USING article_removals r WHERE articles.id = r.id;
 SELECT id FROM articles ORDER BY id;
 
 ROLLBACK;

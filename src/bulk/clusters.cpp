@@ -1,12 +1,15 @@
 // Bands one after the other, and buckets one after the other, so that what earlier ones have
 // connected spares comparisons. In a bucket the rows are kept in groups that are connected; the
 // next row is compared with the members of a group only until it belongs to it. At the end the
-// components are put out, split around their representatives where that is asked for.
+// components are put out, split around their representatives where that is asked for, each row with
+// its similarity to its representative: that of the two when they met, or else looked for now.
 #include "bulk/candidates.h"
 #include "bulk/clusters.h"
 #include "bulk/comparisons.h"
 #include "bulk/components.h"
 #include "bulk/union_find.h"
+
+#include <algorithm>
 
 namespace minhash::bulk {
 
@@ -25,12 +28,50 @@ struct cluster_finder {
     cluster_sink to;
     twins same;
     std::span<std::uint32_t> parent;
-    growing<group> groups;        // of a bucket
-    growing<std::uint32_t> next;  // for each place in it the next of its group
-    growing<std::uint32_t> split; // rows of a component
+    std::uint32_t* met;          // of each row, the first row that it is known to be near to;
+    double* met_similarity;      // and their similarity
+    growing<group> groups;       // of a bucket
+    growing<std::uint32_t> next; // for each place in it the next of its group
     verifier check;
-    comparisons compared; // of buckets of two rows
+    comparisons compared; // of buckets of two rows; then of rows with their representatives
+
+    // Clusters to be put out, and for each of their rows the similarity to its representative,
+    // or not_known.
+    growing<std::uint32_t> waiting;
+    growing<double> similarities;
+    std::size_t waiting_count;
+    growing<std::size_t> ends; // of these clusters
+    std::size_t end_count;
+    std::size_t known; // similarities from the start
 };
+
+constexpr double not_known = -1;
+
+// So many rows wait that workers have something to do, and little memory is needed.
+constexpr std::size_t most_waiting = 32 * 1024;
+
+void join_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
+{
+    cluster_finder& finder = *static_cast<cluster_finder*>(self);
+    join(finder.parent, a, b);
+    const std::uint32_t first = std::min(a, b);
+    const std::uint32_t second = std::max(a, b);
+    if (first < finder.met[second]) {
+        finder.met[second] = first;
+        finder.met_similarity[second] = similarity;
+    }
+}
+
+// The similarity of two rows, if it is known without comparing them, else not_known. Most clusters
+// have two rows, which have met.
+double known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    const std::uint32_t first = std::min(finder.same.leader[a], finder.same.leader[b]);
+    const std::uint32_t second = std::max(finder.same.leader[a], finder.same.leader[b]);
+    if (first == second)
+        return 1;
+    return finder.met[second] == first ? finder.met_similarity[second] : not_known;
+}
 
 // Whether a row is connected with a group, perhaps by comparing it with all members.
 bool belongs(cluster_finder& finder,
@@ -42,17 +83,13 @@ bool belongs(cluster_finder& finder,
         return true;
     for (std::uint32_t place = members.first; place != no_row; place = finder.next.values[place]) {
         pause(*finder.owner);
-        if (verify(finder.check, bucket[place], row) >= 0) {
-            join(finder.parent, bucket[place], row);
+        const double similarity = verify(finder.check, bucket[place], row);
+        if (similarity >= 0) {
+            join_near(&finder, bucket[place], row, similarity);
             return true;
         }
     }
     return false;
-}
-
-void join_near(void* self, std::uint32_t a, std::uint32_t b, double)
-{
-    join(static_cast<cluster_finder*>(self)->parent, a, b);
 }
 
 // Most buckets have two rows, which need nothing that is known of others.
@@ -90,36 +127,94 @@ void connect(cluster_finder& finder, std::span<const std::uint32_t> bucket)
     }
 }
 
-void emit(cluster_finder& finder, std::span<const std::uint32_t> rows)
+void take_similarity(void* self, std::uint32_t, std::uint32_t, double similarity)
 {
-    if (rows.size() > 1 || finder.options.singletons)
-        finder.to.emit(*finder.owner, rows);
+    cluster_finder& finder = *static_cast<cluster_finder*>(self);
+    while (finder.similarities.values[finder.known] != not_known)
+        finder.known++;
+    finder.similarities.values[finder.known++] = similarity;
 }
 
-bool is_near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+void emit_waiting(cluster_finder& finder)
 {
-    const std::uint32_t leader_a = finder.same.leader[a];
-    const std::uint32_t leader_b = finder.same.leader[b];
-    return leader_a == leader_b || verify(finder.check, leader_a, leader_b) >= 0;
+    finish_comparisons(finder.compared);
+    std::size_t start = 0;
+    for (std::size_t i = 0; i < finder.end_count; i++) {
+        const std::size_t size = finder.ends.values[i] - start;
+        finder.to.emit(*finder.owner,
+                       {finder.waiting.values + start, size},
+                       {finder.similarities.values + start, size});
+        start += size;
+    }
+    finder.waiting_count = 0;
+    finder.end_count = 0;
+    finder.known = 0;
+}
+
+// Adds a row to the cluster that is being made.
+void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
+{
+    host& owner = *finder.owner;
+    const std::size_t count = finder.waiting_count;
+    grow(owner, finder.waiting, count, count + 1);
+    grow(owner, finder.similarities, count, count + 1);
+    finder.waiting.values[count] = row;
+    finder.similarities.values[count] = similarity;
+    finder.waiting_count++;
+}
+
+// Ends the cluster to which rows have been added since the last one.
+void end_cluster(cluster_finder& finder)
+{
+    const std::size_t start = finder.end_count == 0 ? 0 : finder.ends.values[finder.end_count - 1];
+    if (finder.waiting_count - start == 1 && !finder.options.singletons) {
+        finder.waiting_count = start;
+        return;
+    }
+    grow(*finder.owner, finder.ends, finder.end_count, finder.end_count + 1);
+    finder.ends.values[finder.end_count++] = finder.waiting_count;
+    if (finder.waiting_count >= most_waiting)
+        emit_waiting(finder);
+}
+
+// A component, whose rows are in order, as a cluster.
+void add_whole(cluster_finder& finder, std::span<const std::uint32_t> rows)
+{
+    const std::span<const std::uint32_t> leader = finder.same.leader;
+    for (const std::uint32_t row : rows) {
+        pause(*finder.owner);
+        const double similarity = known_similarity(finder, rows[0], row);
+        add_row(finder, row, similarity);
+        if (similarity == not_known)
+            verify_later(finder.compared, leader[rows[0]], leader[row]);
+    }
+    end_cluster(finder);
+}
+
+// The similarity of two rows if they are near, else a negative number.
+double near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    const double similarity = known_similarity(finder, a, b);
+    if (similarity != not_known)
+        return similarity;
+    return verify(finder.check, finder.same.leader[a], finder.same.leader[b]);
 }
 
 // Splits a component, whose rows are in order: rows near its best row, then near the best of the
 // rest, and so on.
-void emit_split(cluster_finder& finder, std::span<std::uint32_t> rows)
+void add_split(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
-    grow(*finder.owner, finder.split, 0, rows.size());
-    std::uint32_t* const cluster = finder.split.values;
     while (!rows.empty()) {
-        std::size_t size = 0;
+        const std::uint32_t best = rows[0];
         std::size_t left = 0;
         for (const std::uint32_t row : rows) {
             pause(*finder.owner);
-            if (size == 0 || is_near(finder, cluster[0], row))
-                cluster[size++] = row;
+            if (const double similarity = near(finder, best, row); similarity >= 0)
+                add_row(finder, row, similarity);
             else
                 rows[left++] = row;
         }
-        emit(finder, {cluster, size});
+        end_cluster(finder);
         rows = rows.first(left);
     }
 }
@@ -127,6 +222,8 @@ void emit_split(cluster_finder& finder, std::span<std::uint32_t> rows)
 void emit_components(cluster_finder& finder)
 {
     const std::span<std::uint32_t> parent = finder.parent;
+    if (!finder.options.near_representative)
+        take_all(finder.compared, &finder, take_similarity);
     // Roots come before their rows, and leaders before those that are the same.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.same.leader[row]);
@@ -136,10 +233,11 @@ void emit_components(cluster_finder& finder)
                    [&finder](std::span<std::uint32_t> component) {
                        finder.to.order(*finder.owner, component);
                        if (finder.options.near_representative)
-                           emit_split(finder, component);
+                           add_split(finder, component);
                        else
-                           emit(finder, component);
+                           add_whole(finder, component);
                    });
+    emit_waiting(finder);
 }
 
 void end_finder(cluster_finder& finder)
@@ -150,9 +248,13 @@ void end_finder(cluster_finder& finder)
     release(owner, finder.same.leader.data());
     release(owner, finder.same.next.data());
     release(owner, finder.parent.data());
+    release(owner, finder.met);
+    release(owner, finder.met_similarity);
     release(owner, finder.groups.values);
     release(owner, finder.next.values);
-    release(owner, finder.split.values);
+    release(owner, finder.waiting.values);
+    release(owner, finder.similarities.values);
+    release(owner, finder.ends.values);
 }
 
 } // namespace
@@ -165,7 +267,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.options = options;
     finder.to = to;
     finish_rows(rows);
-    start_verifier(finder.check, rows, false);
+    start_verifier(finder.check, rows);
     start_comparisons(finder.compared, finder.check, &finder, join_near);
 
     bucket_walk walk;
@@ -173,6 +275,9 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.same = find_twins(walk, finder.check);
     finder.parent = {allocate<std::uint32_t>(*rows.owner, rows.count), rows.count};
     start_components(finder.parent);
+    finder.met = allocate<std::uint32_t>(*rows.owner, rows.count);
+    std::fill_n(finder.met, rows.count, no_row);
+    finder.met_similarity = allocate<double>(*rows.owner, rows.count);
     for (int band = 0; band < rows.task.shape.bands; band++) {
         walk_band(walk, band, [&finder](std::span<const std::uint32_t> bucket) {
             if (bucket.size() == 2)

@@ -2,7 +2,8 @@
 //
 // A bucket's rows are verified only while they are not connected yet, so a large bucket of similar
 // rows costs about one comparison a row; and all pairs that are not connected in the end have been
-// compared, so nothing is lost.
+// compared, so nothing is lost. Those that are near are compared to the end, as their similarity
+// may be that of a row to its representative.
 #pragma once
 
 #include "bulk/rows.h"
@@ -12,8 +13,10 @@ namespace minhash::bulk {
 struct cluster_sink {
     // Brings the rows of a component into the order in which they may represent it.
     void (*order)(host& owner, std::span<std::uint32_t> rows);
-    // Takes a cluster, its representative first.
-    void (*emit)(host& owner, std::span<const std::uint32_t> rows);
+    // Takes a cluster, its representative first, and the similarity of each row to it.
+    void (*emit)(host& owner,
+                 std::span<const std::uint32_t> rows,
+                 std::span<const double> similarities);
 };
 
 struct cluster_options {

@@ -46,23 +46,29 @@ void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer
     }
 }
 
-void start_sending(comparisons& state)
+// Makes jobs of what is to be known of pairs now.
+void start_compare_jobs(comparisons& state)
 {
     const verifier& check = *state.check;
     row_set& rows = *check.rows;
-    const std::size_t workers = static_cast<std::size_t>(rows.crew->workers);
     job_header header = {};
     header.kind = job_kind::compare;
     header.rows = rows.count;
     header.scheme = rows.task.scheme;
-    header.threshold = rows.task.threshold;
-    header.exactly = check.exactly;
+    header.threshold = check.least;
     header.ring_bytes = ring_bytes(rows);
     header.set_bytes = kept_bytes(rows) - kept_bytes(rows) / 4;
     start_jobs(*rows.crew, header, {&state, take_answer});
+}
+
+void start_sending(comparisons& state)
+{
+    row_set& rows = *state.check->rows;
+    const std::size_t workers = static_cast<std::size_t>(rows.crew->workers);
+    start_compare_jobs(state);
     state.sent = allocate<text_ring>(*rows.owner, workers);
     for (std::size_t i = 0; i < workers; i++)
-        start_ring(state.sent[i], *rows.owner, header.ring_bytes);
+        start_ring(state.sent[i], *rows.owner, ring_bytes(rows));
     rows.budget->used += workers * rows.count * sizeof(std::uint32_t); // sizes of sets
 }
 
@@ -111,8 +117,7 @@ void add_pair(comparisons& state, job& to, std::uint32_t a, std::uint32_t b)
     add_record(crew, to, &pair, sizeof(pair));
     to.count++;
     if (to.worker == done_here) {
-        const double similarity =
-            compare(state.check->sets, a, b, rows.task.threshold, state.check->exactly);
+        const double similarity = compare(state.check->sets, a, b, state.check->least, true);
         add_answer(crew, to, &similarity, sizeof(similarity));
     }
 }
@@ -138,7 +143,7 @@ void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
         return;
     crew& crew = *rows.crew;
     if (!count_work(crew, rows.documents->size / rows.count)) {
-        const double similarity = compare(check.sets, a, b, rows.task.threshold, check.exactly);
+        const double similarity = compare(check.sets, a, b, check.least, true);
         if (similarity >= 0)
             state.take(state.taker, a, b, similarity);
         return;
@@ -163,6 +168,16 @@ void finish_comparisons(comparisons& state)
         return;
     hand_out(state);
     finish_jobs(*state.check->rows->crew);
+}
+
+void take_all(comparisons& state, void* taker, near_pair_taker take)
+{
+    finish_comparisons(state);
+    accept_all(*state.check);
+    state.taker = taker;
+    state.take = take;
+    if (state.sent != nullptr)
+        start_compare_jobs(state);
 }
 
 void end_comparisons(comparisons& state)

@@ -27,6 +27,10 @@ void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b);
 // Waits until all pairs have been verified.
 void finish_comparisons(comparisons& state);
 
+// The same, and hands what comes then to another taker: every pair of rows of one scope with its
+// similarity, as if all of them were near.
+void take_all(comparisons& state, void* taker, near_pair_taker take);
+
 void end_comparisons(comparisons& state);
 
 } // namespace minhash::bulk

@@ -347,7 +347,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     finder.emit = emit;
     finder.found = allocate<found_pair>(*rows.owner, most_emitted);
     finish_rows(rows);
-    start_verifier(finder.check, rows, true);
+    start_verifier(finder.check, rows);
     start_comparisons(finder.compared, finder.check, &finder, add_near);
 
     bucket_walk walk;

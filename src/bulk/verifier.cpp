@@ -76,13 +76,13 @@ std::size_t kept_bytes(const row_set& rows)
     return std::min(most, rows.budget->limit / 4) / processes;
 }
 
-void start_verifier(verifier& state, row_set& rows, bool exactly)
+void start_verifier(verifier& state, row_set& rows)
 {
     state = {};
     state.rows = &rows;
     state.first_slots = no_row;
-    state.exactly = exactly;
     const task& task = rows.task;
+    state.least = task.threshold;
     const int hashes = task.scheme.num_hashes;
     state.least_equal =
         task.exact
@@ -95,6 +95,13 @@ void start_verifier(verifier& state, row_set& rows, bool exactly)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     if (task.exact)
         start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, kept_bytes(rows));
+}
+
+void accept_all(verifier& state)
+{
+    state.least = 0;
+    state.least_equal = 0;
+    state.least_at_start = 0;
 }
 
 void end_verifier(verifier& state)
@@ -120,7 +127,7 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b)
         return -1;
     if (!task.exact)
         return similarity_of(task.scheme, static_cast<std::uint32_t>(equal));
-    return compare(state.sets, a, b, task.threshold, state.exactly);
+    return compare(state.sets, a, b, state.least, true);
 }
 
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)

@@ -10,6 +10,7 @@ namespace minhash::bulk {
 
 struct verifier {
     row_set* rows;
+    double least;              // the similarity to be reached
     std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
     scheme start;              // of the slots that are compared first
     std::uint32_t least_at_start;
@@ -18,16 +19,17 @@ struct verifier {
     const void* first_at;
 
     exact_sets sets; // of exact tasks
-    bool exactly;    // their similarities are wanted, not only whether they reach the threshold
     growing<std::uint8_t> text;
 };
 
-// For rows that have all been taken. Unless `exactly`, verify() may give any number from the
-// threshold on for an exact similarity that reaches it.
-void start_verifier(verifier& state, row_set& rows, bool exactly);
+// For rows that have all been taken.
+void start_verifier(verifier& state, row_set& rows);
 
 // Memory in which each of the processes that compare may keep sets of rows.
 std::size_t kept_bytes(const row_set& rows);
+
+// From now on any two rows of one scope are near.
+void accept_all(verifier& state);
 
 void end_verifier(verifier& state);
 

@@ -74,8 +74,7 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
             std::memcpy(self.text_room + place, text.data(), text.size());
             continue;
         }
-        const double similarity =
-            compare(self.sets, first, second, header.threshold, header.exactly);
+        const double similarity = compare(self.sets, first, second, header.threshold, true);
         grow(owner, self.answer, size, size + sizeof(similarity));
         std::memcpy(self.answer.values + size, &similarity, sizeof(similarity));
         size += sizeof(similarity);

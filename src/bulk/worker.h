@@ -32,7 +32,6 @@ struct job_header {
     minhash::scheme scheme;
     band_choice shape; // for texts
     double threshold;
-    bool exactly;             // as verifier's
     std::uint64_t set_bytes;  // of memory for sets,
     std::uint64_t ring_bytes; // and for texts
 };

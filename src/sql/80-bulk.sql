@@ -63,7 +63,7 @@ CREATE FUNCTION lsh_clusters(
     method text DEFAULT 'fss',
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
-) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint)
+) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold';
@@ -86,7 +86,7 @@ CREATE FUNCTION lsh_clusters(
     method text DEFAULT 'fss',
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
-) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint)
+) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type';

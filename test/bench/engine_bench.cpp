@@ -34,7 +34,7 @@ void count_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
     static_cast<counting_host&>(host).found += pairs.size();
 }
 
-void count_cluster(bulk::host& host, std::span<const std::uint32_t> rows)
+void count_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::span<const double>)
 {
     static_cast<counting_host&>(host).found += rows.size();
 }
@@ -64,7 +64,8 @@ int main(int argc, char** argv)
     scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     const double chosen = cpu_seconds();
     bulk::memory_budget budget = bulk::make_budget(host, memory);
-    bulk::row_set& rows = bench::take(budget, texts, {scheme, plan.shape, threshold, true, 0});
+    bulk::row_set& rows =
+        bench::take(budget, texts, {scheme, plan.shape, threshold, true, 0, false});
     const double taken = cpu_seconds();
     if (clusters)
         bulk::find_clusters(rows,

@@ -35,6 +35,9 @@ enum outcome {
     too_many_shingles
 };
 
+// Clusters, each with its rows and their similarities to the first of them.
+using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
+
 // A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then
 // jumps over the engine, and frees all that the engine had.
 struct test_host : bulk::host {
@@ -49,7 +52,7 @@ struct test_host : bulk::host {
     std::jmp_buf back;
 
     std::vector<bulk::found_pair> pairs;
-    std::vector<std::vector<std::uint32_t>> clusters;
+    cluster_list clusters;
     std::vector<std::uint32_t> ranks; // of rows; none: rows come in their order
     std::vector<std::string> phases;
 
@@ -303,9 +306,13 @@ inline void order_rows(bulk::host& host, std::span<std::uint32_t> rows)
     });
 }
 
-inline void keep_cluster(bulk::host& host, std::span<const std::uint32_t> rows)
+inline void keep_cluster(bulk::host& host,
+                         std::span<const std::uint32_t> rows,
+                         std::span<const double> similarities)
 {
-    static_cast<test_host&>(host).clusters.emplace_back(rows.begin(), rows.end());
+    auto& kept = static_cast<test_host&>(host).clusters.emplace_back();
+    for (std::size_t i = 0; i < rows.size(); i++)
+        kept.emplace_back(rows[i], similarities[i]);
 }
 
 enum class job { pairs, clusters };
@@ -356,7 +363,6 @@ inline void call_engine(engine_call& call)
 }
 
 using pair_list = std::vector<std::tuple<std::uint32_t, std::uint32_t, double>>;
-using cluster_list = std::vector<std::vector<std::uint32_t>>;
 
 // What is true of the rows of a problem.
 class truth {
@@ -387,11 +393,8 @@ public:
     {
         if (given.scope_of(a) != given.scope_of(b))
             return -1;
-        const std::uint32_t equal =
-            minhash::count_equal(given.task.scheme, stored[a].data(), stored[b].data());
-        const double estimate = minhash::similarity_of(given.task.scheme, equal);
         if (!given.task.exact)
-            return estimate >= given.task.threshold ? estimate : -1;
+            return estimate(a, b) >= given.task.threshold ? estimate(a, b) : -1;
         minhash::scheme start = given.task.scheme;
         start.num_hashes = std::min(start.num_hashes, bulk::slots_at_start);
         const auto agree = [&](const minhash::scheme& part) {
@@ -404,6 +407,20 @@ public:
             return -1;
         const double exact = jaccard(a, b);
         return exact >= given.task.threshold ? exact : -1;
+    }
+
+    // The similarity of two rows, whether it reaches the threshold or not.
+    double any_similarity(std::uint32_t a, std::uint32_t b) const
+    {
+        return given.task.exact ? jaccard(a, b) : estimate(a, b);
+    }
+
+    double estimate(std::uint32_t a, std::uint32_t b) const
+    {
+        const minhash::scheme& scheme = given.task.scheme;
+        return minhash::similarity_of(
+            scheme,
+            minhash::count_equal(scheme, stored[a].data(), stored[b].data()));
     }
 
     double jaccard(std::uint32_t a, std::uint32_t b) const
@@ -465,8 +482,11 @@ public:
                                       similarity(cluster[0], row) >= 0;
                     (near ? cluster : left).push_back(row);
                 }
-                if (cluster.size() > 1 || given.clusters.singletons)
-                    found.push_back(cluster);
+                if (cluster.size() > 1 || given.clusters.singletons) {
+                    auto& members = found.emplace_back();
+                    for (const std::uint32_t row : cluster)
+                        members.emplace_back(row, any_similarity(cluster[0], row));
+                }
                 rows = left;
             }
         }

@@ -78,15 +78,25 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
-void put_member(
-    const cluster_job& self, Datum id, Datum cluster, Datum representative, std::size_t size)
+void put_member(const cluster_job& self,
+                Datum id,
+                Datum cluster,
+                Datum representative,
+                std::size_t size,
+                double similarity)
 {
-    Datum values[] = {id, cluster, representative, Int64GetDatum(static_cast<long>(size))};
-    bool nulls[] = {false, false, false, false};
+    Datum values[] = {id,
+                      cluster,
+                      representative,
+                      Int64GetDatum(static_cast<long>(size)),
+                      Float8GetDatum(similarity)};
+    bool nulls[] = {false, false, false, false, false};
     tuplestore_putvalues(self.result->setResult, self.result->setDesc, values, nulls);
 }
 
-void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows)
+void emit_cluster(bulk::host& host,
+                  std::span<const std::uint32_t> rows,
+                  std::span<const double> similarities)
 {
     cluster_job& self = static_cast<cluster_job&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
@@ -101,7 +111,7 @@ void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows)
             smallest = i;
     }
     for (std::size_t i = 0; i < rows.size(); i++)
-        put_member(self, ids[i], ids[smallest], ids[0], rows.size());
+        put_member(self, ids[i], ids[smallest], ids[0], rows.size(), similarities[i]);
     MemoryContextSwitchTo(former);
     MemoryContextReset(self.cluster_memory);
 }
@@ -115,7 +125,7 @@ void emit_lone(cluster_job& self)
         MemoryContextReset(self.row_memory);
         bool null;
         const Datum id = fetch_datum(self.lone_ids, place, null);
-        put_member(self, id, id, id, 1);
+        put_member(self, id, id, id, 1, 1);
     }
     MemoryContextSwitchTo(former);
 }
@@ -139,7 +149,7 @@ void find_clusters(cluster_job& self, const bulk::cluster_options& options)
     notice_large_buckets(left_out, self.rows->task.max_bucket);
 }
 
-// -> (id, cluster_id, representative, size)
+// -> (id, cluster_id, representative, size, similarity)
 Datum return_clusters(const bulk_call& call)
 {
     enum { arg_near_representative = arg_own, arg_singletons };

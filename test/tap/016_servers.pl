@@ -1,41 +1,34 @@
 # doc/more-than-one-server.md: its SQL is run on three servers and a coordinator that see each other
-# through postgres_fdw. Look-ups move nothing but their answer; pairs and clusters are those of one
-# server, also after a step that failed; servers that do not fit together are an error.
+# through postgres_fdw. Lookups move nothing but their answer; pairs and clusters are those of one
+# server, also after steps that failed; servers that do not fit together are an error.
+# MINHASH_TEXTS: Distributed.pm.
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
+# Bytes are counted where they pass the network.
+BEGIN {
+    require PostgreSQL::Test::Utils;
+    $PostgreSQL::Test::Utils::use_unix_sockets = 0 if $ENV{MINHASH_TEXTS};
+}
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use Distributed;
+
 my $count = 3;
+my $old   = text_count();
+my $all   = $old + $old / 10;
 
-# The blocks of the page, by what stands before them.
-my $page = slurp_file("$ENV{TESTDIR}/more-than-one-server.md");
-my %blocks;
-push @{ $blocks{$1} }, $2 while $page =~ /<!-- (.*?) -->\n```sql\n(.*?)\n```/gs;
-my @marked = map { @$_ } values %blocks;
-my @all    = $page =~ /```sql/g;
-is(scalar @marked, scalar @all, 'each block of SQL says where it is run');
+my %blocks = blocks_of_page();
 
-sub server
-{
-    my ($name) = @_;
-    my $server = PostgreSQL::Test::Cluster->new($name);
-    $server->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-    # Tables are small here, and postgres_fdw reads through cursors.
-    $server->append_conf('postgresql.conf', <<'CONF');
-autovacuum = off
-fsync = off
-jit = off
-random_page_cost = 1.1
-cursor_tuple_fraction = 1
-CONF
-    $server->start;
-    return $server;
-}
-my @servers     = map { server("server$_") } 0 .. $count - 1;
-my $coordinator = server('coordinator');
+# Tables are small here, and postgres_fdw reads through cursors.
+my $settings    = "random_page_cost = 1.1\ncursor_tuple_fraction = 1\n";
+my @servers     = map { new_server("server$_", 4, $settings) } 0 .. $count - 1;
+my $coordinator = new_server('coordinator', 1, $settings);
 
 # The page's servers are called db0, db1 and db2.
 sub with_places
@@ -55,28 +48,21 @@ sub run_on
         extra_params => [ '-1', map { ('-v', "$_=$variables{$_}") } sort keys %variables ]);
 }
 
+# On all servers at once.
 sub everywhere
 {
     my ($sql, %variables) = @_;
-    run_on($servers[$_], with_places($sql), me => $_, nodes => $count, %variables) for 0 .. $count - 1;
+    my @runs = map { start_psql($servers[$_], with_places($sql), me => $_, nodes => $count, %variables) } 0 .. $count - 1;
+    my $errors = join '', map { finish_psql($_) } @runs;
+    die $errors if $errors =~ /error|fatal/i;
 }
 
 sub steps
 {
     my ($names, %variables) = @_;
-    everywhere($blocks{"step $_"}[0], %variables) for @$names;
-}
-
-# Every third text is near the one before it; of one in a hundred all are the same.
-sub texts
-{
-    my ($first, $last) = @_;
-    return <<"SQL";
-SELECT id, CASE WHEN id % 100 = 0 THEN 'one and the same text, whatever its number may be'
-    ELSE (SELECT string_agg(md5((id - (id % 3 = 2)::int)::text || i), ' ') FROM generate_series(1, 8) i)
-        || CASE WHEN id % 3 = 2 THEN repeat('x', (id % 40)::int) ELSE '' END END AS body
-FROM generate_series($first, $last) AS id
-SQL
+    for my $name (@$names) {
+        cost("step $name", \@servers, sub { everywhere($blocks{"step $name"}[0], %variables) });
+    }
 }
 
 sub fill
@@ -84,32 +70,30 @@ sub fill
     my ($first, $last) = @_;
     my $texts = texts($first, $last);
     everywhere("INSERT INTO docs SELECT * FROM ($texts) AS t WHERE id % $count = :me");
-    run_on($servers[0], "INSERT INTO one.docs SELECT id, body, minhash(body) FROM ($texts) AS t");
+    run_on($coordinator, "INSERT INTO one.docs SELECT id, body, minhash(body) FROM ($texts) AS t");
 }
 
-# What all servers found, and what one server finds.
-sub found
+# An error of a step on one of the servers.
+sub error_of
 {
-    return $coordinator->safe_psql('postgres', 'SELECT * FROM pairs ORDER BY 1, 2');
-}
-
-sub wanted
-{
-    my ($query) = @_;
-    return run_on($servers[0], "SELECT * FROM lsh_pairs('$query', bands => 13, rows => 7) ORDER BY 1, 2");
+    my ($server, $number, $sql) = @_;
+    return finish_psql(start_psql($server, $sql, me => $number, nodes => $count));
 }
 my $of_signatures = 'SELECT id, minhash_compress(sig, 16) FROM one.docs';
+my $wanted        = "SELECT * FROM lsh_pairs('$of_signatures', bands => 13, rows => 7)";
 
 everywhere($blocks{'on every server'}[0]);
-run_on($servers[0], 'CREATE SCHEMA one; CREATE TABLE one.docs (id bigint, body text, sig minhash_signature)');
-fill(1, 3000);
+run_on($coordinator, $blocks{'on the coordinator'}[0] =~ /(CREATE EXTENSION minhash_lsh;)/);
+run_on($coordinator, 'CREATE SCHEMA one; CREATE TABLE one.docs (id bigint, body text, sig minhash_signature)');
+cost('texts, also on the coordinator', [ @servers, $coordinator ], sub { fill(1, $old) });
 $_->safe_psql('postgres', 'VACUUM ANALYZE docs') for @servers;
-run_on($coordinator, with_places($blocks{'on the coordinator'}[0]));
-run_on($servers[0], 'ANALYZE one.docs');
+run_on($coordinator, with_places($blocks{'on the coordinator'}[0]) =~ s/CREATE EXTENSION minhash_lsh;//r);
+run_on($coordinator, 'CREATE INDEX ON one.docs USING gin (sig)');
+$coordinator->safe_psql('postgres', 'VACUUM ANALYZE one.docs');
 
-# Look-ups: by the plan for any parameters, with two thresholds in one session.
+# Lookups: by the plan for any parameters, with two thresholds in one session.
 my $look_up = $blocks{'on the coordinator'}[1];
-my $text    = $servers[0]->safe_psql('postgres', 'SELECT body FROM one.docs WHERE id = 1199');
+my $text    = $coordinator->safe_psql('postgres', 'SELECT body FROM one.docs WHERE id = 1203');
 for my $mode ('force_generic_plan', 'force_custom_plan') {
     my $explain = "$look_up SET plan_cache_mode = $mode; EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF)";
     my $plan    = $coordinator->safe_psql('postgres', "$explain EXECUTE look_up(minhash('$text'), 0.8)");
@@ -122,14 +106,30 @@ for my $mode ('force_generic_plan', 'force_custom_plan') {
     for my $threshold (0.8, 0.6) {
         is( $coordinator->safe_psql('postgres',
                 "SET plan_cache_mode = $mode; $look_up EXECUTE look_up(minhash('$text'), $threshold)"),
-            $servers[0]->safe_psql('postgres', <<"SQL"), "found at $threshold what one server finds");
+            $coordinator->safe_psql('postgres', <<"SQL"), "found at $threshold what one server finds");
 SELECT id, round((sig <%> minhash('$text'))::numeric, 2) AS distance
 FROM one.docs WHERE minhash_similarity(sig, minhash('$text')) >= $threshold ORDER BY distance, id
 SQL
     }
+    is($coordinator->safe_psql('postgres', "SET plan_cache_mode = $mode; $look_up EXECUTE look_up(minhash('$text'), NULL)"),
+        '', 'nothing is found with NULL as the threshold');
 }
 ok($servers[1]->poll_query_until('postgres', "SELECT idx_scan > 0 FROM pg_stat_user_indexes WHERE indexrelname = 'docs_sig'"),
     'the servers use their indexes');
+
+# Many texts at both thresholds in one session, with the plan for any parameters.
+my $local_look_up = $look_up =~ s/FROM docs/FROM one.docs/r;
+my $look_ups      = lookups('{0.8, 0.6}');
+my $generic       = 'SET plan_cache_mode = force_generic_plan;';
+my $custom        = 'SET plan_cache_mode = force_custom_plan;'; # as other servers do with the values that they are sent
+my $answers       = $coordinator->safe_psql('postgres', "$generic $look_up\n$look_ups");
+is($answers, $coordinator->safe_psql('postgres', "$custom $local_look_up\n$look_ups"), 'many lookups give what one server gives');
+cmp_ok(scalar(split /\n/, $answers), '>', 25, 'and find something');
+if (is_measured()) {
+    my ($here, $there) = map { lookup_time($coordinator, "$generic $_", lookups('{0.8}')) } $local_look_up, $look_up;
+    diag(sprintf 'a lookup: %.2f ms on one server, %.2f ms through postgres_fdw, ratio %.1f', $here, $there, $there / $here);
+}
+
 my $plan = $coordinator->safe_psql('postgres', <<'SQL');
 PREPARE look_up_text(text) AS SELECT id FROM docs WHERE minhash_similar(sig, minhash($1), 0.8);
 SET plan_cache_mode = force_generic_plan;
@@ -148,69 +148,82 @@ SQL
 is(() = $plan =~ /Remote SQL: SELECT .*minhash_union_agg/g, $count, 'aggregates are shipped by partition');
 
 # All pairs, on the coordinator and on all servers.
-is($coordinator->safe_psql('postgres', $blocks{'on the coordinator'}[2]),
-    $servers[0]->safe_psql('postgres', "SELECT count(*) FROM lsh_pairs('$of_signatures', threshold => 0.8)"),
+is( cost('lsh_pairs() on the coordinator', [ @servers, $coordinator ],
+        sub { $coordinator->safe_psql('postgres', $blocks{'on the coordinator'}[2]) }),
+    $coordinator->safe_psql('postgres', "SELECT count(*) FROM lsh_pairs('$of_signatures', threshold => 0.8)"),
     'lsh_pairs() on the coordinator');
 everywhere($blocks{'on every server'}[1]);
 everywhere($blocks{'then on every server'}[0]);
 $plan = run_on($servers[1], 'EXPLAIN (VERBOSE, COSTS OFF) SELECT key, id FROM shuffle.all_keys WHERE abs(key % 3) = 1');
 is(() = $plan =~ /Remote SQL: SELECT key, id FROM shuffle.keys WHERE .*abs/g, $count - 1, 'each server pulls its keys only');
 steps([qw(bands candidates halves pairs)]);
-my $wanted = wanted($of_signatures);
-cmp_ok(scalar(split /\n/, $wanted), '>', 1000, 'there are pairs to be found');
-is(found(), $wanted, 'pairs of three servers are those of one');
+compare_pairs($coordinator, $wanted, 'pairs of three servers are those of one');
 
 # Clusters.
-run_on($coordinator, $blocks{'on the coordinator'}[3]);
-is($coordinator->safe_psql('postgres', 'SELECT id, cluster_id FROM clusters ORDER BY 1'),
-    run_on($servers[0], "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7) ORDER BY 1"),
+cost('clusters', [ @servers, $coordinator ], sub { run_on($coordinator, $blocks{'on the coordinator'}[3]) });
+compare_query($coordinator, 'SELECT id, cluster_id FROM clusters',
+    "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7)",
     'clusters are those of one server');
 
 # New texts.
-fill(3001, 3600);
-steps([qw(new_bands new_candidates halves new_pairs keep)], last => 3000);
-$wanted = wanted($of_signatures);
-is(found(), $wanted, 'pairs after new texts have come');
-steps([qw(new_bands new_candidates halves new_pairs keep)], last => 3000);
-is(found(), $wanted, 'the same after the steps were repeated');
+fill($old + 1, $all);
+steps([qw(new_bands new_candidates halves new_pairs keep)], last => $old);
+compare_pairs($coordinator, $wanted, 'pairs after new texts have come');
+steps([qw(new_bands new_candidates halves new_pairs keep)], last => $old);
+compare_pairs($coordinator, $wanted, 'the same after the steps were repeated');
 
-# A step that fails keeps nothing of what it did, and is repeated.
+# A step that fails keeps nothing of what it did, and is repeated: without one of the servers; when that one is killed
+# amid the step, here while it waits for a lock; when the step is cancelled.
 my $bands = run_on($servers[1], 'SELECT count(*), sum(id) FROM shuffle.bands');
 $servers[2]->stop('immediate');
-my ($status, $out, $error) = $servers[1]->psql('postgres', $blocks{'step bands'}[0],
-    extra_params => [ '-1', '-v', 'me=1', '-v', 'nodes=3', '-v', 'ON_ERROR_STOP=1' ]);
-isnt($status, 0, 'a step without one of the servers is an error');
-like($error, qr/could not connect to server "peer_2"/, 'which names the server');
+like(error_of($servers[1], 1, $blocks{'step bands'}[0]), qr/could not connect to server "peer_2"/,
+    'a step without one of the servers is an error, which names the server');
 is(run_on($servers[1], 'SELECT count(*), sum(id) FROM shuffle.bands'), $bands, 'and keeps nothing');
 $servers[2]->start;
-($status, $out, $error) = $servers[0]->psql('postgres', "SET LOCAL statement_timeout = 1; $blocks{'step candidates'}[0]",
-    extra_params => [ '-1', '-v', 'ON_ERROR_STOP=1' ]);
-like($error, qr/statement timeout/, 'a step is cancelled');
+
+sub step_that_waits
+{
+    my $holder = start_psql($servers[2], 'LOCK TABLE public.docs; SELECT pg_sleep(600)');
+    $servers[2]->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted
+        AND relation = 'docs'::regclass}) or die;
+    my $step = start_psql($servers[1], $blocks{'step bands'}[0] =~ s/^/SET application_name = 'step';\n/r, me => 1, nodes => $count);
+    $servers[2]->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) or die;
+    return ($holder, $step);
+}
+my ($holder, $step) = step_that_waits();
+$servers[2]->stop('immediate');
+like(finish_psql($step), qr/ERROR: .*(server closed the connection|terminating connection)/s, 'a server is killed amid a step');
+finish_psql($holder);
+is(run_on($servers[1], 'SELECT count(*), sum(id) FROM shuffle.bands'), $bands, 'which keeps nothing');
+$servers[2]->start;
+($holder, $step) = step_that_waits();
+$servers[1]->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'step'});
+like(finish_psql($step), qr/canceling statement due to user request/, 'a step is cancelled');
+$servers[2]->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ '^LOCK|^SELECT pg_sleep'});
+finish_psql($holder);
+is(run_on($servers[1], 'SELECT count(*), sum(id) FROM shuffle.bands'), $bands, 'and keeps nothing');
 steps([qw(bands candidates halves pairs)]);
-is(found(), $wanted, 'pairs after the steps were repeated');
+compare_pairs($coordinator, $wanted, 'pairs after the steps were repeated');
 
 # Exactly.
 everywhere($blocks{'on every server'}[2]);
 steps([qw(bands candidates halves near texts exact)]);
-is(found(),
-    run_on($servers[0], "SELECT * FROM lsh_pairs('SELECT id, body FROM one.docs', bands => 16, rows => 6) ORDER BY 1, 2"),
+compare_pairs($coordinator, "SELECT * FROM lsh_pairs('SELECT id, body FROM one.docs', bands => 16, rows => 6)",
     'exact pairs and similarities');
 
-# Only the first of each bucket with the others: the same clusters of identical texts.
+# Only the first of each bucket with the others.
 steps([qw(star_candidates halves pairs)]);
-is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pairs WHERE left_id % 100 = 0 AND right_id % 100 = 0'),
-    35, 'identical texts each with the first');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pairs WHERE left_id % 400 = 0 AND right_id % 400 = 0'),
+    int($all / 400) - int($all / 20000) - 1, 'identical texts each with the first');
 
 # Servers that do not fit together.
 run_on($servers[1], q{ALTER TABLE docs DROP sig CASCADE});
 run_on($servers[1], q{ALTER TABLE docs ADD sig minhash_signature GENERATED ALWAYS AS (minhash(body, seed => 7)) STORED});
 run_on($servers[1], 'CREATE VIEW shuffle.sample AS SELECT sig FROM public.docs LIMIT 1');
-($status, $out, $error) = $servers[0]->psql('postgres', $blocks{'step bands'}[0],
-    extra_params => [ '-1', '-v', 'me=0', '-v', 'nodes=3', '-v', 'ON_ERROR_STOP=1' ]);
-isnt($status, 0, 'signatures of another scheme are an error');
-like($error, qr/signatures of different schemes.*set:42.*set:7/s, 'which names both schemes');
-($status, $out, $error) = $coordinator->psql('postgres', "SELECT id FROM docs WHERE minhash_similar(sig, minhash('x'), 0.5)");
-like($error, qr/signatures of different schemes.*set:7.*set:42/s, 'also of a look-up that compares them');
+my $error = error_of($servers[0], 0, $blocks{'step bands'}[0]);
+like($error, qr/signatures of different schemes.*set:42.*set:7/s, 'signatures of another scheme are an error, which names both');
+(undef, undef, $error) = $coordinator->psql('postgres', "SELECT id FROM docs WHERE minhash_similar(sig, minhash('x'), 0.5)");
+like($error, qr/signatures of different schemes.*set:7.*set:42/s, 'also of a lookup that compares them');
 
 my ($host, $port) = ($servers[2]->host, $servers[2]->port);
 $servers[2]->safe_psql('postgres', 'CREATE DATABASE bare');
@@ -221,12 +234,12 @@ CREATE SERVER bare FOREIGN DATA WRAPPER postgres_fdw
 CREATE USER MAPPING FOR CURRENT_USER SERVER bare;
 CREATE FOREIGN TABLE bare (id bigint, body text) SERVER bare OPTIONS (table_name 'docs');
 SQL
-($status, $out, $error) = $coordinator->psql('postgres',
+(undef, undef, $error) = $coordinator->psql('postgres',
     "SELECT id FROM bare WHERE minhash_similar(minhash(body), minhash('x'), 0.8)");
 like($error, qr/(function public\.minhash|type "public\.minhash_signature").* does not exist.*remote SQL command/s,
     'a server without the extension says what it lacks');
 $coordinator->safe_psql('postgres', 'ALTER FOREIGN TABLE bare OPTIONS (SET table_name \'nowhere\')');
-($status, $out, $error) = $coordinator->psql('postgres',
+(undef, undef, $error) = $coordinator->psql('postgres',
     "ALTER SERVER bare OPTIONS (SET dbname 'unknown'); SELECT id FROM bare");
 like($error, qr/could not connect to server "bare"/, 'a database that is not there');
 

@@ -9,6 +9,7 @@
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 #              MINHASH_ROUNDS  how often tests that kill or compare do so, for their long forms
+#              MINHASH_TEXTS  how many texts tests of several servers have, for their long form
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -61,7 +62,7 @@ mkdir "$dir/tap"
 if (($# == 0)); then
     set -- test/tap/*.pl
 fi
-cp "$@" "$dir/tap"
+cp "$@" test/tap/*.pm "$dir/tap"
 cp doc/*.md "$dir" # pages whose SQL is run
 if ((EUID == 0)); then
     chown -R "$name" "$dir"
@@ -79,6 +80,7 @@ set -m
 (cd "$dir" && exec "${user[@]}" env -i PATH="$bindir:/usr/local/bin:/usr/bin:/bin" HOME="$dir" \
     LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
     TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 MINHASH_ROUNDS="${MINHASH_ROUNDS:-}" \
+    MINHASH_TEXTS="${MINHASH_TEXTS:-}" \
     PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
     prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "${tests[@]}") </dev/null &
 child=$!

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# By hand: run the recipe of doc/more-than-one-server.md on Citus, a coordinator and three workers on this machine, and
+# compare with one server.
+#
+#   citus.sh SOURCE
+#
+# SOURCE is a source tree of Citus for this PostgreSQL; 13.2.2 is for 15 to 17. A copy of it is built, and installed with
+# the extension into a PostgreSQL that is gone afterwards. On Debian this needs libkrb5-dev, liblz4-dev, libpam0g-dev,
+# libreadline-dev, libssl-dev, libxslt1-dev, libzstd-dev and flex.
+#
+# Environment: PG_CONFIG      pg_config of the PostgreSQL to use
+#              MINHASH_TEXTS  how many texts, instead of 3000; then it prints what each step costs. As root, it runs in
+#                             a network of its own, so that nobody else's bytes are counted.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=$(realpath "${1:?usage: $0 SOURCE}")
+if [[ ${2:-} != --on-copy ]]; then
+    exec "$here/../tools/private_postgres.sh" "${BASH_SOURCE[0]}" "$source" --on-copy
+fi
+
+export PG_CONFIG
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+cp -R "$source/." "$build"
+# Since 15.17, PostgreSQL has a function of this name itself.
+if grep -q have_createdb_privilege "$("$PG_CONFIG" --includedir-server)/commands/dbcommands.h"; then
+    sed -i 's/^have_createdb_privilege(void)/citus_&/; s/#define have_createdb_privilege()/#define citus_have_createdb_privilege()/' \
+        "$build/src/include/pg_version_compat.h"
+fi
+(
+    cd "$build"
+    ./configure --quiet --without-libcurl PG_CONFIG="$PG_CONFIG"
+    make -s -j2 with_llvm=no
+    make -s install with_llvm=no
+) >"$build/log" 2>&1 || { tail -n 20 "$build/log" >&2 && exit 1; }
+make -s -C "$here/../.." install
+
+run=()
+if [[ -n ${MINHASH_TEXTS:-} ]] && unshare -n true 2>/dev/null; then
+    # shellcheck disable=SC2016  # of the inner shell
+    run=(unshare -n sh -c 'ip link set lo up && exec "$@"' sh)
+fi
+"${run[@]}" "$here/../tools/tap.sh" test/distributed/citus.pl

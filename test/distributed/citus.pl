@@ -161,6 +161,14 @@ result_of($blocks{'step star_candidates'}[0] =~ s/shuffle\.//gr);
 is(result_of('SELECT count(*) FROM candidates WHERE left_id % 400 = 0 AND right_id % 400 = 0'),
     int($all / 400) - int($all / 20000) - 1, 'identical texts each with the first');
 
+# Pairs within tenants, which are ranges of ids here.
+result_of($blocks{'Citus, tenants'}[0]);
+result_of('INSERT INTO mails SELECT id / 1000, id, body FROM one.docs WHERE id <= 20000');
+result_of($blocks{'Citus, pairs of tenants'}[0]);
+compare_query($coordinator, 'SELECT left_id, right_id, similarity FROM mail_pairs',
+    q{SELECT * FROM lsh_pairs('SELECT id, sig, (id / 1000)::text AS scope FROM one.docs WHERE id <= 20000', bands => 13, rows => 7)},
+    'pairs within tenants are those of one server', 80);
+
 # Aggregates.
 is(result_of('SELECT minhash_union_agg(sig) FROM docs'), result_of('SELECT minhash_union_agg(sig) FROM one.docs'),
     'the union of all signatures');

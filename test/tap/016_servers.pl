@@ -165,6 +165,12 @@ compare_query($coordinator, 'SELECT id, cluster_id FROM clusters',
     "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7)",
     'clusters are those of one server');
 
+# Export.
+my @rows = split /\n/, $servers[0]->safe_psql('postgres', $blocks{export}[0]);
+is(@rows, $servers[0]->safe_psql('postgres', 'SELECT count(*) FROM docs'), 'each row is exported');
+my $text_of_row = qr/^\{"id" : \d+, "keys" : \[-?\d+(,-?\d+){12}\], "slots" : \[\d+(,\d+){127}\]\}$/;
+is((grep { $_ !~ $text_of_row } @rows), 0, 'as a JSON object');
+
 # New texts.
 fill($old + 1, $all);
 steps([qw(new_bands new_candidates halves new_pairs keep)], last => $old);

@@ -66,7 +66,7 @@ declare -A needs=(
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
     [fuzz]='clang libclang-rt-dev'
     [regress]='' [isolation]='' [sanitized]=''
-    [tap]=libipc-run-perl
+    [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
 )
 packages=()
 for name in "${rings[@]}"; do

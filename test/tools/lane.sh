@@ -25,6 +25,7 @@ fi
 
 # shellcheck source=test/tools/chroot.sh
 source test/tools/chroot.sh
-make_chroot "$suite" make g++ libxxhash-dev postgresql postgresql-server-dev-all libipc-run-perl
+make_chroot "$suite" make g++ libxxhash-dev postgresql postgresql-server-dev-all libipc-run-perl \
+    python3-psycopg python3-psycopg2 python3-sqlalchemy
 inside apt-get install -y --no-install-recommends make >/dev/null 2>&1 || no_chroot "$suite" 'make is missing'
 inside /minhash_lsh/test/tools/lane.sh "$suite" --inside

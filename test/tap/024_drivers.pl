@@ -1,0 +1,105 @@
+# doc/drivers.md: its Python is run by psycopg 2 and 3, and what it says of SQLAlchemy is tried. A session that
+# cannot use the drivers skips them; test/check.sh installs them.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $python = '/usr/bin/python3';
+my $drivers = 'import psycopg, psycopg2, sqlalchemy';
+plan skip_all => "$python cannot import psycopg, psycopg2 and sqlalchemy"
+    if system("$python -c '$drivers' 2>/dev/null") != 0;
+
+my $page = slurp_file("$ENV{TESTDIR}/drivers.md");
+my ($operator, $list, $sketch) = $page =~ /^```python\n(.*?)^```/msg;
+my ($sqlalchemy, $sqlalchemy_operator) = $page =~ /`(func\.minhash_similar\(.*?\))`, or `(Article\.sig\.op.*?)`/;
+my ($built) = $page =~ /`(format\('… site = %%L', %s::text\))`/;
+ok($operator && $list && $sketch && $sqlalchemy && $sqlalchemy_operator && $built, 'the page has what is tried here');
+$built =~ s/…/SELECT id, body FROM articles WHERE/;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE articles (id bigint PRIMARY KEY, site text, body text NOT NULL,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
+INSERT INTO articles VALUES (1, 'O''Reilly', 'The quick brown fox jumps over the lazy dog near the river.'),
+                            (2, 'O''Reilly', 'The quick brown fox jumps over the lazy dog near the river!'),
+                            (3, 'mirror', 'Colourless green ideas sleep furiously.');
+CREATE TABLE sketches (id bigint PRIMARY KEY, sig minhash_signature);
+SELECT lsh_create_band_table('articles', threshold => 0.8);
+SELECT lsh_create_guard('articles', threshold => 0.99);
+SQL
+
+# Each line that the program prints is one test.
+my $program = <<"PYTHON" . <<'PYTHON2';
+import sys, warnings
+$drivers
+connection_string, dialect = sys.argv[1:]
+operator, lists, sketches, built = (text for text in (
+    r"""$operator""", r"""$list""", r"""$sketch""", r"""$built"""))
+text = "the quick brown fox jumps over the lazy dog near the river"
+
+class sketch:
+    hashvalues = [297616339, 279951299, 113505080, 311917730, 1735256, 278730948, 249258812, 306660385]
+
+def by_sqlalchemy():
+    from sqlalchemy import func
+    warnings.simplefilter("ignore")
+    engine = sqlalchemy.create_engine("postgresql+psycopg2://", creator=lambda: psycopg2.connect(connection_string))
+    table = sqlalchemy.Table("articles", sqlalchemy.MetaData(), sqlalchemy.Column("id", sqlalchemy.BigInteger),
+                             sqlalchemy.Column("sig", sqlalchemy.Text))
+    Article = table.c
+    with engine.connect() as connection:
+        for condition in ($sqlalchemy, $sqlalchemy_operator):
+            query = sqlalchemy.select(table.c.id).where(condition).order_by(table.c.id)
+            print(dialect, [row[0] for row in connection.execute(query)])
+PYTHON
+
+if dialect == "sqlalchemy":
+    by_sqlalchemy()
+    sys.exit()
+driver = psycopg if dialect == "psycopg" else psycopg2
+errors = psycopg.errors if dialect == "psycopg" else __import__("psycopg2.errors").errors
+with driver.connect(connection_string) as connection, connection.cursor() as cursor:
+    for line in operator.splitlines():
+        exec(line)
+        print(dialect, sorted(row[0] for row in cursor.fetchall()))
+    exec(lists)
+    print(dialect, cursor.fetchone()[0][:40])
+    for id in (1, 2):
+        exec(sketches)
+    cursor.execute("SELECT minhash_similarity(a.sig, b.sig) FROM sketches a, sketches b WHERE a.id = 1 AND b.id = 2")
+    print(dialect, cursor.fetchone()[0])
+    cursor.execute(f"SELECT left_id, right_id FROM lsh_pairs({built}, threshold => 0.7)", ("O'Reilly",))
+    print(dialect, cursor.fetchall())
+    try:
+        cursor.execute("INSERT INTO articles (id, body) SELECT 4, body FROM articles WHERE id = 1")
+    except errors.UniqueViolation as error:
+        print(dialect, error.diag.table_name, error.diag.constraint_name, error.diag.message_detail)
+    connection.rollback()
+PYTHON2
+my $file = PostgreSQL::Test::Utils::tempdir . '/drivers.py';
+append_to_file($file, $program);
+
+my @expected = (
+    '[1, 2]', '[1, 2]', 'fss1:128x32:element1:raw', '1.0', '[(1, 2)]',
+    'articles zz_articles_bands_insert Row 4 has similarity 1 to row 1; the threshold is 0.99.');
+for my $dialect ('psycopg', 'psycopg2')
+{
+    my ($stdout, $stderr) = run_command([ $python, $file, $node->connstr('postgres'), $dialect ]);
+    is($stderr, '', "$dialect: no error");
+    my @lines = split /\n/, $stdout;
+    is(scalar @lines, scalar @expected, "$dialect: all was run");
+    for my $at (0 .. $#expected)
+    {
+        is(substr($lines[$at] // '', 0, length "$dialect $expected[$at]"), "$dialect $expected[$at]", "$dialect: line $at");
+    }
+}
+my ($stdout, $stderr) = run_command([ $python, $file, $node->connstr('postgres'), 'sqlalchemy' ]);
+is("$stdout$stderr", "sqlalchemy [1, 2]\nsqlalchemy [1, 2]", 'SQLAlchemy: both forms');
+$node->stop;
+done_testing();

@@ -5,6 +5,8 @@
 \set s_curves_picture :abs_builddir '/s_curves.svg'
 \set histogram :abs_srcdir '/doc/examples/histogram.sql'
 \set histogram_picture :abs_builddir '/histogram.svg'
+\set cluster_sizes :abs_srcdir '/doc/examples/cluster_sizes.sql'
+\set cluster_sizes_picture :abs_builddir '/cluster_sizes.svg'
 \set paragraphs :abs_srcdir '/doc/examples/licence_paragraphs.sql'
 \set report :abs_srcdir '/doc/examples/report.sql'
 \set ECHO none
@@ -13,11 +15,15 @@
 DISCARD TEMP;
 \o :histogram_picture
 \i :histogram
+DISCARD TEMP;
+\o :cluster_sizes_picture
+\i :cluster_sizes
 \o
 \set ECHO all
 -- Shows nothing if a picture is as committed. To make it anew, run its SQL as its first lines say.
 \! diff "$PG_ABS_SRCDIR/doc/examples/s_curves.svg" "$PG_ABS_BUILDDIR/s_curves.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/histogram.svg" "$PG_ABS_BUILDDIR/histogram.svg"
+\! diff "$PG_ABS_SRCDIR/doc/examples/cluster_sizes.svg" "$PG_ABS_BUILDDIR/cluster_sizes.svg"
 
 \pset format aligned
 \pset tuples_only off
@@ -26,5 +32,15 @@ DISCARD TEMP;
 \i :paragraphs
 \set ECHO all
 \set source paragraphs
+\set ECHO none
+\i :report
+
+\set ECHO all
+-- Of ids of another type, in a query, with names that must be quoted.
+CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "the body" FROM paragraphs WHERE id <= 60;
+\set source '(SELECT * FROM "My texts" WHERE length("the body") > 100) AS q'
+\set id Key
+\set text 'the body'
+\set threshold 0.6
 \set ECHO none
 \i :report

@@ -4,7 +4,9 @@
 --   psql -X -q -v source=articles -v id=id -v text=body -v threshold=0.8 -f doc/examples/report.sql
 --
 -- It reads the table once and changes nothing; its tables are temporary. Without a value id is "id", text is "body" and
--- threshold is 0.8.
+-- threshold is 0.8. The source is written as in FROM, so that '"My texts"' and '(SELECT ...) AS q' will do; id and text are
+-- names of columns, without quotes.
+\set ON_ERROR_STOP on
 \if :{?id}
 \else
 \set id id

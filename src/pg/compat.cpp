@@ -1,12 +1,15 @@
 #include "pg/glue.h"
 
 extern "C" {
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "funcapi.h"
+#include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/lwlock.h"
 #include "storage/pg_shmem.h"
@@ -71,6 +74,23 @@ void disable_path(Path& path)
 {
 #if PG_VERSION_NUM >= 180000
     path.disabled_nodes = 2;
+#endif
+}
+
+// Before 17, PostgreSQL plans workers for indexes of its own only.
+void allow_parallel_build(IndexAmRoutine& method)
+{
+#if PG_VERSION_NUM >= 170000
+    method.amcanbuildparallel = true;
+#endif
+}
+
+int workers_of_build(RelationData& table, RelationData& index, const IndexInfo& info)
+{
+#if PG_VERSION_NUM >= 170000
+    return info.ii_ParallelWorkers;
+#else
+    return plan_create_index_workers(RelationGetRelid(&table), RelationGetRelid(&index));
 #endif
 }
 

@@ -12,8 +12,11 @@ extern "C" {
 }
 #endif
 
+struct IndexAmRoutine;
+struct IndexInfo;
 struct IndexScanDescData;
 struct Path;
+struct RelationData;
 
 // Soft errors came with 16: before, input functions have no context to save an error in, and it
 // is raised.
@@ -54,6 +57,10 @@ void restrict_search_path();
 
 // Keeps the planner from a path whose costs are infinite. Before 18 these are enough.
 void disable_path(Path& path);
+
+// Lets CREATE INDEX use parallel workers; how many it may use.
+void allow_parallel_build(IndexAmRoutine& method);
+int workers_of_build(RelationData& table, RelationData& index, const IndexInfo& info);
 
 // Memory that all sessions find by its name; who comes first makes it ready. Before 17 it is of the
 // little that the server sets aside, and null if that is used up.

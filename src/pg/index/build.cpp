@@ -2,6 +2,7 @@
 // maintenance_work_mem). Pages are written one after the other and logged at the end.
 #include "pg/growing.h"
 #include "pg/index/am.h"
+#include "pg/index/build_workers.h"
 #include "pg/index/columns.h"
 #include "pg/index/constraint.h"
 #include "pg/index/options.h"
@@ -35,86 +36,47 @@ enum phase : std::int64_t {
     logging,
 };
 
-struct builder {
-    Relation index;
-    columns which;
-    layout shape;
-    std::uint64_t next_id;
-    std::uint64_t records;
-    growing<BlockNumber> pages; // that are full
-    char* page;                 // what is not written yet; a page that is held would block cancel
-    int count;
-    MemoryContext for_row;
-};
-
 void report(phase now)
 {
     pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, now);
 }
 
-// Writes the records that wait. Nobody else extends the index, so the next page's block is known.
-void write_page(builder& state)
+// The run of some pages of records, by all processes.
+run make_run(build_crew& crew, const layout& shape, std::span<const BlockNumber> pages)
 {
-    const Buffer buffer = new_page(state.index, true);
-    const BlockNumber block = BufferGetBlockNumber(buffer);
-    const Page page = BufferGetPage(buffer);
-    init_page(page, page_kind::records, 0, state.next_id++);
-    trailer_of(page).next = block + 1;
-    const int bytes = state.count * state.shape.record_bytes;
-    memcpy(contents_of(page), state.page, static_cast<std::size_t>(bytes));
-    set_used_bytes(page, bytes);
-    finish_page(state.index, buffer, true);
-    state.pages.add(block);
-    state.count = 0;
-    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-                                 static_cast<std::int64_t>(state.records));
+    shared_build& shared = *crew.shared;
+    const std::uint64_t id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
+    if (crew.context == nullptr)
+        return write_run(crew.index, shape, pages, id, true);
+    shared.run_id = id;
+    shared.first = pages.front();
+    shared.pages = static_cast<std::uint32_t>(pages.size());
+    pg_atomic_write_u32(&shared.bands_left, static_cast<std::uint32_t>(shape.shape.bands));
+    do_together(crew, build_job::writing_leaves);
+    return join_bands(crew.index, shape, pages, id, shared.leaves);
 }
 
-void add_row(
-    Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+// The runs of all pages of records, which are those after the meta page.
+void make_runs(build_crew& crew, BlockNumber end, meta& made)
 {
-    builder& state = *static_cast<builder*>(callback_state);
-    if (nulls[state.which.signature])
-        return;
-    const MemoryContext old = MemoryContextSwitchTo(state.for_row);
-    const signature value = indexable_signature(index, values[state.which.signature]);
-    if (state.records == 0)
-        state.shape =
-            make_layout(value.scheme, shape_for(index, value.scheme), scope_bytes_of(state.which));
-    check_scheme(index, state.shape, value);
-    make_record(state.shape,
-                value,
-                hash_scope(index, state.which, values, nulls),
-                *tid,
-                reinterpret_cast<std::uint8_t*>(state.page) +
-                    state.count * state.shape.record_bytes);
-    state.records++;
-    MemoryContextSwitchTo(old);
-    MemoryContextReset(state.for_row);
-    if (++state.count == state.shape.records_per_page)
-        write_page(state);
-}
-
-// The runs of all pages.
-void make_runs(builder& state, meta& made)
-{
-    const std::size_t all = state.pages.count;
-    const std::size_t piece = std::max(
-        pages_of_a_run(state.shape, maintenance_work_mem),
-        std::min((all + most_runs - 1) / most_runs, pages_of_a_run(state.shape, MAX_KILOBYTES)));
+    const layout shape = layout_of(crew.index, *crew.shared);
+    growing<BlockNumber> pages;
+    pages.start(end);
+    for (BlockNumber block = meta_block + 1; block < end; block++)
+        pages.add(block);
+    const std::size_t all = pages.count;
+    const std::size_t piece =
+        std::max(pages_of_a_run(shape, maintenance_work_mem / crew.processes),
+                 std::min((all + most_runs - 1) / most_runs, pages_of_a_run(shape, MAX_KILOBYTES)));
     for (std::size_t first = 0; first < all; first += piece) {
         if (made.run_count == most_runs)
             ereport(ERROR,
                     errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("index \"%s\" would have too many rows",
-                           RelationGetRelationName(state.index)),
+                           RelationGetRelationName(crew.index)),
                     errhint("Partition the table."));
         made.runs[made.run_count++] =
-            write_run(state.index,
-                      state.shape,
-                      {state.pages.at + first, std::min(piece, all - first)},
-                      state.next_id++,
-                      true);
+            make_run(crew, shape, {pages.at + first, std::min(piece, all - first)});
     }
 }
 
@@ -154,37 +116,31 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 {
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-    builder state = {};
-    state.index = index;
-    state.which = columns_of(index);
-    state.pages.start(1024);
-    state.page = static_cast<char*>(palloc(BLCKSZ));
-    state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
     write_empty_page(index, page_kind::meta, 0);
-
-    meta made = {};
-    state.next_id = 1;
+    build_crew crew = make_crew(heap, index, info);
+    shared_build& shared = *crew.shared;
     report(reading_table);
-    const double read =
-        table_index_build_scan(heap, index, info, true, true, add_row, &state, nullptr);
-    if (state.count > 0)
-        write_page(state);
-    const std::uint64_t open_id = state.next_id++;
+    do_together(crew, build_job::reading_table);
+    info->ii_BrokenHotChain = shared.broken_hot_chain;
+    const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     const BlockNumber open = write_empty_page(index, page_kind::records, open_id);
-    if (state.records > 0) {
+    const std::uint64_t records = pg_atomic_read_u64(&shared.records);
+    meta made = {};
+    if (records > 0) {
         report(sorting);
-        make_runs(state, made);
+        make_runs(crew, open, made);
     }
 
     const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
     meta& stored = meta_of(BufferGetPage(first));
-    stored.next_id = state.next_id;
+    stored.next_id = pg_atomic_read_u64(&shared.next_id);
     stored.tail_first = stored.tail_last = open;
     stored.tail_pages = 1;
-    if (state.records > 0) {
-        memcpy(stored.scheme, state.shape.header, header_bytes);
-        stored.bands = static_cast<std::uint16_t>(state.shape.shape.bands);
-        stored.rows = static_cast<std::uint16_t>(state.shape.shape.rows);
+    if (records > 0) {
+        const layout shape = layout_of(index, shared);
+        memcpy(stored.scheme, shape.header, header_bytes);
+        stored.bands = static_cast<std::uint16_t>(shape.shape.bands);
+        stored.rows = static_cast<std::uint16_t>(shape.shape.rows);
     }
     stored.run_count = made.run_count;
     memcpy(static_cast<void*>(stored.runs), made.runs, made.run_count * sizeof(run));
@@ -196,8 +152,9 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
         log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
     IndexBuildResult* const result =
         static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
-    result->heap_tuples = read;
-    result->index_tuples = static_cast<double>(state.records);
+    result->heap_tuples = shared.rows;
+    result->index_tuples = static_cast<double>(records);
+    dismiss(crew);
     return result;
 }
 

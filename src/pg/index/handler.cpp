@@ -1,7 +1,7 @@
 // The access method lsh: what it can do, and where its functions are.
 //
-// Not there yet: parallel build; several open pages for many writers at once; a smaller copy of
-// signatures of many hashes.
+// Not there yet: several open pages for many writers at once; a smaller copy of signatures of many
+// hashes.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -62,6 +62,7 @@ MINHASH_FUNCTION(lsh_handler)
     method->amcanmulticol = true;
     method->amoptionalkey = true;
     method->amusemaintenanceworkmem = true;
+    allow_parallel_build(*method);
     method->amparallelvacuumoptions =
         VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
     method->ambuild = lsh::build;

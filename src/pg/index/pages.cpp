@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/generic_xlog.h"
+#include "access/xact.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/indexfsm.h"
@@ -71,7 +72,7 @@ Buffer new_page(Relation index, bool building)
             return buffer;
     }
     // The page is locked before others can see it, so that VACUUM never finds it empty.
-    const bool shared = !building && !RELATION_IS_LOCAL(index);
+    const bool shared = building ? IsInParallelMode() : !RELATION_IS_LOCAL(index);
     if (shared)
         LockRelationForExtension(index, ExclusiveLock);
     const Buffer buffer = ReadBuffer(index, P_NEW);

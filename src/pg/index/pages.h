@@ -23,7 +23,7 @@ read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy stra
 bool is_kind(Page page, page_kind kind);
 
 // A page for new contents, exclusively locked: a free one, or one more. `building` says that nobody
-// else knows the index.
+// else knows the index, but for parallel workers of its build.
 Buffer new_page(Relation index, bool building);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);

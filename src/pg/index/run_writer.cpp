@@ -156,7 +156,7 @@ std::size_t read_band(Relation index,
 }
 
 // The levels above the leaves. `fences` is from the first page to the last.
-void write_inner_pages(leaf_writer& out, growing<fence>& fences, run& made)
+void write_inner_pages(Relation index, bool building, growing<fence>& fences, run& made)
 {
     growing<fence> above;
     above.start(256);
@@ -167,9 +167,9 @@ void write_inner_pages(leaf_writer& out, growing<fence>& fences, run& made)
             CHECK_FOR_INTERRUPTS();
             const int count =
                 static_cast<int>(std::min<std::size_t>(inner_room, fences.count - first));
-            const Buffer buffer = new_page(out.index, out.building);
+            const Buffer buffer = new_page(index, building);
             const Page page = BufferGetPage(buffer);
-            init_page(page, page_kind::inner, static_cast<int>(made.height), out.id);
+            init_page(page, page_kind::inner, static_cast<int>(made.height), made.id);
             head_of(page) = {0, 0, static_cast<std::uint16_t>(count), 8, 4, 0};
             char* const keys = contents_of(page) + sizeof(node_head);
             char* const blocks = keys + count * sizeof(std::uint64_t);
@@ -180,11 +180,78 @@ void write_inner_pages(leaf_writer& out, growing<fence>& fences, run& made)
             }
             set_used_bytes(page, static_cast<int>(sizeof(node_head)) + count * inner_width);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
-            finish_page(out.index, buffer, out.building);
+            finish_page(index, buffer, building);
         }
         std::swap(fences, above);
     }
     made.root = fences.at[0].block;
+}
+
+// Sorts the entries of one band after the other.
+struct band_writer {
+    const layout* shape;
+    std::span<const BlockNumber> pages;
+    growing<std::uint64_t> keys;
+    growing<std::uint64_t> other;
+    leaf_writer out;
+};
+
+MemoryContext make_context()
+{
+    return AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
+}
+
+band_writer* make_writer(Relation index,
+                         const layout& shape,
+                         std::span<const BlockNumber> pages,
+                         std::uint64_t id,
+                         bool building)
+{
+    band_writer* const made = static_cast<band_writer*>(palloc(sizeof(band_writer)));
+    const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
+    made->shape = &shape;
+    made->pages = pages;
+    made->keys.start(most);
+    made->other.start(most);
+    made->out.index = index;
+    made->out.building = building;
+    made->out.id = id;
+    made->out.next = InvalidBlockNumber;
+    made->out.count = 0;
+    made->out.fences.start(1024);
+    return made;
+}
+
+// Adds the entries of a band, from the greatest key to the least. Returns their number.
+std::size_t write_band(band_writer& writer, int band)
+{
+    const layout& shape = *writer.shape;
+    const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
+    const std::size_t count =
+        read_band(writer.out.index, shape, writer.pages, band, writer.keys.at);
+    const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
+    for (std::size_t at = count; at-- > 0;) {
+        if (at % 65536 == 0)
+            CHECK_FOR_INTERRUPTS();
+        const std::uint64_t ordinal = sorted[at] & ordinal_mask;
+        add_entry(writer.out,
+                  static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
+                  std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits |
+                      ordinal % per_page);
+    }
+    return count;
+}
+
+// All of a run but its tree.
+run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
+{
+    run made = {};
+    made.id = id;
+    made.root = InvalidBlockNumber;
+    made.first = pages.front();
+    made.last = pages.back();
+    made.record_pages = static_cast<std::uint32_t>(pages.size());
+    return made;
 }
 
 } // namespace
@@ -203,52 +270,86 @@ run write_run(Relation index,
               std::uint64_t id,
               bool building)
 {
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
-    growing<std::uint64_t> keys;
-    growing<std::uint64_t> other;
-    keys.start(most);
-    other.start(most);
-    leaf_writer& out = *static_cast<leaf_writer*>(palloc(sizeof(leaf_writer)));
-    out.index = index;
-    out.building = building;
-    out.id = id;
-    out.next = InvalidBlockNumber;
-    out.count = 0;
-    out.fences.start(1024);
-
-    run made = {};
-    made.id = id;
-    made.root = InvalidBlockNumber;
-    made.first = pages.front();
-    made.last = pages.back();
-    made.record_pages = static_cast<std::uint32_t>(pages.size());
-    for (int band = shape.shape.bands - 1; band >= 0; band--) {
-        const std::size_t count = read_band(index, shape, pages, band, keys.at);
-        const std::uint64_t* const sorted = radix_sort(keys.at, other.at, count);
-        for (std::size_t at = count; at-- > 0;) {
-            if (at % 65536 == 0)
-                CHECK_FOR_INTERRUPTS();
-            const std::uint64_t ordinal = sorted[at] & ordinal_mask;
-            const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
-            add_entry(out,
-                      static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
-                      std::uint64_t{pages[ordinal / per_page]} << shape.place_bits |
-                          ordinal % per_page);
-        }
-        made.records = count;
-    }
-    if (out.count > 0)
-        write_leaf(out);
-    if (out.fences.count > 0) {
-        std::reverse(out.fences.at, out.fences.at + out.fences.count);
-        write_inner_pages(out, out.fences, made);
+    band_writer& writer = *make_writer(index, shape, pages, id, building);
+    run made = run_of(pages, id);
+    for (int band = shape.shape.bands - 1; band >= 0; band--)
+        made.records = write_band(writer, band);
+    if (writer.out.count > 0)
+        write_leaf(writer.out);
+    growing<fence>& fences = writer.out.fences;
+    if (fences.count > 0) {
+        std::reverse(fences.at, fences.at + fences.count);
+        write_inner_pages(index, building, fences, made);
     }
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return made;
+}
+
+void write_bands(Relation index,
+                 const layout& shape,
+                 std::span<const BlockNumber> pages,
+                 std::uint64_t id,
+                 pg_atomic_uint32& bands_left,
+                 band_leaves* made)
+{
+    const MemoryContext context = make_context();
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    band_writer& writer = *make_writer(index, shape, pages, id, true);
+    leaf_writer& out = writer.out;
+    for (;;) {
+        std::uint32_t left = pg_atomic_read_u32(&bands_left);
+        while (left > 0 && !pg_atomic_compare_exchange_u32(&bands_left, &left, left - 1)) {
+        }
+        if (left == 0)
+            break;
+        const int band = static_cast<int>(left) - 1;
+        out.next = InvalidBlockNumber;
+        out.fences.count = 0;
+        const std::size_t records = write_band(writer, band);
+        if (out.count > 0)
+            write_leaf(out);
+        const BlockNumber last = out.fences.count > 0 ? out.fences.at[0].block : InvalidBlockNumber;
+        made[band] = {out.next, last, records};
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+}
+
+run join_bands(Relation index,
+               const layout& shape,
+               std::span<const BlockNumber> pages,
+               std::uint64_t id,
+               const band_leaves* made)
+{
+    const MemoryContext context = make_context();
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    run joined = run_of(pages, id);
+    joined.records = made[0].records;
+    growing<fence> fences;
+    fences.start(1024);
+    for (int band = 0; band < shape.shape.bands; band++) {
+        for (BlockNumber block = made[band].first; block != InvalidBlockNumber;) {
+            CHECK_FOR_INTERRUPTS();
+            const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
+            const Page page = BufferGetPage(buffer);
+            fences.add({head_of(page).key_base, block});
+            const BlockNumber next = trailer_of(page).next;
+            if (block == made[band].last && band + 1 < shape.shape.bands) {
+                trailer_of(page).next = made[band + 1].first;
+                MarkBufferDirty(buffer);
+            }
+            UnlockReleaseBuffer(buffer);
+            block = next;
+        }
+    }
+    if (fences.count > 0)
+        write_inner_pages(index, true, fences, joined);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return joined;
 }
 
 } // namespace minhash::pg::lsh

@@ -4,6 +4,7 @@
 #include "pg/index/format.h"
 
 extern "C" {
+#include "port/atomics.h"
 #include "utils/relcache.h"
 }
 
@@ -20,5 +21,26 @@ run write_run(Relation index,
               std::span<const BlockNumber> pages,
               std::uint64_t id,
               bool building);
+
+// The leaves of one band.
+struct band_leaves {
+    BlockNumber first; // none: no record was alive
+    BlockNumber last;
+    std::uint64_t records;
+};
+
+// The same by several processes of a build: each writes the leaves of whole bands, until none of
+// bands_left is left. Then one makes the run of them.
+void write_bands(Relation index,
+                 const layout& shape,
+                 std::span<const BlockNumber> pages,
+                 std::uint64_t id,
+                 pg_atomic_uint32& bands_left,
+                 band_leaves* made);
+run join_bands(Relation index,
+               const layout& shape,
+               std::span<const BlockNumber> pages,
+               std::uint64_t id,
+               const band_leaves* made);
 
 } // namespace minhash::pg::lsh

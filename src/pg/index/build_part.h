@@ -1,0 +1,62 @@
+// What one process of CREATE INDEX does: it reads rows of the table into pages of records, then
+// writes leaves of bands. One process does all of it, or some do so together, with what they share
+// in the memory that a parallel context gives them.
+#pragma once
+
+#include "pg/index/run_writer.h"
+
+extern "C" {
+#include "nodes/execnodes.h"
+#include "port/atomics.h"
+#include "storage/spin.h"
+}
+
+struct ParallelTableScanDescData;
+
+namespace minhash::pg::lsh {
+
+enum class build_job {
+    reading_table,
+    writing_leaves,
+};
+
+struct shared_build {
+    Oid table;
+    Oid index;
+    bool concurrently;
+    build_job job; // what workers that start are to do
+
+    pg_atomic_uint64 next_id;
+    pg_atomic_uint64 records;
+
+    // The run whose leaves are written: the pages that follow each other from `first` on.
+    std::uint64_t run_id;
+    BlockNumber first;
+    std::uint32_t pages;
+    pg_atomic_uint32 bands_left;
+
+    slock_t lock;                      // of all that follows
+    bool has_scheme;                   // the first signature that was read decides
+    std::uint8_t scheme[header_bytes]; // as in the meta page
+    double rows;                       // of the table
+    bool broken_hot_chain;
+    band_leaves leaves[max_num_hashes]; // by band; each is written by one process only
+};
+
+void init_shared_build(shared_build& shared, Relation table, Relation index, bool concurrently);
+
+// The layout of the index; none as long as no signature was read.
+layout layout_of(Relation index, shared_build& shared);
+
+// Appends pages of records for the rows that this process gets: all if `scan` is null. They follow
+// the meta page without a gap, and each but perhaps the last leads to its next block.
+void read_rows(Relation table,
+               Relation index,
+               IndexInfo* info,
+               shared_build& shared,
+               ParallelTableScanDescData* scan);
+
+// Writes leaves of bands until none is left.
+void write_leaves(Relation index, shared_build& shared);
+
+} // namespace minhash::pg::lsh

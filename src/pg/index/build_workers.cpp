@@ -1,0 +1,139 @@
+#include "pg/index/build_workers.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "tcop/tcopprot.h"
+#include "utils/backend_status.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+[[gnu::visibility("default")]] void minhash_lsh_build(dsm_segment*, shm_toc* directory);
+}
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// What is found in the shared memory by these numbers.
+enum : std::uint64_t {
+    of_build = 1,
+    of_scan,
+    of_query,
+};
+
+void do_part(build_crew& crew)
+{
+    switch (crew.shared->job) {
+    case build_job::reading_table:
+        read_rows(crew.table, crew.index, crew.info, *crew.shared, crew.scan);
+        break;
+    case build_job::writing_leaves:
+        write_leaves(crew.index, *crew.shared);
+        break;
+    }
+}
+
+template <typename Value>
+Value* look_up(shm_toc* directory, std::uint64_t number)
+{
+    return static_cast<Value*>(shm_toc_lookup(directory, number, true));
+}
+
+} // namespace
+
+build_crew make_crew(Relation table, Relation index, IndexInfo* info)
+{
+    build_crew crew = {};
+    crew.table = table;
+    crew.index = index;
+    crew.info = info;
+    crew.processes = 1;
+    const int workers = workers_of_build(*table, *index, *info);
+    if (workers == 0) {
+        crew.shared = static_cast<shared_build*>(palloc(sizeof(shared_build)));
+        init_shared_build(*crew.shared, table, index, info->ii_Concurrent);
+        return crew;
+    }
+    EnterParallelMode();
+    crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
+    // As in PostgreSQL's own scan for an index.
+    if (info->ii_Concurrent)
+        crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;
+    const Size scan_bytes = table_parallelscan_estimate(table, snapshot);
+    const Size query_bytes = debug_query_string != nullptr ? strlen(debug_query_string) + 1 : 0;
+    shm_toc_estimator& sizes = crew.context->estimator;
+    for (const Size bytes : {sizeof(shared_build), scan_bytes, query_bytes}) {
+        shm_toc_estimate_chunk(&sizes, bytes);
+        shm_toc_estimate_keys(&sizes, 1);
+    }
+    InitializeParallelDSM(crew.context);
+    shm_toc* const directory = crew.context->toc;
+    crew.shared = static_cast<shared_build*>(shm_toc_allocate(directory, sizeof(shared_build)));
+    init_shared_build(*crew.shared, table, index, info->ii_Concurrent);
+    shm_toc_insert(directory, of_build, crew.shared);
+    crew.scan = static_cast<ParallelTableScanDesc>(shm_toc_allocate(directory, scan_bytes));
+    table_parallelscan_initialize(table, crew.scan, snapshot);
+    shm_toc_insert(directory, of_scan, crew.scan);
+    if (query_bytes > 0) {
+        void* const query = shm_toc_allocate(directory, query_bytes);
+        memcpy(query, debug_query_string, query_bytes);
+        shm_toc_insert(directory, of_query, query);
+    }
+    return crew;
+}
+
+void do_together(build_crew& crew, build_job job)
+{
+    crew.shared->job = job;
+    if (crew.context != nullptr) {
+        if (crew.started)
+            ReinitializeParallelDSM(crew.context);
+        LaunchParallelWorkers(crew.context);
+        crew.started = true;
+        crew.processes = crew.context->nworkers_launched + 1;
+    }
+    do_part(crew);
+    if (crew.context != nullptr)
+        WaitForParallelWorkersToFinish(crew.context);
+}
+
+void dismiss(build_crew& crew)
+{
+    if (crew.context != nullptr) {
+        DestroyParallelContext(crew.context);
+        if (crew.snapshot != nullptr)
+            UnregisterSnapshot(crew.snapshot);
+        ExitParallelMode();
+    }
+}
+
+} // namespace minhash::pg::lsh
+
+// What a worker of CREATE INDEX runs.
+void minhash_lsh_build(dsm_segment*, shm_toc* directory)
+{
+    namespace lsh = minhash::pg::lsh;
+    lsh::build_crew crew = {};
+    crew.shared = lsh::look_up<lsh::shared_build>(directory, lsh::of_build);
+    crew.scan = lsh::look_up<ParallelTableScanDescData>(directory, lsh::of_scan);
+    debug_query_string = lsh::look_up<const char>(directory, lsh::of_query);
+    pgstat_report_activity(STATE_RUNNING, debug_query_string);
+    const bool concurrently = crew.shared->concurrently;
+    crew.table =
+        table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
+    crew.index =
+        index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
+    crew.info = BuildIndexInfo(crew.index);
+    crew.info->ii_Concurrent = concurrently;
+    lsh::do_part(crew);
+    index_close(crew.index, NoLock);
+    table_close(crew.table, NoLock);
+}

@@ -41,7 +41,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
             split(whole, batch.lo[0], batch.hi[0]);
             batch.count = 1;
         }
-        hold(state, 0, bytes);
+        if (!last)
+            hold(state, 0, bytes);
         return;
     }
 
@@ -57,7 +58,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
                              batch.lo,
                              batch.hi);
     state.cut_any = true;
-    hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
+    if (!last)
+        hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
 // Hashes the shingles that end in the words from held_words on, `words` in all, and keeps the last

@@ -184,7 +184,7 @@ bool is_ascii(const u8* text, std::size_t count) noexcept
 {
     bytes seen = {};
     if (count < vector_bytes) {
-        std::memcpy(&seen, text, count);
+        seen = load_front(text, count);
     } else {
         for (std::size_t at = 0; at < count; at += vector_bytes)
             seen |= load_bytes(text + smaller(at, count - vector_bytes));

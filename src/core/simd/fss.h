@@ -356,22 +356,34 @@ void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::si
     constexpr u32 step = 256;
     alignas(64) u32 factor[step + lanes];
     alignas(64) u32 least[step + lanes];
-    alignas(64) u32 row[step + lanes];
+    const auto wanting_at = [&](u32 slot) {
+        return ~less(load(slots + slot), splat(guarantee_code)) & first_lanes(num_hashes - slot);
+    };
     for (u32 from = 0; from < num_hashes; from += step) {
         const u32 to = smaller(num_hashes, from + step);
         std::size_t rows = 0;
         for (u32 slot = from; slot < to; slot += lanes) {
-            const u32 valid = first_lanes(to - slot);
-            const u32 wanting = ~less(load(slots + slot), splat(guarantee_code)) & valid;
+            const u32 wanting = wanting_at(slot);
             append(factor + rows, load(multiplier.row + slot), wanting);
-            append(row + rows, splat(slot) + lane_numbers(), wanting);
             rows += count_bits(wanting);
         }
         if (rows == 0)
             continue;
         minima(lo, hi, count, factor, rows, least);
-        for (std::size_t index = 0; index < rows; index++)
-            lower(slots[row[index]], guarantee_code | least[index] >> 3);
+
+        const u32* next = least;
+        for (u32 slot = from; slot < to; slot += lanes) {
+            const u32 wanting = wanting_at(slot);
+#if defined(MINHASH_HAS_SPREAD)
+            const vec codes = spread(load(next) >> 3 | splat(guarantee_code), wanting);
+            store(slots + slot, smaller(load(slots + slot), codes));
+            next += count_bits(wanting);
+#else
+            for (u32 bits = wanting; bits != 0; bits &= bits - 1)
+                lower(slots[slot + static_cast<u32>(__builtin_ctz(bits))],
+                      guarantee_code | *next++ >> 3);
+#endif
+        }
     }
 }
 

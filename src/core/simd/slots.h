@@ -8,29 +8,28 @@ namespace minhash::simd {
 namespace {
 
 // out[i] = min over the elements of multipliers[i] * lo + hi, for `blocks` vectors of i, kept in
-// registers. Minima are signed, which every instruction set has, of values with the sign flipped.
+// registers.
 template <std::size_t blocks>
 MINHASH_INLINE void
 minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
 {
-    constexpr u32 sign = 0x80000000;
     vec factor[blocks];
-    signed_vec least[blocks];
+    vec least[blocks];
 #pragma GCC unroll 8
     for (std::size_t index = 0; index < blocks; index++) {
         factor[index] = load(multipliers + index * lanes);
-        least[index] = signed_vec{} + 0x7FFFFFFF;
+        least[index] = splat(~0u);
     }
     for (std::size_t element = 0; element < count; element++) {
         const vec times = splat(lo[element]);
-        const vec plus = splat(hi[element] ^ sign);
+        const vec plus = splat(hi[element]);
 #pragma GCC unroll 8
         for (std::size_t index = 0; index < blocks; index++)
-            least[index] = smaller(least[index], (signed_vec)(factor[index] * times + plus));
+            least[index] = smaller(least[index], factor[index] * times + plus);
     }
 #pragma GCC unroll 8
     for (std::size_t index = 0; index < blocks; index++)
-        store(out + index * lanes, (vec)least[index] ^ sign);
+        store(out + index * lanes, least[index]);
 }
 
 // The same for one multiplier, a vector of elements at a time; there must be as many.
@@ -61,18 +60,12 @@ void minima(const u32* lo,
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    while (row < rows) {
-        if (row + 4 * lanes <= rows) {
-            minima_of_blocks<4>(lo, hi, count, multipliers + row, out + row);
-            row += 4 * lanes;
-        } else if (row + 2 * lanes <= rows) {
-            minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
-            row += 2 * lanes;
-        } else {
-            minima_of_blocks<1>(lo, hi, count, multipliers + row, out + row);
-            row += lanes;
-        }
-    }
+    // How many rows there are cannot be predicted, but that a vector or two are enough most often
+    // can.
+    for (; row + lanes < rows; row += 2 * lanes)
+        minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
+    if (row < rows)
+        minima_of_blocks<1>(lo, hi, count, multipliers + row, out + row);
 }
 
 void absorb_classic(

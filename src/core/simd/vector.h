@@ -260,6 +260,26 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
     return to + count_bits(bits);
 }
 
+#if defined(MINHASH_AVX512) || defined(__AVX2__)
+#define MINHASH_HAS_SPREAD 1
+
+// The inverse of append(): the first lanes in the places whose bits are set, all ones in the
+// others.
+MINHASH_INLINE vec spread(vec value, u32 bits)
+{
+#if defined(MINHASH_AVX512)
+    const __m512i others = _mm512_set1_epi32(-1);
+    return (vec)_mm512_mask_expand_epi32(others, static_cast<__mmask16>(bits), (__m512i)value);
+#else
+    const u64 chosen = _pdep_u64(bits, 0x0101010101010101) * 0xFF;
+    const u64 ranks = _pdep_u64(0x0706050403020100, chosen);
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(ranks)));
+    const __m256i others = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(static_cast<long long>(~chosen)));
+    return (vec)_mm256_or_si256(_mm256_permutevar8x32_epi32((__m256i)value, order), others);
+#endif
+}
+#endif
+
 // The bits that the first `count` bytes take in eight.
 MINHASH_INLINE u64 byte_mask(std::size_t count)
 {
@@ -339,6 +359,18 @@ MINHASH_INLINE bytes front_mask(std::size_t count)
     return load_bytes(ones.of + vector_bytes - count);
 }
 
+// The `count` bytes at an address, at most a vector, and zeros. Nothing else is read.
+MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
+{
+#if defined(MINHASH_AVX512)
+    return (bytes)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, static_cast<u32>(count)), from);
+#else
+    bytes value = {};
+    std::memcpy(&value, from, count);
+    return value;
+#endif
+}
+
 // The vector of bytes from `at` on, of a padded text of this size; zeros after its end.
 MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
 {
@@ -356,14 +388,8 @@ struct end_of_text {
         store_bytes(room + 3 * vector_bytes, bytes{});
 #if defined(MINHASH_AVX512)
         const u8* const from = text + count - last;
-        store_bytes(room,
-                    (bytes)_mm512_maskz_loadu_epi8(
-                        _bzhi_u64(~0ull, smaller<u32>(static_cast<u32>(last), 64)),
-                        from));
-        store_bytes(room + 64,
-                    (bytes)_mm512_maskz_loadu_epi8(
-                        last > 64 ? _bzhi_u64(~0ull, static_cast<u32>(last) - 64) : 0,
-                        from + 64));
+        store_bytes(room, load_front(from, smaller<std::size_t>(last, 64)));
+        store_bytes(room + 64, load_front(from + 64, last > 64 ? last - 64 : 0));
         return room;
 #else
         u8* const to = room + 2 * vector_bytes - last;

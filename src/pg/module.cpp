@@ -84,7 +84,7 @@ void _PG_init(void)
                              nullptr,
                              nullptr);
     DefineCustomIntVariable("minhash_lsh.ordered_scan_limit",
-                            "Most rows that a scan of an lsh index in order compares one by one.",
+                            "Sets how many rows an ordered scan of an lsh index may compare.",
                             "In a larger index, only rows that share slots of a band are found. "
                             "-1 compares all rows where it must.",
                             &ordered_scan_limit,

@@ -2,6 +2,33 @@
 CREATE SCHEMA page;
 SET search_path = page, public;
 
+CREATE TABLE drafts (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO drafts VALUES
+    (1, 'We are met on a great battle-field of that war.'),
+    (2, 'We are met on a great battle-field of that war. We have come to dedicate a portion of that field.'),
+    (3, 'We are met on a great battle field of that war. We have come to dedicate a portion of that field, as a final
+         resting place for those who here gave their lives that that nation might live.'),
+    (4, 'We are met on a great battle-field of that war. Nobody took a photograph of him while he was speaking, and the
+         newspapers of the next day were divided by party, as always.');
+
+SELECT left_id AS text, right_id AS lies_within, round(similarity::numeric, 2) AS share
+FROM lsh_pairs('SELECT id, body FROM drafts', measure => 'containment', threshold => 0.8) ORDER BY 1, 2;
+
+SELECT left_id AS text, right_id AS lies_within
+FROM lsh_pairs('SELECT id, body FROM drafts WHERE id < 3', measure => 'containment',
+               other_query => 'SELECT id, body FROM drafts WHERE id >= 3') ORDER BY 1, 2;
+
+CREATE TABLE draft_clusters AS
+    SELECT * FROM lsh_clusters('SELECT id, body FROM drafts', measure => 'containment', threshold => 0.9);
+SELECT id, representative, round(similarity::numeric, 2) AS share, id <> representative AS goes
+FROM draft_clusters ORDER BY representative, id;
+
+BEGIN;
+DELETE FROM drafts USING draft_clusters c WHERE drafts.id = c.id AND c.id <> c.representative;
+SELECT id FROM drafts ORDER BY id;
+
+ROLLBACK;
+
 CREATE TABLE speeches (id bigint PRIMARY KEY, body text NOT NULL);
 INSERT INTO speeches VALUES
     (1, 'Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty,

@@ -147,6 +147,8 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
         rows->documents = open_store(budget, large_chunk_for(budget));
         rows->document_at = open_store(budget, small_chunk);
     }
+    if (task.measure == measure::containment)
+        rows->notes = make_notes(budget);
     return rows;
 }
 
@@ -167,7 +169,11 @@ bool take_signature(row_set& rows, const signature& value)
 
 bool take_text(row_set& rows, text_bytes text)
 {
-    if (!count_work(*rows.crew, text.size())) {
+    if (rows.notes != nullptr) {
+        if (!note_set(*rows.notes, *rows.signer, text))
+            return false;
+        count_row(rows);
+    } else if (!count_work(*rows.crew, text.size())) {
         if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
             return false;
     } else {

@@ -5,9 +5,14 @@
 
 #include "bulk/buckets.h"
 #include "bulk/crew.h"
+#include "bulk/set_notes.h"
 #include "bulk/store.h"
 
 namespace minhash::bulk {
+
+// What of two rows is compared with the threshold: Jaccard similarity, or the share of one's
+// shingles that the other has (bulk/containment.h).
+enum class measure { jaccard, containment };
 
 // What rows are taken for.
 struct task {
@@ -17,6 +22,9 @@ struct task {
     bool exact;               // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
     bool scoped;              // rows can only be near others of their scope
+    bulk::measure measure =
+        bulk::measure::jaccard; // containment: of texts, exactly, and without signatures
+    double recall = 0;          // of containment: the share of pairs to be found
 };
 
 struct row_set {
@@ -31,6 +39,7 @@ struct row_set {
     byte_store* documents;   // of exact tasks, in UTF-8
     byte_store* document_at; // a document_place for each row
     text_signer* signer;     // of tasks with texts, else null
+    set_notes* notes;        // of containment, else null
     bulk::crew* crew;        // the same
     job* signing;            // texts that came last, and are to be signed by the crew, or null
     growing<std::uint32_t> scopes; // of each row, in scoped tasks

@@ -18,10 +18,11 @@ CREATE FUNCTION lsh_pairs(
     bag boolean DEFAULT false,
     seed bigint DEFAULT 42,
     method text DEFAULT 'fss',
+    measure text DEFAULT 'jaccard',
     other_query text DEFAULT NULL
 ) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
     'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold';
 
 CREATE FUNCTION lsh_pairs(
@@ -40,10 +41,11 @@ CREATE FUNCTION lsh_pairs(
     bag boolean DEFAULT false,
     seed bigint DEFAULT 42,
     method text DEFAULT 'fss',
+    measure text DEFAULT 'jaccard',
     other_query text DEFAULT NULL
 ) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_pairs_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
     'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; ids are of the second argument''s type';
 
 CREATE FUNCTION lsh_clusters(
@@ -61,11 +63,12 @@ CREATE FUNCTION lsh_clusters(
     bag boolean DEFAULT false,
     seed bigint DEFAULT 42,
     method text DEFAULT 'fss',
+    measure text DEFAULT 'jaccard',
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
 ) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, boolean, boolean) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold';
 
 CREATE FUNCTION lsh_clusters(
@@ -84,11 +87,12 @@ CREATE FUNCTION lsh_clusters(
     bag boolean DEFAULT false,
     seed bigint DEFAULT 42,
     method text DEFAULT 'fss',
+    measure text DEFAULT 'jaccard',
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
 ) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, boolean, boolean) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type';
 
 CREATE FUNCTION lsh_components(query text, thresholds double precision[] DEFAULT NULL)

@@ -1,6 +1,7 @@
-# Prints texts of this machine as rows (id, text) for COPY: all manual pages as they are, or their
-# different sentences in an order by chance, which is the same every time.
-# man_texts.pl pages | sentences
+# Prints texts of this machine as rows (id, text) for COPY: all manual pages as they are; some of
+# those in English, without most of their markup, of families that share boilerplate a few each; or the different sentences of these in an order by chance,
+# which is the same every time.
+# man_texts.pl pages | plain | sentences
 use strict;
 use warnings;
 
@@ -8,11 +9,11 @@ use File::Find;
 use IO::Uncompress::Gunzip qw(gunzip);
 
 my $what = shift // '';
-die "usage: $0 pages | sentences\n" unless $what eq 'pages' || $what eq 'sentences';
+die "usage: $0 pages | plain | sentences\n" unless $what =~ /\A(pages|plain|sentences)\z/;
 my @paths;
 find({ no_chdir => 1, wanted => sub { push @paths, $_ if /\.gz\z/ && -f && !-l } }, '/usr/share/man');
 
-my ($id, %seen, @sentences);
+my ($id, %family, %seen, @sentences);
 sub print_row
 {
     my ($text) = @_;
@@ -38,6 +39,13 @@ for my $path (sort @paths)
     next unless $path =~ m{^/usr/share/man/man};
     $text =~ s/^[.'].*$//mg;
     $text =~ s/\\f.|\\[&|]//g;
+    if ($what eq 'plain')
+    {
+        next if $path !~ m{/([[:alnum:]]*)[^/]*\z} || $family{$1}++ >= 20;
+        $text =~ s/\s+/ /g;
+        print_row($text);
+        next;
+    }
     for my $sentence (split /(?<=[.!?])\s+|\n\s*\n/, $text)
     {
         $sentence =~ s/\s+/ /g;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace bulk_support;
 
-// Texts and signatures that make use of everything: twins, large buckets, files, bags.
+// Texts and signatures that make use of everything: twins, large buckets, files, bags, containment.
 problem every_way(int kind)
 {
     problem made;
@@ -18,9 +18,9 @@ problem every_way(int kind)
     scheme.shingles.bag = kind == 1;
     made.task.shape = {16, 2};
     made.task.threshold = 0.6;
-    made.task.exact = kind < 2;
-    made.from_texts = kind < 3;
-    made.crossing = kind == 1;
+    made.task.exact = kind < 2 || kind > 3;
+    made.from_texts = kind != 3;
+    made.crossing = kind == 1 || kind == 5;
     made.memory = kind == 2 ? 1 << 24 : 0;
     made.workers = kind % 3;
     made.clusters = {true, true};
@@ -38,6 +38,11 @@ problem every_way(int kind)
     for (std::uint32_t row = 0; row < made.count(); row++)
         made.ranks.push_back(row % 7);
     made.first_count = 50;
+    if (kind > 3) {
+        made.task.measure = bulk::measure::containment;
+        made.task.recall = 0.99;
+        made.task.shape = {};
+    }
     return made;
 }
 
@@ -72,7 +77,7 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
 
 INSTANTIATE_TEST_SUITE_P(all,
                          bulk_failures,
-                         testing::Combine(testing::Range(0, 4),
+                         testing::Combine(testing::Range(0, 6),
                                           testing::Values(job::pairs, job::clusters)));
 
 TEST(bulk_failures, phases_are_reported)

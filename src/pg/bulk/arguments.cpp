@@ -24,6 +24,42 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
+bulk::measure arg_measure_of(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    const std::string_view name = view(given);
+    if (name == "containment")
+        return bulk::measure::containment;
+    if (name != "jaccard")
+        fail_choice("measure", given, "\"jaccard\" and \"containment\"");
+    return bulk::measure::jaccard;
+}
+
+// Containment has neither signatures nor bands.
+void refuse_with_containment(const bulk_call& call, const bulk_request& wanted)
+{
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    const char* name = wanted.verify == verification::estimate ? "verify => 'estimate'" : nullptr;
+
+    const struct {
+        bulk_argument argument;
+        const char* name;
+    } others[] = {{arg_bands, "bands"},
+                  {arg_rows, "rows"},
+                  {arg_max_bucket, "max_bucket"},
+                  {arg_num_hashes, "num_hashes"}};
+
+    for (const auto& each : others)
+        if (name == nullptr && !PG_ARGISNULL(position_of(call, each.argument)))
+            name = each.name;
+    if (name != nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("%s cannot be given with measure 'containment'", name),
+                errdetail("Containment is computed from texts, without signatures and bands."),
+                errhint("Leave it out; recall says how many pairs are to be found."));
+}
+
 } // namespace
 
 bulk_request arg_bulk(const bulk_call& call)
@@ -62,6 +98,9 @@ bulk_request arg_bulk(const bulk_call& call)
         wanted.max_bucket = arg_between(fcinfo, at(arg_max_bucket), "max_bucket", 1, INT_MAX);
     wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
     wanted.hashes_given = !PG_ARGISNULL(at(arg_num_hashes));
+    wanted.measure = arg_measure_of(fcinfo, at(arg_measure));
+    if (wanted.measure == bulk::measure::containment)
+        refuse_with_containment(call, wanted);
     return wanted;
 }
 

@@ -3,6 +3,8 @@
 
 #include "pg/arguments.h"
 
+#include "bulk/rows.h"
+
 namespace minhash::pg {
 
 enum class verification { by_default, estimate, exact };
@@ -13,6 +15,7 @@ struct bulk_request {
     double recall;
     banding shape; // bands = 0: to be chosen (pg/bulk/choice.h)
     verification verify;
+    bulk::measure measure;
     int max_bucket;    // 0: no limit
     scheme texts;      // how texts are signed
     bool hashes_given; // texts.num_hashes is not by default
@@ -30,8 +33,9 @@ enum bulk_argument {
     arg_rows,
     arg_verify,
     arg_max_bucket,
-    arg_num_hashes,               // the first of a scheme's seven
-    arg_own = arg_num_hashes + 7, // the first that the other function does not have
+    arg_num_hashes, // the first of a scheme's seven
+    arg_measure = arg_num_hashes + 7,
+    arg_own, // the first that the other function does not have
 };
 
 // A call of one of the two forms of a function. The typed form has one argument more, after the

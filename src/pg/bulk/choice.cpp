@@ -130,7 +130,8 @@ void tell(const bulk::bands_plan& plan, double threshold)
 
 bool are_waiting(const bulk_job& job)
 {
-    return job.wanted.shape.bands == 0 && job.wanted.max_bucket == 0;
+    return job.wanted.measure == bulk::measure::jaccard && job.wanted.shape.bands == 0 &&
+           job.wanted.max_bucket == 0;
 }
 
 bool keep_waiting(bulk_job& job, const query_row& row)
@@ -217,6 +218,17 @@ void choose_by_waiting(bulk_job& job, bool ended)
 bulk::task make_task(const bulk_job& job, const scheme& scheme)
 {
     banding shape = job.wanted.shape;
+    if (job.wanted.measure == bulk::measure::containment)
+        return {
+            .scheme = scheme,
+            .shape = {0, 0},
+            .threshold = job.wanted.threshold,
+            .exact = true,
+            .max_bucket = 0,
+            .scoped = job.scope_column > 0,
+            .measure = bulk::measure::containment,
+            .recall = recall_of(job),
+        };
     if (shape.bands == 0) {
         const double threshold = job.wanted.threshold;
         const double recall = recall_of(job);

@@ -2,7 +2,7 @@
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
 
-#include "bulk/pairs.h"
+#include "bulk/containment.h"
 
 #include <utility>
 
@@ -22,7 +22,7 @@ namespace minhash::pg {
 namespace {
 
 struct pair_job : bulk_job {
-    bool crossing;  // between two queries: the left one is the first's, else the smaller
+    bool crossing;  // between two queries: the left one is the first's
     bool plain_ids; // of type bigint
     FmgrInfo less;  // of ids
     Oid collation;
@@ -33,6 +33,14 @@ bool is_less(pair_job& self, Datum a, Datum b)
 {
     return self.plain_ids ? DatumGetInt64(a) < DatumGetInt64(b)
                           : DatumGetBool(FunctionCall2Coll(&self.less, self.collation, a, b));
+}
+
+// Whether the left row of a pair lies within a larger right one: else the one with the smaller id
+// is left.
+bool is_within(const pair_job& self, const bulk::found_pair& pair)
+{
+    return self.wanted.measure == bulk::measure::containment &&
+           bulk::set_size(*self.rows, pair.left) < bulk::set_size(*self.rows, pair.right);
 }
 
 void emit_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
@@ -48,10 +56,11 @@ void emit_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
         Datum ids[] = {fetch_datum(self.ids, pair.left, null),
                        fetch_datum(self.ids, pair.right, null)};
         if (!self.crossing) {
-            if (is_less(self, ids[1], ids[0]))
-                std::swap(ids[0], ids[1]);
-            else if (!is_less(self, ids[0], ids[1]))
+            const bool falling = is_less(self, ids[1], ids[0]);
+            if (!falling && !is_less(self, ids[0], ids[1]))
                 continue; // two rows of one id
+            if (falling && !is_within(self, pair))
+                std::swap(ids[0], ids[1]);
         }
         Datum values[] = {ids[0], ids[1], Float8GetDatum(pair.similarity)};
         bool nulls[] = {false, false, false};
@@ -99,8 +108,12 @@ Datum return_pairs(const bulk_call& call)
     if (row_count(job) > 1) {
         prepare_order(job);
         job.rows->first_count = first_count;
-        const std::uint64_t left_out = bulk::find_pairs(*job.rows, job.crossing, emit_pairs);
-        notice_large_buckets(left_out, job.rows->task.max_bucket);
+        if (wanted.measure == bulk::measure::containment) {
+            bulk::find_contained_pairs(*job.rows, job.crossing, emit_pairs);
+        } else {
+            const std::uint64_t left_out = bulk::find_pairs(*job.rows, job.crossing, emit_pairs);
+            notice_large_buckets(left_out, job.rows->task.max_bucket);
+        }
     }
     end_job(job);
     SPI_finish();
@@ -110,7 +123,7 @@ Datum return_pairs(const bulk_call& call)
 } // namespace
 
 // lsh_pairs(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//           unit, fold, bag, seed, method, other_query)
+//           unit, fold, bag, seed, method, measure, other_query)
 MINHASH_FUNCTION(lsh_pairs)
 {
     return return_pairs({fcinfo, false});

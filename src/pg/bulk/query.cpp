@@ -232,6 +232,12 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("signatures cannot be verified exactly"),
                 errhint("Let the query return texts, or leave out verify => 'exact'."));
+    if (!texts && job.wanted.measure == bulk::measure::containment)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("containment cannot be found by signatures"),
+                errdetail("The signature of a large text says little about a small one in it."),
+                errhint("Let the query return texts."));
     const Oid rank = type_of(columns, job.rank_column);
     const Oid scope = type_of(columns, job.scope_column);
     if (!first && ((former_scope > 0) != (job.scope_column > 0) ||

@@ -1,0 +1,105 @@
+-- lsh_pairs() and lsh_clusters() with measure => 'containment': which texts lie within others.
+
+CREATE SCHEMA containment;
+SET search_path = containment, public;
+
+-- 30 documents of 200 words, and parts of them, of a half down to a sixteenth, some with a word of their own in ten;
+-- copies of a document, and of a part; a text that is shorter than a shingle.
+CREATE TABLE documents (id int PRIMARY KEY, body text);
+INSERT INTO documents SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word)
+    FROM generate_series(1, 30) id, generate_series(1, 200) word GROUP BY id;
+INSERT INTO documents
+SELECT 100 * size + id, string_agg(CASE WHEN id % 3 = 0 AND word % 10 = 0 THEN 'changed' || id
+    ELSE left(md5(id || ' ' || word), 3 + word % 5) END, ' ' ORDER BY word)
+FROM (VALUES (2), (4), (8), (16)) AS sizes (size), generate_series(1, 30) id, generate_series(1, 200) word
+WHERE word BETWEEN 10 + id AND 9 + id + 200 / size GROUP BY size, id;
+INSERT INTO documents SELECT 5000 + 10 * id + n, body FROM documents, generate_series(1, 3) n WHERE id IN (7, 807);
+INSERT INTO documents VALUES (3001, ''), (3002, NULL), (3003, 'cat'), (3004, 'Cat');
+
+-- What every text against every other gives: of two, the one with fewer shingles, or the smaller id, is left.
+CREATE TABLE truth (left_id bigint, right_id bigint, similarity float8);
+CREATE FUNCTION find_truth(threshold float8, size int, unit text, bag boolean) RETURNS void LANGUAGE sql AS $$
+TRUNCATE truth;
+WITH sets AS MATERIALIZED (
+    SELECT id, body, cardinality(shingles(body, size, unit, bag => bag)) AS shingles FROM documents WHERE body <> ''
+)
+INSERT INTO truth
+SELECT a.id, b.id, share
+FROM sets a JOIN sets b ON a.shingles < b.shingles OR (a.shingles = b.shingles AND a.id < b.id),
+    LATERAL (SELECT shingle_containment(a.body, b.body, size, unit, bag => bag) AS share OFFSET 0) s
+WHERE share >= threshold
+$$;
+-- Pairs that a call finds: how many, how many of the truth it misses, and how many are wrong.
+CREATE FUNCTION compare(call text, OUT pairs bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('WITH a AS MATERIALIZED (SELECT * FROM %s) SELECT (SELECT count(*) FROM a),
+        (SELECT count(*) FROM (TABLE truth EXCEPT ALL TABLE a) d),
+        (SELECT count(*) FROM (TABLE a EXCEPT ALL TABLE truth) d)',
+        call)
+    INTO pairs, missing, wrong;
+END $$;
+
+SELECT find_truth(0.8, 5, 'char', false);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', measure => 'containment')$$);
+SELECT count(*) AS near_duplicates FROM lsh_pairs('SELECT id, body FROM documents', measure => 'jaccard');
+-- With a recall of 1 none is missed.
+SELECT find_truth(0.6, 5, 'char', true);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 0.6, recall => 1, bag => true,
+    measure => 'containment')$$);
+-- In little memory the index is made in parts.
+SET maintenance_work_mem = '1MB';
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 0.6, recall => 1, bag => true,
+    measure => 'containment')$$);
+RESET maintenance_work_mem;
+SELECT find_truth(0.3, 2, 'word', false);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 0.3, recall => 1, shingle_size => 2, unit => 'word',
+    measure => 'containment')$$);
+SELECT find_truth(1, 5, 'char', false);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 1, seed => 7, measure => 'containment')$$);
+
+-- Ids of another type; the order of the rows is that of their sizes, not of their ids.
+SELECT * FROM lsh_pairs($$VALUES ('z', 'a part of it'), ('a', 'the whole, and a part of it'), ('m', 'A Part of it')$$,
+    NULL::text, measure => 'containment') ORDER BY 1, 2;
+
+-- Within scopes, and between two queries: there the left row lies within the right one, whichever is larger.
+SELECT find_truth(0.8, 5, 'char', false);
+DELETE FROM truth WHERE left_id % 2 <> right_id % 2;
+SELECT * FROM compare($$lsh_pairs('SELECT id, body, id % 2 AS scope FROM documents', measure => 'containment')$$);
+SELECT count(*), count(*) FILTER (WHERE left_id % 100 = right_id % 100 OR left_id > 5000) AS right_ones,
+    count(*) FILTER (WHERE similarity < 1) AS partly
+FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 100', measure => 'containment',
+    other_query => 'SELECT id, body FROM documents WHERE id <= 100');
+SELECT * FROM lsh_pairs($$VALUES (1, 'one two three four five')$$, 0.8, measure => 'containment',
+    other_query => $$VALUES (2, 'one two three four fiv'), (3, 'one two three')$$);
+
+-- Clusters: everything lies within its representative, the largest text unless a rank says otherwise. A short text
+-- that lies in many brings none of them together.
+SELECT count(*), count(DISTINCT cluster_id) AS clusters, min(size) AS smallest, max(size) AS largest,
+    count(*) FILTER (WHERE representative > 100) AS parts, min(similarity) >= 0.8 AS all_within
+FROM lsh_clusters('SELECT id, body FROM documents', measure => 'containment');
+SELECT * FROM lsh_clusters($$VALUES (1, 'a short sentence'), (2, 'a short sentence, and what one wrote of it'),
+    (3, 'what another wrote: a short sentence'), (4, 'a short sentence, and what one wrote of it')$$,
+    measure => 'containment', singletons => true) ORDER BY representative, id;
+SELECT * FROM lsh_clusters($$SELECT *, -id AS rank FROM (VALUES (1, 'a short sentence'),
+    (2, 'a short sentence, and what one wrote of it'), (3, 'a short sentence')) t (id, body)$$,
+    measure => 'containment') ORDER BY representative, id;
+SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 3001 AND 3004', measure => 'containment',
+    singletons => true) ORDER BY id;
+SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE false', measure => 'containment');
+SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1', measure => 'containment');
+SELECT count(*) AS share_a_shingle
+FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 10', 0, measure => 'containment');
+
+-- What cannot be.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+\pset format unaligned
+\pset tuples_only on
+SELECT pg_temp.error_of($$SELECT lsh_pairs('SELECT id, body FROM documents', measure => 'overlap')$$);
+SELECT pg_temp.error_of($$SELECT lsh_clusters('SELECT id, body FROM documents', measure => NULL)$$);
+SELECT pg_temp.error_of($$SELECT lsh_pairs('SELECT id, minhash(body) FROM documents', measure => 'containment')$$);
+SELECT argument, pg_temp.error_of(format($$SELECT lsh_clusters('SELECT id, body FROM documents', %s,
+    measure => 'containment')$$, argument))
+FROM unnest('{"verify => ''estimate''", "bands => 10, rows => 5", max_bucket => 10, num_hashes => 128}'::text[])
+    AS argument;

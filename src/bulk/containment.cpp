@@ -1,0 +1,466 @@
+#include "bulk/choose_bands.h"
+#include "bulk/containment.h"
+#include "bulk/numbering.h"
+#include "bulk/witnesses.h"
+
+#include "core/overlap.h"
+
+#include <algorithm>
+
+namespace minhash::bulk {
+
+namespace {
+
+// A search for rows that lie within others. Rows are known by their positions in `order`, in which
+// a row comes after all that may contain it, unless there are two queries.
+struct search {
+    row_set* rows;
+    host* owner;
+    double missed; // share of pairs that may be
+    std::uint32_t* order;
+    bool crossing;
+    growing<std::uint8_t> text;
+
+    witness_index index;
+    std::uint32_t first;            // position of the index's first row
+    std::uint32_t* seen;            // of each of its rows, how many witnesses the row in hand has
+    growing<std::uint32_t> touched; // places of rows with any
+
+    std::uint32_t in_hand; // a row, or no_row
+    distinct_elements set;
+    growing<std::uint32_t> times; // for each entry of its table, when it was met last
+    std::size_t timed;
+    std::uint32_t time;
+};
+
+std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
+{
+    return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
+}
+
+// Takes a row in hand.
+void read_row(search& self, std::uint32_t row)
+{
+    if (self.in_hand == row)
+        return;
+    self.in_hand = no_row;
+    read_text(*self.rows->signer, fetch_text(*self.rows, row, self.text), self.set);
+    self.in_hand = row;
+}
+
+// A new time, at which no entry of the table has been met.
+void start_time(search& self)
+{
+    if (self.timed < self.set.entries) {
+        grow(*self.owner, self.times, 0, self.set.entries);
+        self.timed = self.times.room;
+        self.time = 0;
+    }
+    if (++self.time > 1)
+        return;
+    for (std::size_t i = 0; i < self.timed; i++) {
+        if (i % 65536 == 0)
+            pause(*self.owner);
+        self.times.values[i] = 0;
+    }
+    self.time = 1;
+}
+
+// How many distinct shingles a row shares with the one in hand.
+std::uint64_t count_shared(search& self, std::uint32_t row)
+{
+    start_time(self);
+    const std::uint64_t* const table = self.set.table.values;
+    const std::size_t mask = self.set.entries - 1;
+    std::uint32_t* const times = self.times.values;
+    std::uint64_t shared = 0;
+    each_batch(*self.rows->signer,
+               fetch_text(*self.rows, row, self.text),
+               [&](const shingle_batch& batch) {
+                   for (std::size_t i = 0; i < batch.count; i++) {
+                       const std::uint64_t hash = join(batch.lo[i], batch.hi[i]);
+                       const std::uint64_t element = hash != 0 ? hash : 1;
+                       const std::size_t at =
+                           probe(mask, place_of(element), [=](std::size_t place) {
+                               return table[place] == element || table[place] == 0;
+                           });
+                       shared += table[at] != 0 && times[at] != self.time;
+                       times[at] = self.time;
+                   }
+               });
+    return shared;
+}
+
+// The share of a row's shingles that the row in hand has, if it reaches the threshold; else a
+// negative number.
+double contained_share(search& self, std::uint32_t row, std::uint32_t within)
+{
+    const row_set& rows = *self.rows;
+    const std::uint64_t size = set_size(rows, row);
+    if (!in_one_scope(rows, row, within) ||
+        least_contained(size, rows.task.threshold) > set_size(rows, within))
+        return -1;
+    const double share = containment({size, 0, count_shared(self, row)});
+    return share >= rows.task.threshold ? share : -1;
+}
+
+// Calls take(place) for each place of the index from `from` on that has enough witnesses in the row
+// in hand.
+template <typename Take>
+void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& take)
+{
+    constexpr std::size_t ahead = 8;
+    host& owner = *self.owner;
+    const witness_index& index = self.index;
+    const std::uint64_t salt = salt_of(*self.rows, row);
+    const std::uint64_t* const list = self.set.list.values;
+    std::size_t touched = 0;
+    for (std::size_t i = 0; i < self.set.count; i++) {
+        if (i % 4096 == 0)
+            pause(owner);
+        if (i + ahead < self.set.count && (list[i + ahead] ^ salt) <= index.most_mark)
+            __builtin_prefetch(&index.entries[place_of_mark(index, list[i + ahead] ^ salt)]);
+        const std::uint64_t mark = list[i] ^ salt;
+        if (mark > index.most_mark)
+            continue;
+        const std::span<const std::uint32_t> places = places_having(index, mark);
+        if (places.empty())
+            continue;
+        pause(owner);
+        grow(owner, self.touched, touched, touched + places.size());
+        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from;) {
+            const std::uint32_t place = places[at];
+            if (self.seen[place]++ == 0)
+                self.touched.values[touched++] = place;
+        }
+    }
+    for (std::size_t i = 0; i < touched; i++) {
+        const std::uint32_t place = self.touched.values[i];
+        const bool enough = self.seen[place] >= index.least.values[place];
+        self.seen[place] = 0;
+        if (!enough)
+            continue;
+        pause(owner);
+        take(place);
+    }
+}
+
+// Makes an index of the rows from a position on that Task::may_lie() says, as many as fit. Returns
+// the position after them.
+template <typename Task>
+std::uint32_t index_rows(search& self, Task& task, std::uint32_t from, std::uint32_t end)
+{
+    row_set& rows = *self.rows;
+    start_index(self.index, *self.owner, std::max<std::size_t>(rows.budget->limit / 4, 4096));
+    self.first = from;
+    std::uint32_t position = from;
+    for (; position < end && !(position > from && is_full(self.index)); position++) {
+        report(*self.owner, "choosing witnesses of rows", position, end);
+        const std::uint32_t row = self.order[position];
+        if (!task.may_lie(row)) {
+            skip_place(self.index);
+            continue;
+        }
+        read_row(self, row);
+        add_row(self.index,
+                *rows.notes,
+                self.set,
+                salt_of(rows, row),
+                rows.task.threshold,
+                self.missed);
+    }
+    make_index(self.index);
+    self.seen = allocate<std::uint32_t>(*self.owner, position - from);
+    std::fill_n(self.seen, position - from, 0);
+    return position;
+}
+
+// Calls task.take(row, within, share) for pairs of rows, once each.
+template <typename Task>
+void run_search(search& self, Task& task)
+{
+    row_set& rows = *self.rows;
+    host& owner = *self.owner;
+    const std::uint32_t contained = self.crossing ? rows.first_count : rows.count;
+    for (std::uint32_t from = 0; from < contained;) {
+        const std::uint32_t to = index_rows(self, task, from, contained);
+        const std::uint32_t end = self.crossing ? rows.count : to;
+        for (std::uint32_t position = self.crossing ? contained : 0; position < end; position++) {
+            report(owner, "looking for rows within others", position, end);
+            const std::uint32_t within = self.order[position];
+            if (!task.may_contain(within))
+                continue;
+            read_row(self, within);
+            const std::uint32_t after = self.crossing || position < from ? 0 : position - from + 1;
+            each_candidate(self, within, after, [&](std::uint32_t place) {
+                const std::uint32_t row = self.order[from + place];
+                if (!task.may_lie(row))
+                    return;
+                const double share = contained_share(self, row, within);
+                if (share >= 0)
+                    task.take(row, within, share);
+            });
+        }
+        release(owner, self.seen);
+        end_index(self.index);
+        from = to;
+    }
+}
+
+// Rows by falling numbers of shingles, and then by their numbers: by the lower and then the upper
+// half of the number, each time by counting.
+std::uint32_t* order_by_size(const row_set& rows)
+{
+    constexpr std::size_t keys = 1 << 16;
+    host& owner = *rows.owner;
+    std::uint32_t* from = allocate<std::uint32_t>(owner, rows.count);
+    std::uint32_t* to = allocate<std::uint32_t>(owner, rows.count);
+    std::uint32_t* const starts = allocate<std::uint32_t>(owner, keys + 1);
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        from[row] = row;
+    for (const int shift : {0, 16}) {
+        const auto key_of = [&](std::uint32_t row) {
+            return ~set_size(rows, row) >> shift & 0xFFFF;
+        };
+        std::fill_n(starts, keys + 1, 0);
+        for (std::uint32_t row = 0; row < rows.count; row++) {
+            pause(owner);
+            starts[key_of(row) + 1]++;
+        }
+        for (std::size_t key = 0; key < keys; key++)
+            starts[key + 1] += starts[key];
+        for (std::uint32_t i = 0; i < rows.count; i++) {
+            pause(owner);
+            to[starts[key_of(from[i])]++] = from[i];
+        }
+        std::swap(from, to);
+    }
+    release(owner, starts);
+    release(owner, to);
+    return from;
+}
+
+search start_search(row_set& rows, bool crossing)
+{
+    finish_rows(rows);
+    search fresh = {};
+    fresh.rows = &rows;
+    fresh.owner = rows.owner;
+    fresh.missed = 1 - recall_to_expect(rows.task.recall);
+    fresh.crossing = crossing;
+    fresh.in_hand = no_row;
+    fresh.set.owner = rows.owner;
+    return fresh;
+}
+
+void end_search(search& self)
+{
+    host& owner = *self.owner;
+    for (void* const memory : {static_cast<void*>(self.order),
+                               static_cast<void*>(self.text.values),
+                               static_cast<void*>(self.touched.values),
+                               static_cast<void*>(self.set.table.values),
+                               static_cast<void*>(self.set.list.values),
+                               static_cast<void*>(self.times.values)})
+        release(owner, memory);
+}
+
+// All pairs. Of rows that are the same, one stands for all.
+struct pair_search {
+    search self;
+    std::uint32_t* leader; // of each row; itself for most
+    std::uint32_t* next;   // the next row of the same leader, or no_row
+    pair_sink emit;
+    found_pair* found; // not emitted yet
+    std::size_t found_count;
+
+    bool may_lie(std::uint32_t row) const
+    {
+        return leader[row] == row;
+    }
+
+    bool may_contain(std::uint32_t row) const
+    {
+        return leader[row] == row;
+    }
+
+    void emit_found()
+    {
+        emit(*self.owner, {found, found_count});
+        found_count = 0;
+    }
+
+    void add(std::uint32_t row, std::uint32_t within, double share)
+    {
+        constexpr std::size_t most_emitted = 512;
+        found[found_count++] = {row, within, share};
+        if (found_count == most_emitted) {
+            pause(*self.owner);
+            emit_found();
+        }
+    }
+
+    void take(std::uint32_t row, std::uint32_t within, double share)
+    {
+        for (std::uint32_t a = row; a != no_row; a = next[a])
+            for (std::uint32_t b = within; b != no_row; b = next[b])
+                add(a, b, share);
+    }
+};
+
+bool are_same(search& self, std::uint32_t a, std::uint32_t b)
+{
+    const row_set& rows = *self.rows;
+    if (rows.notes->digests.values[a] != rows.notes->digests.values[b] ||
+        set_size(rows, a) != set_size(rows, b) || !in_one_scope(rows, a, b) ||
+        (self.crossing && (a < rows.first_count) != (b < rows.first_count)))
+        return false;
+    read_row(self, a);
+    return count_shared(self, b) == set_size(rows, b);
+}
+
+// Finds rows that are the same, by their digests.
+void find_same(pair_search& task)
+{
+    search& self = task.self;
+    host& owner = *self.owner;
+    const row_set& rows = *self.rows;
+    task.leader = allocate<std::uint32_t>(owner, rows.count);
+    task.next = allocate<std::uint32_t>(owner, rows.count);
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // by their numbers
+    std::uint32_t* const last = allocate<std::uint32_t>(owner, rows.count);
+    numbering numbers = start_numbering(owner);
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
+        const auto hash =
+            static_cast<std::uint32_t>(place_of(rows.notes->digests.values[row]) >> 32);
+        const std::uint32_t count = numbers.count;
+        const std::uint32_t number = number_of(numbers, hash, [&](std::uint32_t known) {
+            return are_same(self, leaders[known], row);
+        });
+        if (number == count) {
+            leaders[number] = row;
+        } else {
+            task.next[last[number]] = row;
+        }
+        last[number] = row;
+        task.leader[row] = leaders[number];
+        task.next[row] = no_row;
+    }
+    end_numbering(numbers);
+    release(owner, last);
+    release(owner, leaders);
+}
+
+// Clusters: the rows that are in one, and its representative.
+struct cluster_search {
+    search self;
+    std::uint32_t* representative; // of each row; no_row: none yet
+    double* share;                 // of each row's shingles that its representative has
+
+    bool may_lie(std::uint32_t row) const
+    {
+        return representative[row] == no_row;
+    }
+
+    bool may_contain(std::uint32_t row) const
+    {
+        return representative[row] == no_row || representative[row] == row;
+    }
+
+    void take(std::uint32_t row, std::uint32_t within, double found)
+    {
+        representative[within] = within;
+        representative[row] = within;
+        share[row] = found;
+    }
+};
+
+void emit_clusters(const cluster_search& task, bool singletons, const cluster_sink& to)
+{
+    const search& self = task.self;
+    host& owner = *self.owner;
+    const std::uint32_t count = self.rows->count;
+    std::uint32_t* const first = allocate<std::uint32_t>(owner, count); // of each representative
+    std::uint32_t* const next = allocate<std::uint32_t>(owner, count);
+    std::fill_n(first, count, no_row);
+    for (std::uint32_t position = count; position-- > 0;) {
+        const std::uint32_t row = self.order[position];
+        const std::uint32_t own = task.representative[row];
+        const std::uint32_t representative = own == no_row ? row : own;
+        next[row] = first[representative];
+        first[representative] = row;
+    }
+    growing<std::uint32_t> members = {};
+    growing<double> shares = {};
+    for (std::uint32_t row = 0; row < count; row++) {
+        pause(owner);
+        std::size_t size = 0;
+        for (std::uint32_t member = first[row]; member != no_row; member = next[member]) {
+            grow(owner, members, size, size + 1);
+            grow(owner, shares, size, size + 1);
+            members.values[size] = member;
+            shares.values[size++] = task.share[member];
+        }
+        if (size > 1 || (size == 1 && singletons))
+            to.emit(owner, {members.values, size}, {shares.values, size});
+    }
+    release(owner, members.values);
+    release(owner, shares.values);
+    release(owner, next);
+    release(owner, first);
+}
+
+} // namespace
+
+void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
+{
+    constexpr std::size_t room = 512;
+    host& owner = *rows.owner;
+    pair_search task = {};
+    task.self = start_search(rows, crossing);
+    task.emit = emit;
+    task.found = allocate<found_pair>(owner, room);
+    find_same(task);
+    if (crossing) {
+        task.self.order = allocate<std::uint32_t>(owner, rows.count);
+        for (std::uint32_t row = 0; row < rows.count; row++)
+            task.self.order[row] = row;
+    } else {
+        task.self.order = order_by_size(rows);
+        for (std::uint32_t leader = 0; leader < rows.count; leader++)
+            if (task.leader[leader] == leader)
+                for (std::uint32_t b = leader; b != no_row; b = task.next[b])
+                    for (std::uint32_t a = task.next[b]; a != no_row; a = task.next[a])
+                        task.add(a, b, 1);
+    }
+    run_search(task.self, task);
+    task.emit_found();
+    end_search(task.self);
+    for (void* const memory : {static_cast<void*>(task.found),
+                               static_cast<void*>(task.leader),
+                               static_cast<void*>(task.next)})
+        release(owner, memory);
+}
+
+void find_contained_clusters(row_set& rows, bool singletons, const cluster_sink& to)
+{
+    host& owner = *rows.owner;
+    cluster_search task = {};
+    task.self = start_search(rows, false);
+    task.self.order = allocate<std::uint32_t>(owner, rows.count);
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        task.self.order[row] = row;
+    to.order(owner, {task.self.order, rows.count});
+    task.representative = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(task.representative, rows.count, no_row);
+    task.share = allocate<double>(owner, rows.count);
+    std::fill_n(task.share, rows.count, 1);
+    run_search(task.self, task);
+    emit_clusters(task, singletons, to);
+    end_search(task.self);
+    release(owner, task.representative);
+    release(owner, task.share);
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,267 @@
+#include "bulk/containment.h"
+#include "bulk/witnesses.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "bulk_support.h"
+
+namespace {
+
+using namespace bulk_support;
+using minhash::containment;
+
+using shingle_set = std::vector<std::uint64_t>; // sorted
+
+std::vector<shingle_set> sets_of(const problem& given)
+{
+    std::vector<shingle_set> sets;
+    const minhash::scheme& scheme = given.task.scheme;
+    for (const std::string& text : given.texts) {
+        support::hash_list cut = support::cut(text, scheme.shingles, scheme.seed);
+        if (scheme.shingles.bag)
+            cut = reference::number_occurrences(cut);
+        std::sort(cut.begin(), cut.end());
+        sets.emplace_back(cut.begin(), std::unique(cut.begin(), cut.end()));
+    }
+    return sets;
+}
+
+// The share of a row's shingles that another has, if it reaches the threshold and they have one
+// scope; else -1. Without a common shingle there is none.
+double share_of(const problem& given,
+                const std::vector<shingle_set>& sets,
+                std::uint32_t row,
+                std::uint32_t within)
+{
+    std::uint64_t shared = 0;
+    const shingle_set& other = sets[within];
+    for (auto at = other.begin(); const std::uint64_t element : sets[row]) {
+        while (at != other.end() && *at < element)
+            ++at;
+        shared += at != other.end() && *at == element;
+    }
+    const double share = containment({sets[row].size(), 0, shared});
+    const bool found = shared > 0 && share >= given.task.threshold &&
+                       given.scope_of(row) == given.scope_of(within);
+    return found ? share : -1;
+}
+
+// Pairs as (smaller row, larger row, share), as rows of as many shingles can be either.
+pair_list expected_pairs(const problem& given)
+{
+    const std::vector<shingle_set> sets = sets_of(given);
+    pair_list found;
+    for (std::uint32_t a = 0; a < given.count(); a++)
+        for (std::uint32_t b = a + 1; b < given.count(); b++) {
+            const bool is_pair =
+                !given.crossing || (a < given.first_count && b >= given.first_count);
+            const bool a_lies = given.crossing || sets[a].size() <= sets[b].size();
+            const double share = a_lies ? share_of(given, sets, a, b) : share_of(given, sets, b, a);
+            if (is_pair && share >= 0)
+                found.emplace_back(a, b, share);
+        }
+    return found;
+}
+
+pair_list find_pairs(const problem& given, outcome expected = finished)
+{
+    test_host host;
+    host.reporting = true;
+    engine_call call = {&host, &given, job::pairs, 0, {}};
+    EXPECT_EQ(run(host, call_engine, call), expected);
+    EXPECT_TRUE(host.files.empty());
+    const std::vector<shingle_set> sets = sets_of(given);
+    pair_list found;
+    for (const bulk::found_pair& each : host.pairs) {
+        if (given.crossing)
+            EXPECT_LT(each.left, given.first_count);
+        else
+            EXPECT_LE(sets[each.left].size(), sets[each.right].size());
+        found.emplace_back(std::min(each.left, each.right),
+                           std::max(each.left, each.right),
+                           each.similarity);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+using share_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
+
+// Each row in its order takes what lies within it and is in no cluster yet.
+share_list expected_clusters(const problem& given)
+{
+    const std::vector<shingle_set> sets = sets_of(given);
+    std::vector<std::uint32_t> order(given.count());
+    for (std::uint32_t row = 0; row < given.count(); row++)
+        order[row] = row;
+    std::sort(order.begin(), order.end(), [&given](std::uint32_t a, std::uint32_t b) {
+        return std::pair(given.ranks[a], a) < std::pair(given.ranks[b], b);
+    });
+    std::vector<bool> taken(given.count());
+    share_list clusters;
+    for (const std::uint32_t representative : order) {
+        if (taken[representative])
+            continue;
+        taken[representative] = true;
+        auto& cluster = clusters.emplace_back(1, std::pair(representative, 1.0));
+        for (const std::uint32_t row : order) {
+            const double share = taken[row] ? -1 : share_of(given, sets, row, representative);
+            if (share < 0)
+                continue;
+            taken[row] = true;
+            cluster.emplace_back(row, share);
+        }
+        if (cluster.size() == 1 && !given.clusters.singletons)
+            clusters.pop_back();
+    }
+    std::sort(clusters.begin(), clusters.end());
+    return clusters;
+}
+
+share_list find_clusters(const problem& given)
+{
+    test_host host;
+    host.ranks = given.ranks;
+    engine_call call = {&host, &given, job::clusters, 0, {}};
+    EXPECT_EQ(run(host, call_engine, call), finished);
+    std::sort(host.clusters.begin(), host.clusters.end());
+    return host.clusters;
+}
+
+// Texts, and parts of them, of which some are changed; nothing may be missed.
+problem random_parts(random_source& random, std::size_t most_rows)
+{
+    problem made = random_problem(random, most_rows);
+    if (!made.from_texts) {
+        made.from_texts = true;
+        made.task.scheme = support::default_scheme;
+        made.texts = random_texts(random, made.slots.size());
+    }
+    for (std::string& text : made.texts)
+        if (random.below(2) == 0)
+            text = text.substr(random.below(text.size()), 1 + random.below(text.size()));
+    const auto is_empty = [&made](const std::string& text) {
+        return support::sign(text, made.task.scheme).empty();
+    };
+    std::erase_if(made.texts, is_empty);
+    made.ranks.resize(made.count());
+    if (made.task.scoped)
+        made.scopes.resize(made.count());
+    made.first_count = std::min(made.first_count, made.count());
+    made.task.exact = true;
+    made.task.shape = {};
+    made.task.measure = bulk::measure::containment;
+    made.task.recall = 1;
+    return made;
+}
+
+TEST(containment, pairs_are_those_that_brute_force_finds)
+{
+    random_source random = {91};
+    for (int round = 0; round < 300; round++) {
+        const problem given = random_parts(random, 60);
+        ASSERT_EQ(find_pairs(given), expected_pairs(given)) << "round " << round;
+    }
+}
+
+TEST(containment, clusters_are_those_that_brute_force_finds)
+{
+    random_source random = {92};
+    for (int round = 0; round < 300; round++) {
+        problem given = random_parts(random, 60);
+        given.crossing = false;
+        ASSERT_EQ(find_clusters(given), expected_clusters(given)) << "round " << round;
+    }
+}
+
+TEST(containment, long_texts_are_searched_as_well)
+{
+    random_source random = {93};
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.threshold = 0.8;
+    given.task.exact = true;
+    given.task.measure = bulk::measure::containment;
+    given.task.recall = 0.99;
+    const std::string whole = texts::make(texts::kinds[0], 150'000, random);
+    given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
+    EXPECT_EQ(find_pairs(given).size(), 3u);
+    EXPECT_EQ(find_pairs(given), expected_pairs(given));
+    given.task.scheme.shingles.bag = true;
+    given.memory = 0;
+    EXPECT_EQ(find_pairs(given), expected_pairs(given));
+}
+
+// The promise is of pairs at the threshold, whatever the sizes of the two.
+TEST(containment, finds_the_share_of_pairs_that_is_promised)
+{
+    random_source random = {94};
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.threshold = 0.8;
+    given.task.exact = true;
+    given.task.measure = bulk::measure::containment;
+    given.task.recall = 0.95;
+    std::vector<std::string> parts;
+    for (int i = 0; i < 80; i++) {
+        given.texts.push_back(texts::make(texts::kinds[0], 2000, random));
+        for (const std::size_t ratio : {1u, 2u, 4u, 8u, 16u}) {
+            std::string part = given.texts.back().substr(0, 2000 / ratio);
+            // A letter that changes takes five shingles away.
+            for (std::size_t change = part.size() / 27; change > 0; change--)
+                part[random.below(part.size())] = static_cast<char>('a' + random.below(26));
+            parts.push_back(part);
+        }
+    }
+    given.texts.insert(given.texts.end(), parts.begin(), parts.end());
+    const pair_list expected = expected_pairs(given);
+    const pair_list found = find_pairs(given);
+    ASSERT_GT(expected.size(), 150u);
+    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
+    EXPECT_GE(static_cast<double>(found.size()), 0.98 * static_cast<double>(expected.size()));
+}
+
+double choose(double all, double chosen)
+{
+    return std::exp(std::lgamma(all + 1) - std::lgamma(chosen + 1) - std::lgamma(all - chosen + 1));
+}
+
+TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
+{
+    for (const std::uint64_t pool : {1u, 2u, 20u, 100u, 170u})
+        for (std::uint64_t shared = 1; shared <= pool; shared += 1 + pool / 9)
+            for (const double missed : {0.0, 0.001, 0.01, 0.2}) {
+                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed);
+                ASSERT_LE(plan.least, plan.count);
+                ASSERT_LE(plan.count, pool);
+                ASSERT_GE(plan.least, 1u);
+                const auto chance_below = [&](std::uint32_t least) {
+                    double chance = 0;
+                    for (std::uint64_t number = 0; number < least; number++)
+                        if (number <= shared && plan.count - number <= pool - shared)
+                            chance +=
+                                choose(static_cast<double>(shared), static_cast<double>(number)) *
+                                choose(static_cast<double>(pool - shared),
+                                       static_cast<double>(plan.count - number)) /
+                                choose(static_cast<double>(pool), plan.count);
+                    return chance;
+                };
+                EXPECT_LE(chance_below(plan.least), missed + 1e-9)
+                    << pool << " " << shared << " " << missed;
+                EXPECT_GT(chance_below(plan.least + 1), missed - 1e-9);
+            }
+}
+
+TEST(witnesses, the_least_share_is_that_of_the_comparison)
+{
+    for (std::uint64_t size = 1; size < 500; size++)
+        for (int percent = 0; percent <= 100; percent++) {
+            const double threshold = percent / 100.0;
+            const std::uint64_t least = bulk::least_contained(size, threshold);
+            ASSERT_GE(containment({size, 0, least}), threshold);
+            ASSERT_TRUE(least == 1 || containment({size, 0, least - 1}) < threshold);
+        }
+}
+
+} // namespace

@@ -16,6 +16,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$(realpath "${1:?usage: $0 SOURCE}")
 if [[ ${2:-} != --on-copy ]]; then
+    # The copy has no libpq.
+    CPPFLAGS=-I$("${PG_CONFIG:-pg_config}" --includedir)
+    LDFLAGS=-L$("${PG_CONFIG:-pg_config}" --libdir)
+    export CPPFLAGS LDFLAGS
     exec "$here/../tools/private_postgres.sh" "${BASH_SOURCE[0]}" "$source" --on-copy
 fi
 
@@ -23,7 +27,8 @@ export PG_CONFIG
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 cp -R "$source/." "$build"
-# Since 15.17, PostgreSQL has a function of this name itself.
+touch "$build/configure" # not to be made anew
+# Later minor versions of PostgreSQL 15 have a function of this name themselves.
 if grep -q have_createdb_privilege "$("$PG_CONFIG" --includedir-server)/commands/dbcommands.h"; then
     sed -i 's/^have_createdb_privilege(void)/citus_&/; s/#define have_createdb_privilege()/#define citus_have_createdb_privilege()/' \
         "$build/src/include/pg_version_compat.h"

@@ -195,5 +195,10 @@ SQL
 is(result_of(q{SELECT id FROM lsh_near_duplicates('local', (SELECT sig FROM one.docs WHERE id = 1203), threshold => 0.99)}),
     10001, 'that of a local table is kept in step');
 is(result_of(q{SELECT lsh_refresh_band_table('local')}), '(0,0)', 'and has nothing to be refreshed');
+result_of(q{SELECT lsh_create_guard('local')});
+like(error_of('INSERT INTO local SELECT 10002, body FROM local WHERE id = 10001'), qr/near-duplicate/, 'it has a guard');
+result_of('CREATE TABLE known (id bigint PRIMARY KEY, sig minhash_signature)');
+result_of(q{SELECT citus_add_local_table_to_metadata('known')});
+like(error_of(q{SELECT lsh_create_band_table('known')}), qr/ERROR: .*known_bands/, 'a local table that Citus manages takes none');
 
 done_testing();

@@ -70,12 +70,14 @@ FROM generate_series(${first}::bigint, $last) AS id
 SQL
 }
 
+my $runs    = 0;
+my $scripts = PostgreSQL::Test::Utils::tempdir();
+
 # A psql in the background, which runs SQL in one transaction.
-my $runs = 0;
 sub start_psql
 {
     my ($server, $sql, %variables) = @_;
-    my $file = "$PostgreSQL::Test::Utils::tmp_check/" . ++$runs . '.sql';
+    my $file = $scripts . '/' . ++$runs . '.sql';
     append_to_file($file, $sql);
     my $run = { out => '', error => '' };
     $run->{process} = IPC::Run::start(

@@ -24,8 +24,8 @@ INSERT INTO articles VALUES
     (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
     (5, '');
 
-SELECT bands, rows, candidates, true_pairs, found, false_candidates
-FROM lsh_evaluate('SELECT id, body FROM articles', sample_size => 1000, threshold => 0.8);
+SELECT bands, rows, anchors, true_pairs, found, recall, recall_low, recall_high, false_candidates
+FROM lsh_evaluate('SELECT id, body FROM articles', anchors => 2000, threshold => 0.8);
 
 ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
     ADD COLUMN small_sig minhash_signature

@@ -1,4 +1,4 @@
--- lsh_evaluate: what bands and rows would find among a user's own texts.
+-- lsh_evaluate(): what bands and rows would find among a user's own texts.
 
 CREATE TABLE texts (id integer PRIMARY KEY, body text);
 -- Families of texts that differ by some words: every family has its own words.
@@ -9,7 +9,7 @@ SELECT family * 10 + copy, (SELECT string_agg(CASE WHEN word % 37 = copy * 5
 FROM generate_series(1, 40) AS family, generate_series(0, 3) AS copy;
 INSERT INTO texts VALUES (1000, ''), (1001, NULL), (1002, '  ');
 
--- All texts are the sample: the same figures by brute force.
+-- All texts are anchors: the same figures by brute force, and nothing to be unsure of.
 CREATE TEMP TABLE all_pairs AS
 SELECT shingle_jaccard(a.body, b.body) AS jaccard, minhash(a.body) AS a, minhash(b.body) AS b
 FROM texts a JOIN texts b ON a.id < b.id AND a.body ~ 'w' AND b.body ~ 'w';
@@ -22,7 +22,7 @@ FROM all_pairs, (VALUES (20, 5), (13, 7), (10, 12), (2, 50), (128, 1)) AS sweep 
 GROUP BY bands, rows;
 SELECT e.bands, e.rows, e.candidates = x.candidates AS candidates, e.true_pairs = x.true_pairs AS true_pairs,
     e.found = x.found AS found,
-       e.recall = x.found::float8 / x.true_pairs AS recall,
+       e.recall = x.found::float8 / x.true_pairs AS recall, recall_low = recall AND recall_high = recall AS exact,
        abs(e.predicted_recall - x.predicted_recall) < 1e-9 AS predicted_recall,
        e.false_candidates = x.candidates - x.found AS false_candidates
 FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', bands => '{20,13,10,2,128}',
@@ -35,16 +35,38 @@ DROP TABLE all_pairs, expected;
 SELECT bands, rows, round(lsh_probability(0.8, bands, rows)::numeric, 3) AS at_threshold,
     recall >= 0.9 * predicted_recall AS as_predicted
 FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL');
--- A sample is the same every time, whatever the order of rows.
-SELECT count(*) AS different FROM
-(SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', sample_size => 50) EXCEPT
- SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL ORDER BY random(); ', sample_size => 50))
-     AS difference;
+-- Anchors are the same every time, whatever the order of rows.
+SELECT count(*), count(DISTINCT (bands, rows, candidates, true_pairs, found, recall_low::numeric(9, 8))) AS different
+FROM (SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', anchors => 50) UNION ALL
+    SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL ORDER BY random(); ', anchors => 50))
+    AS evaluated;
 -- Words, bags, other thresholds and methods; ids of any type that has an order.
 SELECT true_pairs, found, round(recall::numeric, 2) AS recall
 FROM lsh_evaluate($$SELECT 'text ' || id, body::varchar -- a comment
                     FROM texts WHERE body > ''$$, threshold => 0.5, bands => '{25}', rows => '{5}', unit => 'word',
                         shingle_size => 2, bag => true, method => 'classic', seed => 7);
+-- Within scopes: no two of a family, then two copies of each member of each family.
+SELECT true_pairs, candidates, found
+FROM lsh_evaluate('SELECT id, body, id % 10 AS scope FROM texts WHERE body > $$$$', bands => '{13}', rows => '{7}');
+SELECT true_pairs, candidates, found
+FROM lsh_evaluate('SELECT id, body, (id / 10)::text AS scope FROM texts, generate_series(1, 2) WHERE body > $$$$',
+    bands => '{13}', rows => '{7}');
+
+-- Near-duplicates are rare: 200 pairs among 4,000 texts, of which 200 anchors have some 20, too few. With 1,200 anchors
+-- the interval misses the true recall twice in 20 draws at most.
+CREATE TABLE rare AS
+SELECT n AS id, string_agg(md5(n % 3800 || ' ' || word) || CASE WHEN n > 3800 AND word % 4 = 0 THEN n::text ELSE '' END,
+    ' ' ORDER BY word) AS body
+FROM generate_series(1, 4000) n, generate_series(1, 12) word GROUP BY n;
+SELECT anchors, true_pairs BETWEEN 5 AND 29 AS few, found <= true_pairs AS part,
+    recall_high - recall_low > 0.1 AS unsure
+FROM lsh_evaluate('TABLE rare', 200, 0.7, '{5}', '{12}');
+SELECT count(DISTINCT part.found) > 1 AS differ, count(*) FILTER (WHERE whole.recall NOT BETWEEN part.recall_low
+    AND part.recall_high) <= 2 AS seldom_wrong, avg(part.recall_high - part.recall_low)::numeric(3, 2) AS width
+FROM generate_series(1, 20) seed,
+    lsh_evaluate('TABLE rare', 1200, 0.7, '{5}', '{12}', seed => seed) part,
+    lsh_evaluate('TABLE rare', 4000, 0.7, '{5}', '{12}', seed => seed) whole;
+DROP TABLE rare;
 -- Nothing to be found, nothing at all.
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
@@ -55,8 +77,8 @@ SELECT * FROM lsh_evaluate('SELECT id, minhash(body) FROM texts WHERE body IS NO
 SELECT * FROM lsh_evaluate('SELECT id FROM texts');
 SELECT * FROM lsh_evaluate('SELECT body, id FROM texts');
 SELECT * FROM lsh_evaluate('DELETE FROM texts RETURNING id, body');
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sample_size => 1);
-SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', sample_size => 20001);
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', anchors => 1);
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', anchors => 100001);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => 1.5);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => NULL);
 \set VERBOSITY default

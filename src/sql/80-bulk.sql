@@ -109,7 +109,7 @@ COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
 
 CREATE FUNCTION lsh_evaluate(
     query text,
-    sample_size integer DEFAULT 1000,
+    anchors integer DEFAULT 2000,
     threshold double precision DEFAULT 0.8,
     bands integer[] DEFAULT NULL,
     rows integer[] DEFAULT NULL,
@@ -122,13 +122,16 @@ CREATE FUNCTION lsh_evaluate(
     method text DEFAULT 'fss',
     OUT bands integer,
     OUT rows integer,
+    OUT anchors integer,
     OUT candidates bigint,
     OUT true_pairs bigint,
     OUT found bigint,
     OUT recall double precision,
+    OUT recall_low double precision,
+    OUT recall_high double precision,
     OUT predicted_recall double precision,
     OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
 COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
-    'how many near-duplicates and false candidates bands and rows find among all pairs of a sample of texts';
+    'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all';

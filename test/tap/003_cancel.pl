@@ -89,7 +89,7 @@ my ($longest) = sort { $b <=> $a } @$times;
 cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
 note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 
-# Elements of long texts are sorted, then compared: somewhere in between.
+# Texts are signed, then compared with anchors: somewhere in between.
 my $evaluate = q{SELECT count(*) FROM lsh_evaluate('SELECT n, body || n FROM seed, generate_series(1, 2) n')};
 ($states, $times) = run($evaluate, 0);
 ($whole) = sort { $a <=> $b } @$times;

@@ -66,7 +66,7 @@ sub holds_soon
 my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
 my $clusters = q{SELECT md5(string_agg(c::text, ',')) || count(*)
     FROM lsh_clusters('SELECT id, body FROM texts', near_representative => true, singletons => true) c};
-my $evaluated = q{SELECT md5(string_agg(e::text, ',')) FROM lsh_evaluate('SELECT id, body FROM texts', sample_size => 4000) e};
+my $evaluated = q{SELECT md5(string_agg(e::text, ',')) FROM lsh_evaluate('SELECT id, body FROM texts', anchors => 4000) e};
 my $estimated = q{SELECT md5(string_agg(p::text, ',')) FROM lsh_pairs('SELECT id, body FROM texts WHERE id < 7000',
     verify => 'estimate', other_query => 'SELECT id, body FROM texts WHERE id > 2000') p};
 my $none = 'SET client_min_messages = warning; SET max_parallel_maintenance_workers =';

@@ -10,15 +10,77 @@ namespace bulk = minhash::bulk;
 using bulk_support::engine_call;
 using bulk_support::problem;
 using bulk_support::test_host;
+using bulk_support::truth;
 
+std::vector<std::uint32_t> anchors;
 std::vector<bulk::setting> tried;
-std::uint64_t true_pairs;
+std::size_t most_pairs;
+bulk::evaluation_result result;
 
 void evaluate(engine_call& call)
 {
     bulk::row_set& rows = bulk_support::take_rows(call);
-    true_pairs = bulk::evaluate(rows, tried);
+    result = bulk::evaluate(rows, anchors, tried, most_pairs);
     bulk::close_stores(call.budget);
+}
+
+void run_evaluation(const problem& given)
+{
+    test_host host;
+    host.reporting = true;
+    engine_call call = {&host, &given, bulk_support::job::pairs, 0, {}};
+    ASSERT_EQ(bulk_support::run(host, evaluate, call), bulk_support::finished);
+    ASSERT_TRUE(host.files.empty());
+}
+
+// Different rows in random order.
+std::vector<std::uint32_t>
+draw(support::random_source& random, std::uint32_t rows, std::size_t count)
+{
+    std::vector<std::uint32_t> drawn;
+    for (std::uint32_t row = 0; row < rows; row++)
+        drawn.insert(drawn.begin() + static_cast<std::ptrdiff_t>(random.below(row + 1)), row);
+    drawn.resize(count);
+    return drawn;
+}
+
+// What the engine should count: pairs with one of the anchors that were used.
+void check(const problem& given)
+{
+    const std::set<std::uint32_t> used(anchors.begin(), anchors.begin() + result.anchors);
+    for (const bulk::setting& each : tried) {
+        problem banded = given;
+        banded.task.shape = each.shape;
+        const truth expected(banded);
+        std::uint64_t candidates = 0;
+        std::uint64_t found = 0;
+        std::uint64_t all = 0;
+        double predicted = 0;
+        for (std::uint32_t a = 0; a < given.count(); a++)
+            for (std::uint32_t b = a + 1; b < given.count(); b++) {
+                if (used.count(a) + used.count(b) == 0)
+                    continue;
+                const bool is_true = expected.similarity(a, b) >= 0;
+                const bool met = expected.meet(a, b);
+                candidates += met;
+                all += is_true;
+                found += is_true && met;
+                if (is_true)
+                    predicted += minhash::band_probability(expected.jaccard(a, b),
+                                                           each.shape.bands,
+                                                           each.shape.rows);
+            }
+        EXPECT_EQ(result.true_pairs, all);
+        EXPECT_EQ(each.candidates, candidates);
+        EXPECT_EQ(each.found, found);
+        EXPECT_NEAR(each.predicted, predicted, 1e-9 * (1 + predicted));
+        if (all == 0)
+            continue;
+        const double recall = static_cast<double>(found) / static_cast<double>(all);
+        EXPECT_LE(each.recall.low, recall);
+        EXPECT_GE(each.recall.high, recall);
+        EXPECT_EQ(each.recall.low == each.recall.high, used.size() == given.count());
+    }
 }
 
 TEST(evaluation, counts_what_brute_force_counts)
@@ -28,10 +90,8 @@ TEST(evaluation, counts_what_brute_force_counts)
         problem given = bulk_support::random_problem(random, 40);
         if (!given.from_texts || given.count() < 2)
             continue;
-        given.task.scoped = false; // lsh_evaluate() knows no scopes
-        given.scopes.clear();
         given.task.exact = true;
-        given.task.threshold = 0.3;
+        given.task.threshold = round % 3 == 0 ? 0.8 : 0.3;
         given.task.max_bucket = 0;
         const int hashes = given.task.scheme.num_hashes;
         const auto shapes = std::vector<minhash::band_choice>{{1, 1},
@@ -39,37 +99,38 @@ TEST(evaluation, counts_what_brute_force_counts)
                                                               {hashes / 3, 3},
                                                               {1, hashes},
                                                               given.task.shape};
+        const std::uint32_t rows = given.count();
+        anchors = draw(random, rows, random.below(3) == 0 ? rows : 1 + random.below(rows));
+        most_pairs = bulk::most_true_pairs;
         tried.clear();
         for (const minhash::band_choice& shape : shapes)
-            tried.push_back({shape, 0, 0, 0});
-        test_host host;
-        engine_call call = {&host, &given, bulk_support::job::pairs, 0, {}};
-        ASSERT_EQ(bulk_support::run(host, evaluate, call), bulk_support::finished);
+            tried.push_back({shape, 0, 0, 0, {}});
+        run_evaluation(given);
+        ASSERT_EQ(result.anchors, anchors.size());
+        check(given);
+    }
+}
 
-        for (const bulk::setting& each : tried) {
-            problem banded = given;
-            banded.task.shape = each.shape;
-            const bulk_support::truth truth(banded);
-            std::uint64_t candidates = 0;
-            std::uint64_t found = 0;
-            std::uint64_t all = 0;
-            double predicted = 0;
-            for (std::uint32_t a = 0; a < given.count(); a++)
-                for (std::uint32_t b = a + 1; b < given.count(); b++) {
-                    const double jaccard = truth.jaccard(a, b);
-                    const bool is_true = jaccard >= given.task.threshold;
-                    candidates += truth.meet(a, b);
-                    all += is_true;
-                    found += is_true && truth.meet(a, b);
-                    if (is_true)
-                        predicted +=
-                            minhash::band_probability(jaccard, each.shape.bands, each.shape.rows);
-                }
-            EXPECT_EQ(true_pairs, all);
-            EXPECT_EQ(each.candidates, candidates);
-            EXPECT_EQ(each.found, found);
-            EXPECT_NEAR(each.predicted, predicted, 1e-9);
-        }
+// Where there are more true pairs than there is room for, fewer anchors are used, but never few.
+TEST(evaluation, uses_fewer_anchors_for_many_pairs)
+{
+    support::random_source random = {86};
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.shape = {1, 1};
+    given.task.threshold = 0.5;
+    given.task.exact = true;
+    for (int i = 0; i < 300; i++)
+        given.texts.push_back("one text that all rows have in common, and a number: " +
+                              std::to_string(i % 250));
+    anchors = draw(random, given.count(), 260);
+    for (const std::size_t room : {30000, 1}) {
+        most_pairs = room;
+        tried = {{{13, 7}, 0, 0, 0, {}}, {{4, 32}, 0, 0, 0, {}}};
+        run_evaluation(given);
+        EXPECT_EQ(result.anchors, room == 1 ? 65u : 130u);
+        EXPECT_GT(result.true_pairs, room == 1 ? 10000u : 20000u);
+        check(given);
     }
 }
 

@@ -1,4 +1,4 @@
-// lsh_evaluate(): how well bands and rows would do on a sample of a user's own texts.
+// lsh_evaluate(): how well bands and rows would do on a user's own texts.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
@@ -10,9 +10,12 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 }
 
@@ -22,29 +25,67 @@ namespace {
 
 // The arguments of lsh_evaluate().
 enum evaluate_argument {
-    arg_sampled_query,
-    arg_sample_size,
-    arg_sample_threshold,
+    arg_evaluated_query,
+    arg_anchors,
+    arg_evaluated_threshold,
     arg_evaluated_bands,
     arg_evaluated_rows,
-    arg_sample_scheme, // the first of seven
+    arg_evaluated_scheme, // the first of seven
 };
 
 constexpr int most_settings = 100;
-constexpr int most_sampled = 20000;
+constexpr int most_anchors = 100000;
 
-// The rows with the smallest hashes of their ids: a random sample that is the same every time.
-const char* sample_query(const char* query, int sample_size)
+// Fewer true pairs say little of recall.
+constexpr std::uint64_t enough_pairs = 30;
+
+// A row that may be an anchor, in a random order that depends on its id alone.
+struct drawn_row {
+    std::uint64_t hash;
+    std::uint32_t row;
+
+    bool operator<(const drawn_row& other) const
+    {
+        return hash != other.hash ? hash < other.hash : row < other.row;
+    }
+};
+
+// The rows with the smallest hashes of their ids: random ones, and the same every time, whatever
+// the order of rows. The first of them are as random.
+std::span<const std::uint32_t> draw_anchors(bulk_job& job, std::uint32_t most, std::uint64_t seed)
 {
-    refuse_name(query, "id, body");
-    std::size_t length = strlen(query);
-    while (length > 0 && strchr("; \t\r\n", query[length - 1]) != nullptr)
-        length--;
-    return psprintf("SELECT id, value FROM (%.*s\n) AS asked (id, value)"
-                    " ORDER BY pg_catalog.hashtextextended(id::pg_catalog.text, 42), id LIMIT %d",
-                    static_cast<int>(length),
-                    query,
-                    sample_size);
+    Oid output;
+    bool varlena;
+    getTypeOutputInfo(job.ids.type, &output, &varlena);
+    const std::uint32_t count = std::min(most, row_count(job));
+    drawn_row* const drawn = bulk::allocate<drawn_row>(job, count);
+    std::uint32_t* const anchors = bulk::allocate<std::uint32_t>(job, count);
+    std::uint32_t kept = 0;
+    const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+    for (std::uint32_t row = 0; row < row_count(job); row++) {
+        bulk::pause(job);
+        MemoryContextReset(job.row_memory);
+        bool null;
+        const char* const id = OidOutputFunctionCall(output, fetch_datum(job.ids, row, null));
+        const drawn_row next = {
+            DatumGetUInt64(hash_any_extended(reinterpret_cast<const unsigned char*>(id),
+                                             static_cast<int>(strlen(id)),
+                                             seed)),
+            row};
+        if (kept == count) { // a heap, whose first is the last of them
+            if (!(next < drawn[0]))
+                continue;
+            std::pop_heap(drawn, drawn + kept--);
+        }
+        drawn[kept++] = next;
+        std::push_heap(drawn, drawn + kept);
+    }
+    MemoryContextSwitchTo(former);
+    std::sort_heap(drawn, drawn + kept);
+    for (std::uint32_t i = 0; i < kept; i++)
+        anchors[i] = drawn[i].row;
+    pfree(drawn);
+    return {anchors, kept};
 }
 
 [[noreturn]] void fail_settings()
@@ -110,33 +151,49 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
 }
 
 void return_settings(std::span<const bulk::setting> settings,
-                     std::uint64_t true_pairs,
-                     const ReturnSetInfo& result)
+                     const bulk::evaluation_result& result,
+                     const ReturnSetInfo& to)
 {
-    const double pairs = static_cast<double>(true_pairs);
-    const bool none = true_pairs == 0; // recall of nothing is NULL
+    const double pairs = static_cast<double>(result.true_pairs);
+    const bool none = result.true_pairs == 0; // recall of nothing is NULL
     for (const bulk::setting& each : settings) {
         Datum values[] = {
             Int32GetDatum(each.shape.bands),
             Int32GetDatum(each.shape.rows),
+            Int32GetDatum(static_cast<std::int32_t>(result.anchors)),
             Int64GetDatum(static_cast<std::int64_t>(each.candidates)),
-            Int64GetDatum(static_cast<std::int64_t>(true_pairs)),
+            Int64GetDatum(static_cast<std::int64_t>(result.true_pairs)),
             Int64GetDatum(static_cast<std::int64_t>(each.found)),
             Float8GetDatum(none ? 0 : static_cast<double>(each.found) / pairs),
+            Float8GetDatum(each.recall.low),
+            Float8GetDatum(each.recall.high),
             Float8GetDatum(none ? 0 : each.predicted / pairs),
             Int64GetDatum(static_cast<std::int64_t>(each.candidates - each.found)),
         };
-        bool nulls[] = {false, false, false, false, false, none, none, false};
-        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+        bool nulls[] = {false, false, false, false, false, false, none, none, none, none, false};
+        tuplestore_putvalues(to.setResult, to.setDesc, values, nulls);
     }
+}
+
+void notice_few_pairs(const bulk_job& job, const bulk::evaluation_result& result)
+{
+    if (result.true_pairs >= enough_pairs || result.anchors == row_count(job))
+        return;
+    ereport(NOTICE,
+            errmsg("too few pairs reach the threshold to judge recall by"),
+            errdetail("%u anchors have %llu near-duplicates among %u rows.",
+                      result.anchors,
+                      static_cast<unsigned long long>(result.true_pairs),
+                      row_count(job)),
+            errhint("Take more anchors, or a lower threshold."));
 }
 
 } // namespace
 
-// lsh_evaluate(query, sample_size, threshold, bands, rows, num_hashes, shingle_size, unit, fold,
-// bag,
+// lsh_evaluate(query, anchors, threshold, bands, rows, num_hashes, shingle_size, unit, fold, bag,
 //              seed, method)
-// -> (bands, rows, candidates, true_pairs, found, recall, predicted_recall, false_candidates)
+// -> (bands, rows, anchors, candidates, true_pairs, found, recall, recall_low, recall_high,
+//     predicted_recall, false_candidates)
 MINHASH_FUNCTION(lsh_evaluate)
 {
     for (int argument = 0; argument < PG_NARGS(); argument++) {
@@ -144,12 +201,12 @@ MINHASH_FUNCTION(lsh_evaluate)
         if (!optional && PG_ARGISNULL(argument))
             fail_null_argument(argument, fcinfo->flinfo->fn_oid);
     }
-    const int sample_size = arg_between(fcinfo, arg_sample_size, "sample_size", 2, most_sampled);
+    const int anchors = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
-    wanted.threshold = arg_fraction(fcinfo, arg_sample_threshold, "threshold");
+    wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
     wanted.shape = {1, 1}; // no band is looked at by its key
     wanted.verify = verification::exact;
-    wanted.texts = arg_scheme(fcinfo, arg_sample_scheme);
+    wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any
     const std::span<bulk::setting> settings =
         arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
@@ -159,11 +216,16 @@ MINHASH_FUNCTION(lsh_evaluate)
     bulk_job& job = *allocate<bulk_job>(CurrentMemoryContext);
     job = {};
     start_job(job, fcinfo, wanted);
-    const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(arg_sampled_query));
-    read_query(job, plan_select(sample_query(query, sample_size)));
+    read_query(job, plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query))));
     end_reading(job);
-    const std::uint64_t true_pairs = row_count(job) > 1 ? bulk::evaluate(*job.rows, settings) : 0;
-    return_settings(settings, true_pairs, result);
+    bulk::evaluation_result found = {};
+    if (row_count(job) > 0)
+        found = bulk::evaluate(
+            *job.rows,
+            draw_anchors(job, static_cast<std::uint32_t>(anchors), wanted.texts.seed),
+            settings);
+    notice_few_pairs(job, found);
+    return_settings(settings, found, result);
     end_job(job);
     SPI_finish();
     return static_cast<Datum>(0);

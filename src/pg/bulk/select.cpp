@@ -53,8 +53,6 @@ Oid named_relation(const char* query)
     return RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
 }
 
-} // namespace
-
 void refuse_name(const char* query, const char* columns)
 {
     const Oid relation = named_relation(query);
@@ -65,6 +63,8 @@ void refuse_name(const char* query, const char* columns)
             errmsg("query is the name of a table, not a SELECT"),
             errhint("Use SELECT %s FROM %s, with the table's columns.", columns, query));
 }
+
+} // namespace
 
 planned_select plan_select(const char* query, const char* columns)
 {

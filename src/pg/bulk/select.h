@@ -16,12 +16,9 @@ struct planned_select {
     double rows; // that PostgreSQL expects
 };
 
-// An ERROR if a query is but the name of a table: which of its columns are meant is not ours to
-// guess. `columns` are those that the caller wants, for a hint.
-void refuse_name(const char* query, const char* columns);
-
-// Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or as
-// above.
+// Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
+// but the name of a table: which of its columns are meant is not ours to guess. `columns` are those
+// that the caller wants, for a hint.
 planned_select plan_select(const char* query, const char* columns = "id, body");
 
 // Runs it. It sees what the calling statement sees. `to.mydest` is set here.

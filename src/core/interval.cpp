@@ -1,0 +1,49 @@
+#include "core/interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace minhash {
+
+namespace {
+
+constexpr double normal_quantile = 1.959963984540054; // of 0.975
+
+// The same of Student's distribution: the Cornish-Fisher expansion, and for few degrees of freedom,
+// of which it makes too little, what tables have.
+double student_quantile(double freedom) noexcept
+{
+    if (freedom < 2)
+        return 12.706;
+    if (freedom < 3)
+        return 4.303;
+    const double z = normal_quantile;
+    const double z3 = z * z * z;
+    const double z5 = z3 * z * z;
+    const double z7 = z5 * z * z;
+    return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+}
+
+} // namespace
+
+interval wilson_interval(double share, double trials) noexcept
+{
+    if (trials <= 0)
+        return {0, 1};
+    const double square = normal_quantile * normal_quantile / trials;
+    const double middle = (share + square / 2) / (1 + square);
+    const double half =
+        std::sqrt(square * share * (1 - share) + square * square / 4) / (1 + square);
+    return {std::clamp(middle - half, 0.0, share), std::clamp(middle + half, share, 1.0)};
+}
+
+double adjust_trials(double trials, double freedom) noexcept
+{
+    if (freedom < 1)
+        return 0;
+    const double ratio = normal_quantile / student_quantile(freedom);
+    return trials * ratio * ratio;
+}
+
+} // namespace minhash

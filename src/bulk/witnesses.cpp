@@ -48,6 +48,9 @@ least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, doubl
     double number = std::max(0.0, count - others);
     double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) -
                              log_choose(all, count));
+    // As many are drawn whatever the chance: also if that is too small for a number.
+    if (missed <= 0 || chance <= 0)
+        return static_cast<std::uint32_t>(number);
     double below = chance;
     while (below <= missed && number < count) {
         chance *=

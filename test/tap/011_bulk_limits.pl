@@ -68,6 +68,7 @@ is_cancelled_in_time('comparing near texts exactly', q{SELECT count(*) FROM lsh_
 is_cancelled_in_time('one large bucket', q{SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)}, 1500);
 is_cancelled_in_time('one large bucket, clustered', q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)}, 1500);
 is_cancelled_in_time("comparing long texts exactly ($_ ms)", q{SELECT count(*) FROM lsh_pairs('TABLE long')}, $_) for (200, 400, 700);
+is_cancelled_in_time("looking for texts within others ($_ ms)", q{SELECT count(*) FROM lsh_pairs('TABLE near', measure => 'containment')}, $_) for (200, 700);
 is_cancelled_in_time('temporary files', q{SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('TABLE near')}, 1000);
 
 # temp_file_limit.

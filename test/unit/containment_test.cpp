@@ -188,6 +188,8 @@ TEST(containment, long_texts_are_searched_as_well)
     given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
     EXPECT_EQ(find_pairs(given).size(), 3u);
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
+    given.task.recall = 1;
+    EXPECT_EQ(find_pairs(given).size(), 3u);
     given.task.scheme.shingles.bag = true;
     given.memory = 0;
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
@@ -251,6 +253,16 @@ TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
                     << pool << " " << shared << " " << missed;
                 EXPECT_GT(chance_below(plan.least + 1), missed - 1e-9);
             }
+}
+
+TEST(witnesses, are_met_for_certain_where_none_may_be_missed)
+{
+    for (const std::uint64_t pool : {5000u, 100'000u, 20'000'000u})
+        for (const std::uint64_t shared : {std::uint64_t{1}, pool / 2, pool - 3, pool}) {
+            const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, 0);
+            EXPECT_EQ(plan.least, plan.count - std::min<std::uint64_t>(plan.count, pool - shared));
+            EXPECT_GE(plan.least, 1u);
+        }
 }
 
 TEST(witnesses, the_least_share_is_that_of_the_comparison)

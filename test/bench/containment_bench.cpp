@@ -4,13 +4,15 @@
 // have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB 2016). containment_bench FILE COUNT
 // THRESHOLD [EVERY]
 //
-// FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are from
-// there; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of them in which some words
-// are replaced. What is there to be found is counted for every EVERYth row, by all its shingles.
+// FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces
+// of these, of 500 to 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of
+// them, of 20 words at least, in which some words are replaced. What is there to be found is
+// counted for every EVERYth row, by all its shingles.
 #include "bulk/containment.h"
 
 #include "core/kernels.h"
 
+#include <bit>
 #include <ctime>
 #include <map>
 #include <unordered_map>
@@ -45,28 +47,33 @@ std::vector<std::string> words_of(const std::string& text)
     return words;
 }
 
-// Texts of rows for COPY of some size, in one line each, in an order by chance.
+// Pieces of the texts of rows for COPY, in an order by chance.
 std::vector<std::string> read_texts(const char* path, std::size_t most)
 {
     std::vector<std::string> texts;
-    std::vector<std::string> lines = bench::read_lines(path);
     bench::random_source random = {2};
-    for (std::size_t left = lines.size(); left > 1; left--)
-        std::swap(lines[left - 1], lines[random.next() % left]);
-    for (const std::string& line : lines) {
+    for (const std::string& line : bench::read_lines(path)) {
         std::string text = line.substr(line.find('\t') + 1);
         for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos;)
             text.replace(at, 2, 1, ' ');
-        if (text.size() >= 500 && text.size() < 10'000 && texts.size() < most)
-            texts.push_back(text);
+        for (std::size_t from = 0; from + 500 < text.size();) {
+            const std::size_t wanted = 500 + random.next() % 3500;
+            const std::size_t space = text.find(' ', std::min(from + wanted, text.size()));
+            const std::size_t end = std::min(space, text.size());
+            texts.push_back(text.substr(from, end - from));
+            from = end;
+        }
     }
+    for (std::size_t left = texts.size(); left > 1; left--)
+        std::swap(texts[left - 1], texts[random.next() % left]);
+    texts.resize(std::min(texts.size(), most));
     return texts;
 }
 
 std::string excerpt_of(const std::string& text, bench::random_source& random)
 {
     const std::vector<std::string> words = words_of(text);
-    const std::size_t count = std::max<std::size_t>(words.size() >> random.next() % ratios, 5);
+    const std::size_t count = std::max<std::size_t>(words.size() >> random.next() % ratios, 20);
     const std::size_t from = random.next() % (words.size() - std::min(words.size(), count) + 1);
     const double replaced = 0.12 * random.fraction();
     std::string excerpt;
@@ -199,7 +206,7 @@ int main(int argc, char** argv)
     kernels = find_kernels("auto");
     const std::size_t count = std::strtoul(argv[2], nullptr, 10);
     const double threshold = std::atof(argv[3]);
-    const std::uint32_t every = argc > 4 ? static_cast<std::uint32_t>(std::atoi(argv[4])) : 1;
+    const std::uint32_t every = argc > 4 ? static_cast<std::uint32_t>(std::atoi(argv[4])) : 0;
     std::vector<std::string> texts = read_texts(argv[1], count / 2);
     bench::random_source random = {1};
     const std::size_t originals = texts.size();
@@ -239,6 +246,9 @@ int main(int argc, char** argv)
     bench::find_pairs(other, texts, {scheme, plan.shape, threshold, true, 0, false});
     std::printf("jaccard: all %.2f s; %zu pairs\n", cpu_seconds() - found, other.pairs.size());
 
+    if (every == 0)
+        return 0;
+
     const std::vector<element_list> sets = sets_of(texts);
     const pair_map truth = truth_of(sets, threshold, every);
     std::size_t true_of[ratios] = {};
@@ -257,7 +267,7 @@ int main(int argc, char** argv)
         if (truth.contains({pair.left, pair.right}))
             found_of[ratio_of(pair.left, pair.right)]++;
     }
-    std::printf("wrong: %zu\n", wrong);
+    std::printf("wrong: %zu; true pairs of every %u. row:\n", wrong, every);
     for (std::size_t i = 0; i < ratios; i++)
         std::printf("ratio from %2d: %zu true pairs, recall %.4f\n",
                     1 << i,

@@ -86,7 +86,7 @@ outcome run(const std::vector<std::string>& texts,
     outcome result = {};
     result.plan = bench::choose(host, texts, scheme, threshold, promised);
     scheme.num_hashes = static_cast<std::uint16_t>(result.plan.num_hashes);
-    bench::find_pairs(host, texts, {scheme, result.plan.shape, threshold, true, 0});
+    bench::find_pairs(host, texts, {scheme, result.plan.shape, threshold, true, 0, false});
     for (const bulk::found_pair& pair : host.pairs) {
         const auto known =
             truth.find(key_of(std::min(pair.left, pair.right), std::max(pair.left, pair.right)));

@@ -70,7 +70,8 @@ void start_time(search& self)
 std::uint64_t count_shared(search& self, std::uint32_t row)
 {
     start_time(self);
-    const std::uint64_t* const table = self.set.table.values;
+    const std::uint32_t* const table = self.set.table.values;
+    const std::uint64_t* const list = self.set.list.values;
     const std::size_t mask = self.set.entries - 1;
     std::uint32_t* const times = self.times.values;
     std::uint64_t shared = 0;
@@ -82,7 +83,7 @@ std::uint64_t count_shared(search& self, std::uint32_t row)
                        const std::uint64_t element = hash != 0 ? hash : 1;
                        const std::size_t at =
                            probe(mask, place_of(element), [=](std::size_t place) {
-                               return table[place] == element || table[place] == 0;
+                               return table[place] == 0 || list[table[place]] == element;
                            });
                        shared += table[at] != 0 && times[at] != self.time;
                        times[at] = self.time;
@@ -113,7 +114,7 @@ void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& 
     host& owner = *self.owner;
     const witness_index& index = self.index;
     const std::uint64_t salt = salt_of(*self.rows, row);
-    const std::uint64_t* const list = self.set.list.values;
+    const std::span<const std::uint64_t> list = self.set.elements();
     std::size_t touched = 0;
     for (std::size_t i = 0; i < self.set.count; i++) {
         if (i % 4096 == 0)

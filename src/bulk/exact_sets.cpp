@@ -1,6 +1,5 @@
 #include "bulk/exact_sets.h"
 
-#include "core/hash.h"
 #include "core/kernels.h"
 #include "core/probe.h"
 
@@ -14,30 +13,19 @@ namespace {
 
 constexpr std::uint32_t none = 0xFFFFFFFF;
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
-constexpr std::size_t most_elements = std::size_t{1} << 28;
+constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 // Elements between two looks at what is left.
 constexpr std::size_t step = 64;
 
-// A row leads others that share at least half of their elements with it, whether they reach the
-// similarity wanted or not. It starts to when it has met `least_met` of them: rows with few
-// candidates need no record that is fast to compare.
+// A row that is kept by itself is kept by another when that has met `least_met` rows that share at
+// least half of their elements with it: rows with few candidates need no record that is fast to
+// compare.
 constexpr std::uint32_t least_met = 2;
-
-// Entries for a table of `elements`, and at least one that is free.
-std::size_t entries_for(std::size_t elements) noexcept
-{
-    return std::bit_ceil(3 * elements + 2);
-}
 
 std::size_t words_for(std::size_t bits) noexcept
 {
     return (bits + 63) / 64;
-}
-
-bool has_bit(const std::uint64_t* bits, std::size_t at) noexcept
-{
-    return bits[at / 64] >> at % 64 & 1;
 }
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept
@@ -53,51 +41,18 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-void clear(host& owner, std::uint64_t* table, std::size_t entries)
-{
-    constexpr std::size_t at_once = 128 * 1024;
-    for (std::size_t from = 0; from < entries; from += at_once) {
-        pause(owner);
-        std::fill_n(table + from, std::min(at_once, entries - from), 0);
-    }
-}
-
-std::size_t find(const std::uint64_t* table, std::size_t mask, std::uint64_t element) noexcept
-{
-    return probe(mask, place_of(element), [=](std::size_t at) {
-        return table[at] == element || table[at] == 0;
-    });
-}
-
-// Enters distinct elements into a table that has been made for as many.
-void fill_table(host& owner,
-                growing<std::uint64_t>& table,
-                std::size_t entries,
-                const std::uint64_t* elements,
-                std::size_t count)
-{
-    grow(owner, table, 0, entries);
-    clear(owner, table.values, entries);
-    for (std::size_t index = 0; index < count; index++) {
-        if (index % 4096 == 0)
-            pause(owner);
-        table.values[find(table.values, entries - 1, elements[index])] = elements[index];
-    }
-}
-
 } // namespace
 
 // The record of a row: how it is kept, and then, by itself, its elements; or by its leader, two
 // sets of bits, one for the leader's elements and one as large of places of the others, and those.
 struct kept_row {
+    std::uint64_t leader; // where its record is, or nowhere: the row is kept by itself
     std::uint32_t row;
-    std::uint32_t leader; // none: it is kept by itself
     std::uint32_t bits;   // elements of the leader
     std::uint32_t had;    // how many of those the row has
     std::uint32_t others; // elements that the leader does not have, or all
     std::uint32_t other_bits;
     std::uint32_t met; // rows that this one could lead
-    std::uint32_t unused;
 
     const std::uint64_t* words() const
     {
@@ -125,15 +80,29 @@ namespace {
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// The record of a row, or null. It is good until another one is kept.
-const kept_row* record_of(const exact_sets& state, std::uint32_t row)
+// The record at a place, or null if others have taken its room. It is good until another one is
+// kept.
+const kept_row* record_at(const exact_sets& state, std::uint64_t place)
 {
-    const std::uint64_t place = state.places[row & state.place_mask];
     if (place >= state.ring_end || state.ring_end - place > state.ring_words)
         return nullptr;
-    const auto* const record =
-        reinterpret_cast<const kept_row*>(state.ring + place % state.ring_words);
-    return record->row == row ? record : nullptr;
+    return reinterpret_cast<const kept_row*>(state.ring + place % state.ring_words);
+}
+
+// The record of a row, or null if it is not kept, or no longer its leader.
+const kept_row* record_of(const exact_sets& state, std::uint32_t row)
+{
+    const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
+    if (record == nullptr || record->row != row)
+        return nullptr;
+    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record
+                                                                                    : nullptr;
+}
+
+// Where the row is kept whose elements a record has bits for: itself, if it is kept by itself.
+std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
+{
+    return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
 // Room for the record of a row, in place of the oldest ones; null if it is too large to be kept.
@@ -147,119 +116,158 @@ kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
     const std::uint64_t place = state.ring_end;
     state.ring_end += words;
     state.places[row & state.place_mask] = place;
-    if (state.others_of == row)
-        state.others_of = none;
+    if (state.others_row == row)
+        state.others_row = none;
     return reinterpret_cast<kept_row*>(state.ring + place % state.ring_words);
 }
 
-void keep_by_itself(exact_sets& state, std::uint32_t row, std::span<const std::uint64_t> elements)
+// Room for a row by itself: where its elements go, or null.
+std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
-    kept_row* const record = keep(state, row, header_words + elements.size());
+    kept_row* const record = keep(state, row, header_words + count);
+    if (record == nullptr)
+        return nullptr;
+    *record = {nowhere, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0};
+    return const_cast<std::uint64_t*>(record->elements());
+}
+
+// Where the loaded row is kept by itself, or nowhere.
+std::uint64_t place_of_loaded(exact_sets& state)
+{
+    if (record_at(state, state.loaded_at) != nullptr)
+        return state.loaded_at;
+    state.loaded_at = nowhere;
+    if (record_of(state, state.loaded_row) != nullptr)
+        return nowhere;
+    const std::span<const std::uint64_t> elements = state.loaded.elements();
+    std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, elements.size());
+    if (kept == nullptr)
+        return nowhere;
+    std::copy(elements.begin(), elements.end(), kept);
+    state.loaded_at = state.places[state.loaded_row & state.place_mask];
+    return state.loaded_at;
+}
+
+// Calls take(number) for the loaded row's elements that `fresh` has marked.
+template <typename Take>
+void each_marked(const exact_sets& state, Take&& take)
+{
+    for (std::size_t word = 0; word < words_for(state.loaded.count); word++)
+        for (std::uint64_t bits = marked_bits(state.fresh, word); bits != 0; bits &= bits - 1)
+            take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+}
+
+// Keeps the row whose elements `fresh` has, the loaded row's marked: `had` of them.
+void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
+{
+    const std::uint64_t leader = place_of_loaded(state);
+    const std::span<const std::uint64_t> others = state.fresh.elements();
+    const std::size_t bits = state.loaded.count;
+    const std::size_t words = words_for(bits);
+    kept_row* const record =
+        leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
     if (record == nullptr)
         return;
-    *record = {row, none, 0, 0, static_cast<std::uint32_t>(elements.size()), 0, 0, 0};
-    std::copy(elements.begin(), elements.end(), const_cast<std::uint64_t*>(record->words()));
-}
-
-// Keeps a row by the one whose elements the table has. `elements` lie outside of the ring.
-void keep_by_leader(exact_sets& state, std::uint32_t row, std::span<const std::uint64_t> elements)
-{
-    const std::size_t words = words_for(state.loaded_count);
-    const std::size_t most = header_words + 2 * words + elements.size();
-    if (most > state.ring_words / 4)
-        return;
-    // In place of its record by itself, if that was the last.
-    const std::uint64_t place = state.places[row & state.place_mask];
-    if (place + header_words + elements.size() == state.ring_end)
-        state.ring_end = place;
-    // Made for the worst case, and then as long as it has become.
-    kept_row* const record = keep(state, row, most);
-    std::uint64_t* const had = const_cast<std::uint64_t*>(record->words());
-    std::uint64_t* const bits_of_others = had + words;
-    std::uint64_t* const others = bits_of_others + words;
-    std::fill_n(had, 2 * words, 0);
-    std::uint32_t other_bits = 0;
-    std::uint32_t count = 0;
-    for (const std::uint64_t element : elements) {
-        const std::size_t at = find(state.table.values, state.entries - 1, element);
-        if (state.table.values[at] != 0) {
-            set_bit(had, state.indexes.values[at]);
-            continue;
-        }
-        const auto bit = static_cast<std::size_t>(
-            static_cast<unsigned __int128>(place_of(element)) * (words * 64) >> 64);
-        other_bits += !has_bit(bits_of_others, bit);
-        set_bit(bits_of_others, bit);
-        others[count++] = element;
-    }
-    *record = {row,
-               state.loaded,
-               static_cast<std::uint32_t>(state.loaded_count),
-               static_cast<std::uint32_t>(elements.size() - count),
-               count,
-               other_bits,
+    *record = {leader,
+               row,
+               static_cast<std::uint32_t>(bits),
+               static_cast<std::uint32_t>(had),
+               static_cast<std::uint32_t>(others.size()),
                0,
                0};
-    state.ring_end -= elements.size() - count;
+    std::uint64_t* const marked = const_cast<std::uint64_t*>(record->words());
+    for (std::size_t word = 0; word < words; word++)
+        marked[word] = marked_bits(state.fresh, word);
+    std::uint64_t* const bits_of_others = marked + words;
+    std::fill_n(bits_of_others, words, 0);
+    for (const std::uint64_t element : others)
+        set_bit(bits_of_others,
+                static_cast<std::size_t>(
+                    static_cast<unsigned __int128>(place_of(element)) * (words * 64) >> 64));
+    for (std::size_t word = 0; word < words; word++)
+        record->other_bits += static_cast<std::uint32_t>(std::popcount(bits_of_others[word]));
+    std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// The elements of a row, until the next call for another one.
-std::span<const std::uint64_t> elements_of(exact_sets& state, std::uint32_t row)
+// The same, but by itself.
+void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
-    const kept_row* const record = record_of(state, row);
-    if (record != nullptr && record->leader == none)
-        return {record->elements(), record->others};
-    const kept_row* const leader = record == nullptr ? nullptr : record_of(state, record->leader);
-    if (leader != nullptr && leader->leader == none) {
-        grow(*state.owner, state.scratch, 0, record->count());
-        std::uint64_t* const into = state.scratch.values;
-        std::size_t count = 0;
-        for (std::size_t word = 0; word < words_for(record->bits); word++)
-            for (std::uint64_t bits = record->words()[word]; bits != 0; bits &= bits - 1)
-                into[count++] =
-                    leader
-                        ->elements()[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
-        std::copy_n(record->elements(), record->others, into + count);
-        return {into, record->count()};
-    }
+    const std::span<const std::uint64_t> others = state.fresh.elements();
+    std::uint64_t* to = keep_by_itself(state, row, had + others.size());
+    if (to == nullptr)
+        return;
+    each_marked(state, [&](std::size_t index) { *to++ = state.loaded.elements()[index]; });
+    std::copy(others.begin(), others.end(), to);
+}
+
+// Reads a row and looks it up in the loaded one. Returns how many elements they share.
+std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
+{
+    state.fresh.leader = &state.loaded;
     state.source.read(state.source.from, row, state.fresh);
-    state.sizes[row] = static_cast<std::uint32_t>(state.fresh.count);
-    const std::span<const std::uint64_t> elements = {state.fresh.list.values, state.fresh.count};
-    keep_by_itself(state, row, elements);
-    return elements;
+    state.fresh.leader = nullptr;
+    std::size_t had = 0;
+    for (std::size_t word = 0; word < words_for(state.loaded.count); word++)
+        had += static_cast<std::size_t>(std::popcount(marked_bits(state.fresh, word)));
+    const std::size_t count = had + state.fresh.count;
+    state.sizes[row] = static_cast<std::uint32_t>(count);
+    if (had >= count / 2)
+        keep_by_loaded(state, row, had);
+    else
+        keep_alone(state, row, had);
+    return had;
+}
+
+// The elements of a record, until another one is asked for or kept.
+std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
+{
+    if (record.leader == nowhere)
+        return {record.elements(), record.others};
+    const std::uint64_t* const leader = record_at(state, record.leader)->elements();
+    grow(*state.owner, state.scratch, 0, record.count());
+    std::uint64_t* to = state.scratch.values;
+    for (std::size_t word = 0; word < words_for(record.bits); word++)
+        for (std::uint64_t bits = record.words()[word]; bits != 0; bits &= bits - 1)
+            *to++ = leader[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
+    std::copy_n(record.elements(), record.others, to);
+    return {state.scratch.values, record.count()};
+}
+
+void load_record(exact_sets& state, const kept_row& record)
+{
+    state.loaded_row = none;
+    state.loaded_at = nowhere;
+    take_elements(state.loaded, elements_of(state, record));
+    state.loaded_row = record.row;
+}
+
+// Makes the row that is kept by itself at a place the one that others are looked up in.
+void load_at(exact_sets& state, std::uint64_t place)
+{
+    if (state.loaded_at == place)
+        return;
+    load_record(state, *record_at(state, place));
+    state.loaded_at = place;
 }
 
 // Makes a row the one that others are looked up in.
 void load(exact_sets& state, std::uint32_t row)
 {
-    if (state.loaded == row)
+    if (state.loaded_row == row)
         return;
-    state.loaded = state.indexed = none;
-    const std::span<const std::uint64_t> elements = elements_of(state, row);
-    if (elements.data() == state.fresh.list.values) {
-        std::swap(state.table, state.fresh.table);
-        state.entries = state.fresh.entries;
+    const kept_row* const record = record_of(state, row);
+    if (record != nullptr && record->leader == nowhere) {
+        load_at(state, leader_of(state, *record));
+    } else if (record != nullptr) {
+        load_record(state, *record);
     } else {
-        state.entries = entries_for(elements.size());
-        fill_table(*state.owner, state.table, state.entries, elements.data(), elements.size());
+        state.loaded_row = none;
+        state.loaded_at = nowhere;
+        state.source.read(state.source.from, row, state.loaded);
+        state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
+        state.loaded_row = row;
+        (void)place_of_loaded(state);
     }
-    state.loaded_count = elements.size();
-    state.loaded = row;
-}
-
-// Notes which of its elements each entry of the table is. `elements` are in the order of the row.
-void index_table(exact_sets& state, std::span<const std::uint64_t> elements)
-{
-    if (state.indexed == state.loaded)
-        return;
-    grow(*state.owner, state.indexes, 0, state.entries);
-    for (std::size_t index = 0; index < elements.size(); index++) {
-        if (index % 4096 == 0)
-            pause(*state.owner);
-        state.indexes.values[find(state.table.values, state.entries - 1, elements[index])] =
-            static_cast<std::uint32_t>(index);
-    }
-    state.indexed = state.loaded;
 }
 
 // What a comparison is about.
@@ -275,10 +283,9 @@ struct answer {
     std::size_t looked_at;
 };
 
-// How many of the elements the table has, in addition to `shared`.
+// How many of the elements a set has, in addition to `shared`.
 answer count_in(host& owner,
-                const std::uint64_t* table,
-                std::size_t entries,
+                const distinct_elements& set,
                 std::span<const std::uint64_t> elements,
                 std::uint64_t shared,
                 const question& asked)
@@ -288,9 +295,7 @@ answer count_in(host& owner,
             return {false, shared, from};
         if (shared >= asked.needed && !asked.exactly)
             return {true, shared, from};
-        const std::size_t to = std::min(from + step, elements.size());
-        for (std::size_t index = from; index < to; index++)
-            shared += table[find(table, entries - 1, elements[index])] != 0;
+        shared += count_shared(set, elements.subspan(from, std::min(step, elements.size() - from)));
         if (from % (step * 64) == 0)
             pause(owner);
     }
@@ -313,93 +318,81 @@ count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const q
     const std::size_t only_b = different - only_a;
     if (shared + std::min(a.others - only_a, b.others - only_b) < asked.needed)
         return {false, shared, 0};
-    if (state.others_of != a.row) {
-        state.others_of = none;
-        state.other_entries = entries_for(a.others);
-        fill_table(*state.owner, state.others, state.other_entries, a.elements(), a.others);
-        state.others_of = a.row;
+    if (state.others_row != a.row) {
+        state.others_row = none;
+        take_elements(state.others, {a.elements(), a.others});
+        state.others_row = a.row;
     }
-    return count_in(*state.owner,
-                    state.others.values,
-                    state.other_entries,
-                    {b.elements(), b.others},
-                    shared,
-                    asked);
+    return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a row with the table, and keeps it by the table's row if that can lead it.
-answer count_in_table(exact_sets& state, std::uint32_t row, double least, bool exactly)
+// Compares a row that is kept with the loaded one, and keeps it by that if it can lead it.
+answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
-    std::span<const std::uint64_t> elements = elements_of(state, row);
-    const question asked = {least_shared(state.loaded_count, elements.size(), least), exactly};
-    if (asked.needed > std::min(state.loaded_count, elements.size()))
-        return {false, 0, 0};
-    const answer found =
-        count_in(*state.owner, state.table.values, state.entries, elements, 0, asked);
-    if (found.shared < found.looked_at / 2)
+    const std::span<const std::uint64_t> elements = elements_of(state, record);
+    const question asked = {least_shared(state.loaded.count, elements.size(), least), exactly};
+    const answer found = count_in(*state.owner, state.loaded, elements, 0, asked);
+    if (found.shared < found.looked_at / 2 || record.leader != nowhere)
         return found;
-    const kept_row* const own = record_of(state, row);
-    kept_row* const leader = const_cast<kept_row*>(record_of(state, state.loaded));
-    if (own == nullptr || own->leader != none || leader == nullptr || leader->leader != none ||
-        leader->met++ < least_met)
+    auto* const leader = const_cast<kept_row*>(record_at(state, state.loaded_at));
+    if (leader == nullptr || leader->met++ < least_met)
         return found;
-    if (elements.data() == own->elements()) {
-        grow(*state.owner, state.scratch, 0, elements.size());
-        std::copy(elements.begin(), elements.end(), state.scratch.values);
-        elements = {state.scratch.values, elements.size()};
-    }
-    index_table(state, {leader->elements(), leader->others});
-    keep_by_leader(state, row, elements);
+    state.fresh.leader = &state.loaded;
+    start_elements(state.fresh, elements.size());
+    add(state.fresh, elements);
+    state.fresh.leader = nullptr;
+    keep_by_loaded(state, record.row, elements.size() - state.fresh.count);
     return found;
 }
 
+bool is_at_hand(const exact_sets& state, std::uint32_t row)
+{
+    return row == state.loaded_row || record_of(state, row) != nullptr;
+}
+
+answer all_shared(
+    const exact_sets& state, std::uint32_t a, std::uint32_t b, std::uint64_t shared, double least)
+{
+    return {shared >= least_shared(state.sizes[a], state.sizes[b], least), shared, 0};
+}
+
+answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+{
+    if (!is_at_hand(state, a))
+        std::swap(a, b);
+    if (!is_at_hand(state, a))
+        load(state, a);
+    if (!is_at_hand(state, b)) {
+        if (const kept_row* const record = record_of(state, a))
+            load_at(state, leader_of(state, *record));
+        const std::size_t shared = read_by_loaded(state, b);
+        if (state.loaded_row == a)
+            return all_shared(state, a, b, shared, least);
+    }
+    const kept_row* const record_a = record_of(state, a);
+    const kept_row* const record_b = record_of(state, b);
+    if (record_a != nullptr && record_b != nullptr &&
+        leader_of(state, *record_a) == leader_of(state, *record_b)) {
+        if (record_a->leader == nowhere)
+            return all_shared(state, a, b, record_b->had, least);
+        if (record_b->leader == nowhere)
+            return all_shared(state, a, b, record_a->had, least);
+        return count_by_leader(
+            state,
+            *record_a,
+            *record_b,
+            {least_shared(record_a->count(), record_b->count(), least), exactly});
+    }
+    if (b == state.loaded_row)
+        std::swap(a, b);
+    load(state, a);
+    if (const kept_row* const record = record_of(state, b))
+        return count_in_loaded(state, *record, least, exactly);
+    const std::size_t shared = read_by_loaded(state, b);
+    return all_shared(state, a, b, shared, least);
+}
+
 } // namespace
-
-void start_elements(distinct_elements& set, std::size_t most)
-{
-    constexpr std::size_t usual = 64 * 1024;
-    set.count = 0;
-    set.entries = entries_for(std::min(most, usual));
-    grow(*set.owner, set.table, 0, set.entries);
-    clear(*set.owner, set.table.values, set.entries);
-}
-
-void add(distinct_elements& set,
-         const std::uint32_t* lo,
-         const std::uint32_t* hi,
-         std::size_t count)
-{
-    host& owner = *set.owner;
-    grow(owner, set.list, set.count, set.count + count + 1);
-    if (set.count + count >= set.entries / 4 * 3) {
-        if (set.count + count > most_elements)
-            owner.fail_too_many_shingles(owner, most_elements);
-        set.entries = entries_for(set.count + count);
-        fill_table(owner, set.table, set.entries, set.list.values, set.count);
-    }
-    std::uint64_t* const table = set.table.values;
-    std::uint64_t* const list = set.list.values;
-    const std::size_t mask = set.entries - 1;
-    std::size_t distinct = set.count;
-    for (std::size_t index = 0; index < count; index++) {
-        const std::uint64_t hash = join(lo[index], hi[index]);
-        const std::uint64_t element = hash != 0 ? hash : 1; // 0 is a free entry
-        const std::size_t at = find(table, mask, element);
-        // Without a branch: an element met before is overwritten by the next.
-        list[distinct] = element;
-        distinct += table[at] == 0;
-        table[at] = element;
-    }
-    set.count = distinct;
-}
-
-void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
-{
-    start_elements(set, text.size() + 1); // no text has more shingles
-    each_batch(signer, text, [&set](const shingle_batch& batch) {
-        add(set, batch.lo, batch.hi, batch.count);
-    });
-}
 
 void start_sets(exact_sets& state,
                 host& owner,
@@ -410,14 +403,16 @@ void start_sets(exact_sets& state,
     state = {};
     state.owner = &owner;
     state.source = source;
-    state.fresh.owner = &owner;
-    state.first = state.second = state.loaded = state.others_of = none;
+    for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
+        each->owner = &owner;
+    state.first = state.second = state.loaded_row = state.others_row = none;
+    state.loaded_at = nowhere;
     state.sizes = allocate<std::uint32_t>(owner, count);
     std::fill_n(state.sizes, count, not_counted);
     constexpr std::size_t bytes_per_place = 256; // the records of short texts
     const std::size_t places = std::bit_floor(std::max<std::size_t>(bytes / bytes_per_place, 16));
     state.places = allocate<std::uint64_t>(owner, places);
-    std::fill_n(state.places, places, ~std::uint64_t{0});
+    std::fill_n(state.places, places, nowhere);
     state.place_mask = places - 1;
     state.ring_words = std::max<std::size_t>(bytes / sizeof(std::uint64_t), 64);
     state.ring = allocate<std::uint64_t>(owner, state.ring_words);
@@ -429,12 +424,9 @@ void end_sets(exact_sets& state)
     release(owner, state.sizes);
     release(owner, state.ring);
     release(owner, state.places);
-    release(owner, state.fresh.table.values);
-    release(owner, state.fresh.list.values);
     release(owner, state.scratch.values);
-    release(owner, state.table.values);
-    release(owner, state.indexes.values);
-    release(owner, state.others.values);
+    for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
+        end_elements(*each);
 }
 
 std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double least) noexcept
@@ -459,33 +451,13 @@ double compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least
     state.first = a;
     state.second = b;
 
-    if (state.sizes[a] == not_counted)
-        load(state, a);
     const std::uint32_t size_a = state.sizes[a];
-    std::uint64_t needed = 0;
-    if (state.sizes[b] != not_counted) {
-        needed = least_shared(size_a, state.sizes[b], least);
-        if (needed > std::min(size_a, state.sizes[b]))
-            return -1;
-    }
-
-    // Rows of one leader, which can be one of the two.
-    const kept_row* record_a = record_of(state, a);
-    const kept_row* record_b = record_of(state, b);
-    const std::uint32_t leader_a = record_a != nullptr ? record_a->leader : none;
-    const std::uint32_t leader_b = record_b != nullptr ? record_b->leader : none;
-    answer found;
-    if (leader_b == a) {
-        found = {record_b->had >= needed, record_b->had, 0};
-    } else if (leader_a == b) {
-        found = {record_a->had >= needed, record_a->had, 0};
-    } else if (leader_a != none && leader_a == leader_b) {
-        found = count_by_leader(state, *record_a, *record_b, {needed, exactly});
-    } else {
-        load(state, a);
-        found = count_in_table(state, b, least, exactly);
-    }
-    return found.reached ? jaccard({size_a, state.sizes[b], found.shared}) : -1;
+    const std::uint32_t size_b = state.sizes[b];
+    if (size_a != not_counted && size_b != not_counted &&
+        least_shared(size_a, size_b, least) > std::min(size_a, size_b))
+        return -1;
+    const answer found = compare_rows(state, a, b, least, exactly);
+    return found.reached ? jaccard({state.sizes[a], state.sizes[b], found.shared}) : -1;
 }
 
 } // namespace minhash::bulk

@@ -1,51 +1,28 @@
 // How many elements rows have in common, exactly, for one row after the other against many.
 //
-// Elements are the 64-bit hashes that signatures are made from, so two different shingles of a pair
-// of texts of a million characters pass for one with a probability of one in ten million.
-//
 // A row's elements are made distinct once, and then kept while memory lasts, in one of two forms.
-// By itself: a list, of which the second of two rows is looked up in a table of the first, until it
-// is certain that the rows reach the similarity wanted, or that they cannot. Or by its leader, an
-// earlier row that it is near to: which of the leader's elements it has, as bits, and which others.
+// By itself: a list. Or by its leader, an earlier row that shares much with it: which of the
+// leader's elements it has, as bits, and which others. A row that is read to be compared with one
+// that is kept is looked up in that row, or in its leader, while it is read: so it is kept by that
+// leader at once, and only its other elements have to be made distinct.
+//
 // Two rows L - r1 + a1 and L - r2 + a2 of one leader share the bits that both have set, and |a1 and
 // a2|, for which bits bound it from above. So copies of one text that differ in a few words cost
-// little more than those words.
+// little more than those words. Of two rows that are kept otherwise, the second one's list is
+// looked up in a table of the first, until it is certain that they reach the similarity wanted, or
+// that they cannot.
 #pragma once
 
-#include "bulk/text_signer.h"
+#include "bulk/distinct_elements.h"
 
 #include "core/overlap.h"
 
-#include <span>
-
 namespace minhash::bulk {
-
-// Distinct elements, in the order in which they came first.
-struct distinct_elements {
-    host* owner;
-    growing<std::uint64_t> table; // open addressing; 0: free
-    std::size_t entries;          // in use of it, a power of two
-    growing<std::uint64_t> list;
-    std::size_t count;
-};
-
-// Starts with none, and room for a usual row of up to `most` elements: a larger one grows.
-void start_elements(distinct_elements& set, std::size_t most);
-
-// Adds elements, given by the halves of their hashes.
-void add(distinct_elements& set,
-         const std::uint32_t* lo,
-         const std::uint32_t* hi,
-         std::size_t count);
-
-// Starts a set, and adds all elements of a text.
-void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
 
 // Where the elements of rows come from.
 struct element_source {
     void* from;
-    // Starts the set and adds all elements of a row, always in the same order; some may come more
-    // than once.
+    // Starts the set and adds all elements of a row. Some may come more than once.
     void (*read)(void* from, std::uint32_t row, distinct_elements& set);
 };
 
@@ -63,20 +40,16 @@ struct exact_sets {
     std::uint64_t* places;  // by row: where the record starts
     std::size_t place_mask;
 
+    distinct_elements loaded;       // the row that others are looked up in
+    std::uint32_t loaded_row;       // or none
+    std::uint64_t loaded_at;        // where its record is, if it is kept by itself
     distinct_elements fresh;        // the row read last
-    growing<std::uint64_t> scratch; // elements, or a record in the making
+    distinct_elements others;       // of a row, those besides its leader's
+    std::uint32_t others_row;       // or none
+    growing<std::uint64_t> scratch; // elements of a row that is kept by its leader
 
-    std::uint32_t first;          // the row that others are looked up for
-    std::uint32_t second;         // the other row of the call before
-    std::uint32_t loaded;         // the row whose elements the table has
-    std::size_t loaded_count;     // elements
-    growing<std::uint64_t> table; // of its elements; 0: free
-    std::size_t entries;
-    std::uint32_t indexed;          // the row that `indexes` are for, if it is loaded
-    growing<std::uint32_t> indexes; // of each entry, which of its elements that is
-    std::uint32_t others_of;        // the row whose elements besides its leader's `others` has
-    growing<std::uint64_t> others;
-    std::size_t other_entries;
+    std::uint32_t first; // the rows of the call before
+    std::uint32_t second;
 };
 
 // For rows below `count`. Keeps up to `bytes` of sets, besides four bytes for each row, and what

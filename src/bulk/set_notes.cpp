@@ -51,8 +51,8 @@ bool note_set(set_notes& notes, text_signer& signer, text_bytes text)
     for (std::size_t i = 0; i < set.count; i++) {
         if (i % 4096 == 0)
             pause(owner);
-        digest += fmix64(set.list.values[i]);
-        std::uint16_t& having = notes.rows_having[counter_of(set.list.values[i])];
+        digest += fmix64(set.elements()[i]);
+        std::uint16_t& having = notes.rows_having[counter_of(set.elements()[i])];
         having += counting && having < std::numeric_limits<std::uint16_t>::max();
     }
     const std::uint32_t row = notes.count++;

@@ -71,7 +71,7 @@ std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t 
 
 std::size_t kept_bytes(const row_set& rows)
 {
-    constexpr std::size_t most = 256 * 1024 * 1024;
+    constexpr std::size_t most = 64 * 1024 * 1024;
     const std::size_t processes = static_cast<std::size_t>(rows.owner->most_workers) + 1;
     return std::min(most, rows.budget->limit / 4) / processes;
 }

@@ -156,7 +156,7 @@ void add_row(witness_index& index,
     for (std::size_t i = 0; i < set.count; i++) {
         if (i % 4096 == 0)
             pause(owner);
-        of_class[frequency_class(notes, set.list.values[i])]++;
+        of_class[frequency_class(notes, set.elements()[i])]++;
     }
     int most_frequent = 0;
     std::uint64_t pool = of_class[0];
@@ -173,7 +173,7 @@ void add_row(witness_index& index,
     for (std::size_t i = 0; i < set.count; i++) {
         if (i % 4096 == 0)
             pause(owner);
-        const std::uint64_t element = set.list.values[i];
+        const std::uint64_t element = set.elements()[i];
         if (frequency_class(notes, element) <= most_frequent)
             offer(kept, element ^ salt);
     }

@@ -23,9 +23,9 @@ inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
 }
 
 // All bits of a secret product, folded (Yi: wyhash).
-inline std::uint64_t place_of(std::uint64_t hash) noexcept
+inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
-    const auto product = static_cast<unsigned __int128>(hash ^ probing.flip) * probing.factor;
+    const auto product = static_cast<unsigned __int128>(hash ^ secret.flip) * secret.factor;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 

@@ -1,7 +1,7 @@
 // Crafted sets are as cheap as random ones in every table with open addressing. What is counted is
 // probes: how far entries lie from their place.
 
-#include "bulk/exact_sets.h"
+#include "bulk/distinct_elements.h"
 
 #include "core/probe.h"
 
@@ -101,11 +101,10 @@ double probes_of_distinct_elements(const hash_list& elements)
         add(set, &lo, &hi, 1);
     }
     const double probes = probes_per_entry(set.entries, [&](std::size_t at, std::uint64_t& hash) {
-        hash = set.table.values[at];
+        hash = set.list.values[set.table.values[at]];
         return hash != 0;
     });
-    release(host, set.table.values);
-    release(host, set.list.values);
+    end_elements(set);
     return probes;
 }
 

@@ -1,0 +1,61 @@
+// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list and a
+// table that says where in the list each is. So two different shingles of a pair of texts of a
+// million characters pass for one with a probability of one in ten million.
+//
+// A row can be looked up in another one, its leader, while it is read. Rows that share much share
+// it in long runs, which need not be looked up element by element.
+#pragma once
+
+#include "bulk/text_signer.h"
+
+#include <span>
+
+namespace minhash::bulk {
+
+struct distinct_elements {
+    host* owner;
+    growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
+    std::size_t entries;          // in use of it, a power of two
+    growing<std::uint64_t> list;  // by number, from 1 on; the first is no element
+    std::size_t count;
+
+    // Null, or a set that is not changed meanwhile: its elements are marked by their numbers
+    // instead of being added.
+    const distinct_elements* leader;
+    growing<std::uint8_t> marks;
+    std::size_t expected; // the number that is looked at first
+
+    std::span<const std::uint64_t> elements() const
+    {
+        return {list.values + 1, count};
+    }
+};
+
+// Starts with none, and room for a usual row of up to `most` elements: a larger one grows.
+void start_elements(distinct_elements& set, std::size_t most);
+
+// Adds elements, given by the halves of their hashes.
+void add(distinct_elements& set,
+         const std::uint32_t* lo,
+         const std::uint32_t* hi,
+         std::size_t count);
+
+// Makes it a set of distinct elements, in the list in their order.
+void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
+
+// Adds elements of another set.
+void add(distinct_elements& set, std::span<const std::uint64_t> elements);
+
+// Starts a set, and adds all elements of a text.
+void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
+
+// How many of some distinct elements a set has.
+std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements);
+
+// The marks of the 64 elements from number 64 * word + 1 on, as bits. Those that the leader does
+// not have are 0.
+std::uint64_t marked_bits(const distinct_elements& set, std::size_t word);
+
+void end_elements(distinct_elements& set);
+
+} // namespace minhash::bulk

@@ -4,6 +4,8 @@
 // are found.
 #include "bulk/rows.h"
 
+#include "core/compress.h"
+
 #include <algorithm>
 
 namespace minhash::bulk {
@@ -43,8 +45,14 @@ std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
 void append_signature(row_set& rows, const signature& value)
 {
     const std::uint32_t mask = scope_mask(rows, rows.count);
-    const std::span<const std::uint8_t> slots = value.stored_slots();
-    append(*rows.slots, slots.data(), slots.size());
+    if (value.scheme.bits == rows.kept.bits) {
+        const std::span<const std::uint8_t> slots = value.stored_slots();
+        append(*rows.slots, slots.data(), slots.size());
+    } else {
+        std::uint8_t slots[max_num_hashes];
+        compress(value, rows.kept.bits, slots);
+        append(*rows.slots, slots, slot_bytes(rows.kept.bits, rows.kept.num_hashes));
+    }
     std::uint32_t keys[max_num_hashes + 1];
     make_keys(value, rows.task.shape, keys, 1);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++) {
@@ -82,11 +90,10 @@ void append_keys(row_set& rows,
 void append_signed(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
     row_set& rows = *static_cast<row_set*>(to);
-    const scheme& scheme = rows.task.scheme;
-    const std::size_t row_bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    const std::size_t row_bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     const auto first = static_cast<std::uint32_t>(rows.slots->size / row_bytes);
-    const std::size_t slots = done.count * row_bytes;
-    append(*rows.slots, answer.data(), slots);
+    append(*rows.slots, answer.data(), done.count * row_bytes);
+    const std::size_t slots = pad_record(done.count * row_bytes);
     const std::size_t bytes = done.count * sizeof(std::uint32_t);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
         append_keys(rows, *rows.keys[i], first, answer.subspan(slots + i * bytes, bytes));
@@ -106,7 +113,7 @@ void hand_out_signing(row_set& rows)
 void sign_later(row_set& rows, text_bytes text)
 {
     crew& crew = *rows.crew;
-    const std::size_t answered = slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
+    const std::size_t answered = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     if (rows.signing == nullptr)
         rows.signing = &begin_job(crew);
     job& texts = *rows.signing;
@@ -120,6 +127,15 @@ void sign_later(row_set& rows, text_bytes text)
 
 } // namespace
 
+scheme kept_scheme(const task& task)
+{
+    constexpr std::uint8_t enough = 8;
+    scheme kept = task.scheme;
+    if (task.exact && !task.whole_slots)
+        kept.bits = std::min(kept.bits, enough);
+    return kept;
+}
+
 row_set* make_rows(memory_budget& budget, const task& task, bool texts)
 {
     host& owner = *budget.owner;
@@ -128,6 +144,7 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
     rows->owner = &owner;
     rows->budget = &budget;
     rows->task = task;
+    rows->kept = kept_scheme(task);
     const std::size_t stores = static_cast<std::size_t>(task.shape.bands) + 1;
     rows->keys = allocate<byte_store*>(owner, stores);
     const std::size_t chunk = chunk_for(budget, stores, small_chunk);
@@ -140,6 +157,7 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
         job_header header = {};
         header.kind = job_kind::sign;
         header.scheme = task.scheme;
+        header.kept_bits = rows->kept.bits;
         header.shape = task.shape;
         start_jobs(*rows->crew, header, {rows, append_signed});
     }

@@ -25,12 +25,18 @@ struct task {
     bulk::measure measure =
         bulk::measure::jaccard; // containment: of texts, exactly, and without signatures
     double recall = 0;          // of containment: the share of pairs to be found
+    bool whole_slots = false;   // exact tasks keep signatures as they are, too
 };
+
+// The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
+// of them to compare.
+scheme kept_scheme(const task& task);
 
 struct row_set {
     host* owner;
     memory_budget* budget;
     bulk::task task;
+    minhash::scheme kept; // kept_scheme()
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
 
@@ -65,11 +71,10 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
     return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
 }
 
-// The signature of a row, where it lies or in the buffer.
+// The signature of a row as it is kept, where it lies or in the buffer.
 inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
 {
-    const scheme& scheme = rows.task.scheme;
-    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    const std::size_t bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     return fetch(*rows.slots, row * std::uint64_t{bytes}, bytes, buffer);
 }
 

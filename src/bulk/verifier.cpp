@@ -24,7 +24,7 @@ std::uint32_t least_reaching(double threshold, const scheme& scheme)
 const void* fetch_start(const verifier& state, std::uint32_t row)
 {
     const row_set& rows = *state.rows;
-    const scheme& all = rows.task.scheme;
+    const scheme& all = rows.kept;
     return fetch(*rows.slots,
                  row * std::uint64_t{slot_bytes(all.bits, all.num_hashes)},
                  slot_bytes(all.bits, state.start.num_hashes),
@@ -64,7 +64,7 @@ std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t 
     if (state.least_at_start > 0 &&
         count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
         return -1;
-    return count_equal(rows.task.scheme, state.first_at, fetch_slots(rows, b, state.slots[1]));
+    return count_equal(rows.kept, state.first_at, fetch_slots(rows, b, state.slots[1]));
 }
 
 } // namespace
@@ -88,7 +88,7 @@ void start_verifier(verifier& state, row_set& rows)
         task.exact
             ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed))
             : least_reaching(task.threshold, task.scheme);
-    state.start = task.scheme;
+    state.start = rows.kept;
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);
     for (void*& buffer : state.slots)
@@ -135,7 +135,7 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
     row_set& rows = *state.rows;
     if (!in_one_scope(rows, a, b))
         return false;
-    const std::size_t bytes = slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
+    const std::size_t bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     state.first_slots = no_row; // slots[0] will have another row
     if (std::memcmp(fetch_slots(rows, a, state.slots[0]),
                     fetch_slots(rows, b, state.slots[1]),

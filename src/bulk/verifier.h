@@ -43,7 +43,7 @@ double verify(verifier& state, std::uint32_t a, std::uint32_t b);
 // Fetches from memory what verify() will read first of a row.
 inline void prefetch(const verifier& state, std::uint32_t row)
 {
-    const scheme& scheme = state.rows->task.scheme;
+    const scheme& scheme = state.rows->kept;
     const byte_store& slots = *state.rows->slots;
     const std::uint64_t offset = row * std::uint64_t{slot_bytes(scheme.bits, scheme.num_hashes)};
     const std::size_t bytes = slot_bytes(scheme.bits, state.start.num_hashes);

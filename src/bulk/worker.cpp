@@ -1,6 +1,8 @@
 #include "bulk/buckets.h"
 #include "bulk/worker.h"
 
+#include "core/compress.h"
+
 namespace minhash::bulk {
 
 namespace {
@@ -30,16 +32,20 @@ sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t>
     for (const std::uint8_t* at = records.data(); at < end; count++)
         text_of(at, read<std::uint64_t>(at));
 
-    const std::size_t bytes = slot_bytes(header.scheme.bits, header.scheme.num_hashes);
+    const std::size_t bytes = slot_bytes(header.kept_bits, header.scheme.num_hashes);
     const std::size_t keys = key_count(header.shape);
-    const std::size_t size = count * (bytes + keys * sizeof(std::uint32_t));
+    const std::size_t all_slots = pad_record(count * bytes);
+    const std::size_t size = all_slots + count * keys * sizeof(std::uint32_t);
     grow(*self.owner, self.answer, 0, size);
     std::uint8_t* slots = self.answer.values;
-    std::uint32_t* key = reinterpret_cast<std::uint32_t*>(slots + count * bytes);
+    std::uint32_t* key = reinterpret_cast<std::uint32_t*>(slots + all_slots);
     for (const std::uint8_t* at = records.data(); at < end; slots += bytes, key++) {
         const text_bytes text = text_of(at, read<std::uint64_t>(at));
         const signature made = {header.scheme, sign(*self.signer, text)};
-        std::memcpy(slots, made.stored_slots().data(), bytes);
+        if (header.kept_bits == made.scheme.bits)
+            std::memcpy(slots, made.stored_slots().data(), bytes);
+        else
+            compress(made, header.kept_bits, slots);
         make_keys(made, header.shape, key, count);
     }
     return {self.answer.values, size};

@@ -7,9 +7,9 @@
 // a row that the worker does not have, new_text | row, its size (32 bits each) and its bytes.
 // Records start at multiples of eight bytes.
 //
-// The answer to the first has the slots of each text, then for each band the halves of their band
-// keys, and those of whole signatures. The answer to the second has a double for each pair: their
-// similarity if it reaches the threshold, else a negative number.
+// The answer to the first has the slots of each text as they are kept, padded once, then for each
+// band the halves of their band keys, and those of whole signatures. The answer to the second has a
+// double for each pair: their similarity if it reaches the threshold, else a negative number.
 #pragma once
 
 #include "bulk/exact_sets.h"
@@ -30,7 +30,8 @@ struct job_header {
     job_kind kind;
     std::uint32_t rows; // of all pairs; for pairs, as all that follows the scheme
     minhash::scheme scheme;
-    band_choice shape; // for texts
+    std::uint8_t kept_bits; // for texts: of slots in the answer
+    band_choice shape;      // for texts
     double threshold;
     std::uint64_t set_bytes;  // of memory for sets,
     std::uint64_t ring_bytes; // and for texts

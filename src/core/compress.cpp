@@ -23,6 +23,11 @@ void put(std::uint8_t* packed, int bits, std::size_t slot, std::uint32_t number)
 
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
 {
+    if (bits == 8 && value.scheme.bits == bits_per_slot) { // in vectors
+        for (std::size_t slot = 0; slot < value.scheme.num_hashes; slot++)
+            packed[slot] = static_cast<std::uint8_t>(value.slots[slot] * 0x9E3779B1 >> 24);
+        return;
+    }
     std::memset(packed, 0, slot_bytes(bits, value.scheme.num_hashes));
     for (std::size_t slot = 0; slot < value.scheme.num_hashes; slot++) {
         const std::uint32_t number = slot_of(value, slot);

@@ -91,6 +91,7 @@ TEST(evaluation, counts_what_brute_force_counts)
         if (!given.from_texts || given.count() < 2)
             continue;
         given.task.exact = true;
+        given.task.whole_slots = true;
         given.task.threshold = round % 3 == 0 ? 0.8 : 0.3;
         given.task.max_bucket = 0;
         const int hashes = given.task.scheme.num_hashes;
@@ -120,6 +121,7 @@ TEST(evaluation, uses_fewer_anchors_for_many_pairs)
     given.task.shape = {1, 1};
     given.task.threshold = 0.5;
     given.task.exact = true;
+    given.task.whole_slots = true;
     for (int i = 0; i < 300; i++)
         given.texts.push_back("one text that all rows have in common, and a number: " +
                               std::to_string(i % 250));

@@ -22,6 +22,7 @@ struct bulk_request {
     Oid id_type;       // InvalidOid: that of the query
     bool ranked;       // the query can have a column rank
     bool lone_ids;     // ids of empty and NULL texts are wanted, too
+    bool whole_slots;  // signatures of texts are looked at slot by slot
 };
 
 // The arguments that lsh_pairs() and lsh_clusters() share, in their order.

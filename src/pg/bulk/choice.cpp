@@ -198,7 +198,8 @@ void choose_by_waiting(bulk_job& job, bool ended)
     expect_rows(job, ended, wanted.rows, wanted.pairs);
 
     bulk::work_costs costs = bulk::costs_of(taken.mean_bytes);
-    if (wanted.rows * hashes * sizeof(std::uint32_t) > static_cast<double>(job.budget.limit))
+    const double slot_size = is_exact(job) ? 1 : sizeof(std::uint32_t); // bulk::kept_scheme()
+    if (wanted.rows * hashes * slot_size > static_cast<double>(job.budget.limit))
         costs.hash += bulk::filing_cost;
     bulk::sampled_counts counts;
     const bulk::agreement_counts sample = bulk::count_agreements(taken.rows, counts);
@@ -245,6 +246,7 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
         .exact = is_exact(job),
         .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
         .scoped = job.scope_column > 0,
+        .whole_slots = job.wanted.whole_slots,
     };
 }
 

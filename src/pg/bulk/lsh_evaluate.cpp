@@ -206,6 +206,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
     wanted.shape = {1, 1}; // no band is looked at by its key
     wanted.verify = verification::exact;
+    wanted.whole_slots = true;
     wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any
     const std::span<bulk::setting> settings =

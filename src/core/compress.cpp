@@ -61,6 +61,16 @@ std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) no
                                                         scheme.bits);
 }
 
+void count_agreements(const scheme& scheme,
+                      const std::uint8_t* copies,
+                      std::size_t stride,
+                      std::size_t count,
+                      const std::uint8_t* query,
+                      std::uint16_t* agreements) noexcept
+{
+    kernels->count_agreements(copies, stride, count, query, scheme.num_hashes, agreements);
+}
+
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept
 {
     const double share = static_cast<double>(equal) / scheme.num_hashes;

@@ -14,7 +14,8 @@ namespace minhash {
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
 // writable, for `padding` elements beyond their length. Only what may lie in tables' pages needs no
-// padding: the text of fold() and is_ascii(), the slots of count_equal() and merge().
+// padding: the text of fold() and is_ascii(), the slots of count_equal(), count_agreements() and
+// merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
@@ -105,6 +106,14 @@ struct kernel_table {
                                      const std::uint8_t* b,
                                      std::uint32_t num_hashes,
                                      int bits) noexcept;
+    // Of `count` copies of 8 bits a slot, which start `stride` bytes apart, the number of slots
+    // that agree with those of a query.
+    void (*count_agreements)(const std::uint8_t* copies,
+                             std::size_t stride,
+                             std::size_t count,
+                             const std::uint8_t* query,
+                             std::uint32_t num_hashes,
+                             std::uint16_t* agreements) noexcept;
     // The lower of each two slots: the union. `into` may be `a` or `b`.
     void (*merge)(const std::uint32_t* a,
                   const std::uint32_t* b,

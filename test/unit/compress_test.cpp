@@ -145,6 +145,44 @@ TEST(compress, every_table_counts_equal_slots_without_reading_beyond_them)
     minhash::kernels = former;
 }
 
+TEST(compress, every_table_counts_agreements_of_many_with_one)
+{
+    const auto* const former = minhash::kernels;
+    support::random_source random = {83};
+    constexpr std::size_t copies = 5;
+    std::vector<std::size_t> counts = {4095, 4096};
+    for (std::size_t count = 16; count < 200; count++)
+        counts.push_back(count);
+    for (const std::size_t count : counts) {
+        const packed_signature query = compress(view(random_slots(count, random)), 8);
+        const std::size_t stride = count + 1 + random.below(9);
+        std::vector<std::uint8_t> bytes((copies - 1) * stride + count);
+        std::vector<std::uint16_t> expected(copies);
+        for (std::size_t copy = 0; copy < copies; copy++)
+            for (std::size_t slot = 0; slot < count; slot++) {
+                std::uint8_t& byte = bytes[copy * stride + slot];
+                byte = query.bytes[slot];
+                if (random.below(copies) < copy)
+                    byte = static_cast<std::uint8_t>(random.next());
+                expected[copy] += byte == query.bytes[slot];
+            }
+        const auto exact = support::exact_copy<std::uint8_t>(bytes.data(), bytes.size());
+        const auto exact_query = support::exact_copy<std::uint8_t>(query.bytes.data(), count);
+        for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
+            minhash::kernels = table;
+            std::vector<std::uint16_t> agreements(copies);
+            minhash::count_agreements(query.scheme,
+                                      exact.get(),
+                                      stride,
+                                      copies,
+                                      exact_query.get(),
+                                      agreements.data());
+            ASSERT_EQ(agreements, expected) << table->name << ", " << count << " slots";
+        }
+    }
+    minhash::kernels = former;
+}
+
 TEST(compress, similarity_leaves_out_accidents)
 {
     scheme scheme = support::default_scheme;

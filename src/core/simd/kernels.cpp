@@ -33,6 +33,7 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,
     .count_different = simd::count_different,
+    .count_agreements = simd::count_agreements,
     .merge = simd::merge,
 };
 

@@ -162,6 +162,32 @@ u32 count_different(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept
     }
 }
 
+void count_agreements(const u8* copies,
+                      std::size_t stride,
+                      std::size_t count,
+                      const u8* query,
+                      u32 num_hashes,
+                      std::uint16_t* agreements) noexcept
+{
+    const auto different = [](const u8* a, const u8* b) {
+        return count_bits(high_bits((bytes)(load_bytes(a) != load_bytes(b))));
+    };
+    const std::size_t whole = num_hashes / vector_bytes * vector_bytes;
+    u8 rest_of_query[vector_bytes] = {};
+    u8 rest_of_copy[vector_bytes] = {};
+    std::memcpy(rest_of_query, query + whole, num_hashes - whole);
+    for (std::size_t at = 0; at < count; at++, copies += stride) {
+        u32 differences = 0;
+        for (std::size_t slot = 0; slot < whole; slot += vector_bytes)
+            differences += different(copies + slot, query + slot);
+        if (whole < num_hashes) {
+            std::memcpy(rest_of_copy, copies + whole, num_hashes - whole);
+            differences += different(rest_of_copy, rest_of_query);
+        }
+        agreements[at] = static_cast<std::uint16_t>(num_hashes - differences);
+    }
+}
+
 void merge(const u32* a, const u32* b, u32 num_hashes, u32* into) noexcept
 {
     for (std::size_t slot = 0; slot < num_hashes; slot++)

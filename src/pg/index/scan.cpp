@@ -144,9 +144,9 @@ bool start(IndexScanDesc scan, scan_state& state)
                                    static_cast<std::size_t>(found.shape.tid_offset)) == 0)
         found.ordered_by = found.narrowed_by; // compared once
     found.least_equal = 0;
-    found.given.start(256);
-    found.found.start(256);
-    found.numbers.start(256);
+    found.given.start(64); // the context's first block has room for all of these
+    found.found.start(64);
+    found.numbers.start(64);
     found.found_with = static_cast<std::uint32_t*>(
         palloc(sizeof(std::uint32_t) * (found.shape.scheme.num_hashes + std::size_t{1})));
     state.depth = found.shape.shape.rows + 1;

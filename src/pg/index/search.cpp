@@ -2,7 +2,7 @@
 #include "pg/index/pages.h"
 #include "pg/index/search.h"
 
-#include "core/kernels.h"
+#include "core/compress.h"
 
 #include <algorithm>
 
@@ -16,36 +16,49 @@ namespace minhash::pg::lsh {
 
 namespace {
 
-int count_agreement(const search& state, const std::uint8_t* record, const std::uint8_t* query)
-{
-    const auto slots = static_cast<std::uint32_t>(state.shape.scheme.num_hashes);
-    return static_cast<int>(slots - kernels->count_different(record, query, slots, 8));
-}
+// On a page.
+constexpr int most_records =
+    page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
 bool was_given(const search& state, const ItemPointerData& tid)
 {
     return std::binary_search(state.given.at, state.given.at + state.given.count, number_of(tid));
 }
 
-void consider(search& state, const std::uint8_t* record)
+// A record that agrees enough with the query.
+void consider(search& state, const std::uint8_t* record, int equal)
 {
     const ItemPointerData tid = tid_of(record, state.shape);
     if (is_dead(tid) || is_empty_set(tid))
         return;
     if (state.by_scope && scope_of(record, state.shape) != state.scope)
         return;
-    int equal = 0;
-    if (state.narrowed_by != nullptr) {
-        equal = count_agreement(state, record, state.narrowed_by);
-        if (equal < state.least_equal)
-            return;
+    if (state.narrowed_by != nullptr && state.ordered_by != state.narrowed_by) {
+        std::uint16_t agreement;
+        count_agreements(state.shape.scheme, record, 0, 1, state.ordered_by, &agreement);
+        equal = agreement;
     }
-    if (state.ordered_by != state.narrowed_by)
-        equal = count_agreement(state, record, state.ordered_by);
     if (equal < state.floor || was_given(state, tid))
         return;
     state.found.add({tid, static_cast<std::uint16_t>(equal)});
     state.found_with[equal]++;
+}
+
+// Records that lie one after the other.
+void consider_all(search& state, const std::uint8_t* records, int count)
+{
+    const bool narrow = state.narrowed_by != nullptr;
+    const int least = narrow ? state.least_equal : state.floor;
+    std::uint16_t agreements[most_records];
+    count_agreements(state.shape.scheme,
+                     records,
+                     static_cast<std::size_t>(state.shape.record_bytes),
+                     static_cast<std::size_t>(count),
+                     narrow ? state.narrowed_by : state.ordered_by,
+                     agreements);
+    for (int at = 0; at < count; at++)
+        if (agreements[at] >= least)
+            consider(state, records + at * state.shape.record_bytes, agreements[at]);
 }
 
 // Raises the floor if much more than is wanted was found.
@@ -172,7 +185,7 @@ bool consider_numbers(search& state)
                 fail_damaged(state.index,
                              static_cast<BlockNumber>(block),
                              "An entry's record is not on its page.");
-            consider(state, record_at(page, state.shape, place));
+            consider_all(state, record_at(page, state.shape, place), 1);
         }
         UnlockReleaseBuffer(buffer);
     }
@@ -187,8 +200,7 @@ bool consider_chain(search& state, BlockNumber first, std::uint32_t pages, std::
                      pages,
                      state.now.next_id,
                      [&](Buffer, Page page, int records) {
-                         for (int place = 0; place < records; place++)
-                             consider(state, record_at(page, state.shape, place));
+                         consider_all(state, record_at(page, state.shape, 0), records);
                          prune(state, wanted);
                      });
 }

@@ -167,9 +167,9 @@ void search_similar(scan_state& state)
     search& found = state.found;
     const double threshold = state.for_constraint ? found.now.threshold : state.narrow.threshold;
     found.least_equal = least_agreement_for(found.shape.scheme, threshold);
-    scan_plan plan = has_keys(found) ? plan_scan(threshold, found.shape.shape) : scan_plan{0, 0};
-    if (state.for_constraint)
-        plan.bands = found.shape.shape.bands; // what it misses stays
+    const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
+    const scan_plan plan =
+        has_keys(found) ? plan_scan(threshold, found.shape.shape, recall) : scan_plan{0, 0};
     if (plan.depth > 0)
         find_by_prefix(found, plan.depth, plan.bands);
     else

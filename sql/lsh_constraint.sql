@@ -107,6 +107,12 @@ CREATE TABLE versions (id int, sig minhash_signature,
     EXCLUDE USING lsh (id WITH <>, sig WITH %) WITH (threshold = 0.8));
 INSERT INTO versions VALUES (1, minhash(doc(1))), (1, minhash(doc(1, 1)));
 INSERT INTO versions VALUES (2, minhash(doc(1)));
+-- A scan for each row of a statement leaves nothing of its memory.
+CREATE FUNCTION used() RETURNS bigint LANGUAGE sql AS
+    $$SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
+CREATE TABLE many (id int, used bigint, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.8));
+INSERT INTO many SELECT i, CASE WHEN i IN (200, 1200) THEN used() END, minhash(doc(i)) FROM generate_series(1, 1200) i;
+SELECT max(used) - min(used) < 10000 AS nothing_is_left FROM many;
 
 -- What it cannot be.
 SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_of FROM unnest(ARRAY[
@@ -118,5 +124,5 @@ SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_o
     'CREATE INDEX ON plain USING lsh (minhash(body)) WITH (threshold = 0.5)',
     'INSERT INTO plain VALUES (1, ''x'') ON CONFLICT ON CONSTRAINT plain_near DO UPDATE SET id = 0',
     'SELECT ''x''::minhash_abridged']) statement;
-DROP TABLE tickets, plain, unlogged, later, versions, documents;
-DROP FUNCTION doc;
+DROP TABLE tickets, plain, unlogged, later, versions, documents, many;
+DROP FUNCTION doc, used;

@@ -17,11 +17,13 @@ namespace minhash::pg::lsh {
 
 namespace {
 
+// All of it lies in the executor's memory.
 void open_reader(IndexScanDesc scan, row_reader& reader)
 {
     const MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
-    reader.info = BuildIndexInfo(scan->indexRelation);
     reader.executor = CreateExecutorState();
+    MemoryContextSwitchTo(reader.executor->es_query_cxt);
+    reader.info = BuildIndexInfo(scan->indexRelation);
     reader.slot = table_slot_create(scan->heapRelation, nullptr);
     reader.fetch = table_index_fetch_begin(scan->heapRelation);
     GetPerTupleExprContext(reader.executor)->ecxt_scantuple = reader.slot;

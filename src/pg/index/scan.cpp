@@ -389,6 +389,8 @@ void end_scan(IndexScanDesc scan)
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
     close_reader(state.reader);
     MemoryContextDelete(state.context);
+    pfree(&state); // a constraint makes a scan for each row of a statement
+    scan->opaque = nullptr;
 }
 
 } // namespace minhash::pg::lsh

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 extern "C" {
 #include "access/genam.h"
@@ -104,12 +105,9 @@ const std::uint8_t* make_query(const search& found, const signature& value)
 // The nearest first; the same ones in the order of the table.
 void sort_found(scan_state& state)
 {
-    std::sort(state.found.found.at,
-              state.found.found.at + state.found.found.count,
-              [](const candidate& a, const candidate& b) {
-                  return a.equal != b.equal ? a.equal > b.equal
-                                            : number_of(a.tid) < number_of(b.tid);
-              });
+    sort_answering(state.found.found, [](const candidate& a, const candidate& b) {
+        return a.equal != b.equal ? a.equal > b.equal : number_of(a.tid) < number_of(b.tid);
+    });
     state.at = 0;
     state.end = state.found.found.count;
 }
@@ -193,7 +191,7 @@ void search_nearest(scan_state& state)
         found.given.add(number_of(found.found.at[at].tid));
     if (state.end > 0)
         state.last = found.found.at[state.end - 1].equal;
-    std::sort(found.given.at, found.given.at + found.given.count);
+    sort_answering(found.given, std::less<std::uint64_t>());
 
     if (state.depth > 0)
         state.depth = has_keys(found) ? state.depth - 1 : 0;

@@ -5,6 +5,7 @@
 #include "core/compress.h"
 
 #include <algorithm>
+#include <functional>
 
 extern "C" {
 #include "miscadmin.h"
@@ -161,8 +162,8 @@ bool read_range(
 // Compares the records of the numbers.
 bool consider_numbers(search& state)
 {
+    sort_answering(state.numbers, std::less<std::uint64_t>());
     std::uint64_t* const numbers = state.numbers.at;
-    std::sort(numbers, numbers + state.numbers.count);
     const auto count =
         static_cast<std::size_t>(std::unique(numbers, numbers + state.numbers.count) - numbers);
     const int place_bits = state.shape.place_bits;

@@ -5,6 +5,8 @@
 #include "pg/growing.h"
 #include "pg/index/format.h"
 
+#include <algorithm>
+
 extern "C" {
 #include "utils/relcache.h"
 }
@@ -35,6 +37,24 @@ struct search {
     growing<std::uint64_t> numbers;
     std::uint32_t* found_with; // how many were found, by agreement
 };
+
+// Sorts what may grow with a table, so that it answers to cancel.
+template <typename Value, typename Less>
+void sort_answering(growing<Value>& values, Less less)
+{
+    constexpr std::size_t at_once = 16384;
+    if (values.count <= at_once) {
+        std::sort(values.at, values.at + values.count, less);
+        return;
+    }
+    const auto compare = [](const void* left, const void* right, void* argument) {
+        const Less& before = *static_cast<const Less*>(argument);
+        const Value& a = *static_cast<const Value*>(left);
+        const Value& b = *static_cast<const Value*>(right);
+        return before(a, b) ? -1 : static_cast<int>(before(b, a));
+    };
+    qsort_interruptible(values.at, values.count, sizeof(Value), compare, &less);
+}
 
 // The TID of a record as a number.
 std::uint64_t number_of(const ItemPointerData& tid);

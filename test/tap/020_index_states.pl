@@ -83,6 +83,15 @@ cmp_ok($ended{cancelled} // 0, '>', 3, 'some were cancelled');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
 is(state(), '2001|t', 'the index is sound');
 
+# Another tablespace.
+$node->safe_psql('postgres', 'SET allow_in_place_tablespaces = on; CREATE TABLESPACE there LOCATION \'\'');
+for my $move ('ALTER INDEX docs_sig SET TABLESPACE there', 'REINDEX (TABLESPACE pg_default) INDEX docs_sig',
+    'REINDEX (TABLESPACE there) INDEX CONCURRENTLY docs_sig', 'ALTER TABLE docs SET TABLESPACE there; ALTER INDEX docs_sig SET TABLESPACE pg_default')
+{
+    $node->safe_psql('postgres', $move);
+    is(ids(5) . ';' . state(), '5,3001;2001|t', $move);
+}
+
 # While VACUUM holds the lock of the runs, others look up and insert; a tail may grow meanwhile.
 $node->safe_psql('postgres', 'INSERT INTO docs SELECT 10000, doc(i) FROM generate_series(1, 1500) i');
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id = 10000');

@@ -111,6 +111,10 @@ SQL
 like($node->safe_psql('postgres', $lookups), qr/^(\d+)\|(\d+)$/, 'lookups');
 my ($rows, $found) = split /\|/, $node->safe_psql('postgres', $lookups);
 is($found, 2 * $rows, 'each row and its twin are found');
+is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM docs WHERE minhash_similar(sig, doc(1), 0)'),
+    59400, 'all rows but those of empty sets are, where any similarity will do');
+is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM (SELECT sig <%> doc(1) AS d, lag(sig <%> doc(1)) OVER () AS before FROM docs ORDER BY sig <%> doc(1) LIMIT 40000) x WHERE d < before'),
+    0, 'and in the order of their distance');
 $node->safe_psql('postgres', 'DROP INDEX docs_sig');
 
 # Workers that fail. What they did is gone, and so are they.

@@ -42,7 +42,7 @@ struct search {
 template <typename Value, typename Less>
 void sort_answering(growing<Value>& values, Less less)
 {
-    constexpr std::size_t at_once = 16384;
+    constexpr std::size_t at_once = 32768;
     if (values.count <= at_once) {
         std::sort(values.at, values.at + values.count, less);
         return;

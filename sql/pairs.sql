@@ -75,16 +75,16 @@ SELECT c.* FROM lsh_params(0.6, recall => 0.8) p,
     compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, 0.8, verify => ''estimate'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s,
         rows => %s)', bands, rows)) c;
--- The choice is told with the progress, and many candidates are always told, before they are compared. With max_bucket
+-- The choice is told to those who debug, and many candidates are always told, before they are compared. With max_bucket
 -- bands have as many rows as recall allows.
-SET minhash_lsh.progress_interval = '1h';
+SET client_min_messages = debug1;
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95);
 SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE id < 40', 0.95);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, num_hashes => 200);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, verify => 'estimate');
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, max_bucket => 1000);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', bands => 4, rows => 5);
-RESET minhash_lsh.progress_interval;
+RESET client_min_messages;
 SELECT count(*) FROM lsh_pairs('SELECT i, md5(i::text) FROM generate_series(1, 3000) i', 0.1, shingle_size => 2);
 
 -- The order of rows does not matter, nor does memory. (Texts longer than the pieces that memory is taken in.)

@@ -31,9 +31,11 @@ struct host {
     void (*pause)(host& self);
     const volatile int* stopping;
 
-    // Called with what is done of a phase, if `reporting`. `total` is 0 if it is not known.
+    // Called with what is done of a phase when it begins, and while `*reporting` is not 0. `total`
+    // is 0 if it is not known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
-    bool reporting;
+    const volatile int* reporting;
+    const char* phase; // the one before, while report() is called
 
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
@@ -66,8 +68,10 @@ inline void pause(host& asked)
 inline void report(host& asked, const char* phase, std::uint64_t done, std::uint64_t total)
 {
     pause(asked);
-    if (asked.reporting) [[unlikely]]
+    if (asked.phase != phase || *asked.reporting != 0) [[unlikely]] {
         asked.report(asked, phase, done, total);
+        asked.phase = phase;
+    }
 }
 
 // Memory for values, and for none as well.

@@ -34,6 +34,18 @@ void materialize_rows(FunctionCallInfo fcinfo)
 #endif
 }
 
+std::uint32_t bulk_wait_event()
+{
+#if PG_VERSION_NUM >= 170000
+    static std::uint32_t event = 0;
+    if (event == 0)
+        event = WaitEventExtensionNew("MinhashBulk");
+    return event;
+#else
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
 // 16 asks for the owner of any object by its catalogue.
 bool owns_relation(Oid relation, Oid user)
 {

@@ -24,13 +24,6 @@ struct RelationData;
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
-// 17 has another name for it: waiting for a message of another process.
-#if PG_VERSION_NUM >= 170000
-#define MINHASH_WAIT_EVENT WAIT_EVENT_MESSAGE_QUEUE_RECEIVE
-#else
-#define MINHASH_WAIT_EVENT WAIT_EVENT_MQ_RECEIVE
-#endif
-
 #if PG_VERSION_NUM >= 180000
 #define MINHASH_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "minhash_lsh", .version = MINHASH_VERSION)
 #else
@@ -44,6 +37,10 @@ namespace minhash::pg {
 void materialize_rows(FunctionCallInfo fcinfo);
 
 bool owns_relation(Oid relation, Oid user);
+
+// The wait event of a bulk function that waits for its workers, or of a worker that waits for work:
+// MinhashBulk, or before 17 that of all extensions.
+std::uint32_t bulk_wait_event();
 
 // Sleeps as vacuum_cost_delay asks for, and answers to cancel.
 void vacuum_delay();

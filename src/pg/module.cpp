@@ -100,7 +100,7 @@ void _PG_init(void)
                             "Sets the interval between progress notices.",
                             "0 turns them off.",
                             &progress_interval,
-                            0,
+                            10,
                             0,
                             86400,
                             PGC_USERSET,

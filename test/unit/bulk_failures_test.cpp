@@ -84,7 +84,7 @@ TEST(bulk_failures, phases_are_reported)
 {
     const problem given = every_way(0);
     test_host host;
-    host.reporting = true;
+    host.reporting = &host.always;
     engine_call call = {&host, &given, job::pairs, 0, {}};
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,

@@ -80,7 +80,8 @@ struct test_host : bulk::host {
             .pause = pause,
             .stopping = &never,
             .report = report,
-            .reporting = false,
+            .reporting = &never,
+            .phase = nullptr,
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,
@@ -638,7 +639,7 @@ inline std::string check_pairs(const problem& given)
 {
     const truth expected(given);
     test_host host;
-    host.reporting = true;
+    host.reporting = &host.always;
     engine_call call = {&host, &given, job::pairs, 0, {}};
     if (run(host, call_engine, call) != finished)
         return "did not end";
@@ -665,7 +666,7 @@ inline std::string check_clusters(problem given)
     given.crossing = false;
     const truth expected(given);
     test_host host;
-    host.reporting = true;
+    host.reporting = &host.always;
     host.ranks = given.ranks;
     engine_call call = {&host, &given, job::clusters, 0, {}};
     if (run(host, call_engine, call) != finished)

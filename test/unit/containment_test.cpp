@@ -67,7 +67,7 @@ pair_list expected_pairs(const problem& given)
 pair_list find_pairs(const problem& given, outcome expected = finished)
 {
     test_host host;
-    host.reporting = true;
+    host.reporting = &host.always;
     engine_call call = {&host, &given, job::pairs, 0, {}};
     EXPECT_EQ(run(host, call_engine, call), expected);
     EXPECT_TRUE(host.files.empty());

@@ -27,7 +27,7 @@ void evaluate(engine_call& call)
 void run_evaluation(const problem& given)
 {
     test_host host;
-    host.reporting = true;
+    host.reporting = &host.always;
     engine_call call = {&host, &given, bulk_support::job::pairs, 0, {}};
     ASSERT_EQ(bulk_support::run(host, evaluate, call), bulk_support::finished);
     ASSERT_TRUE(host.files.empty());

@@ -1,7 +1,6 @@
 #include "pg/bulk/choice.h"
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
-#include "pg/settings.h"
 
 #include "bulk/sample.h"
 
@@ -117,13 +116,13 @@ void tell(const bulk::bands_plan& plan, double threshold)
                           threshold),
                 errhint("This can take long. Use a higher threshold, a lower recall, or longer "
                         "shingles."));
-    if (progress_interval > 0)
-        ereport(NOTICE,
-                errmsg("using %d hashes in %d bands of %d rows",
-                       plan.num_hashes,
-                       plan.shape.bands,
-                       plan.shape.rows),
-                errdetail("About %.1f candidates are expected for each row.", plan.candidates));
+    ereport(
+        DEBUG1,
+        errmsg_internal("using %d hashes in %d bands of %d rows",
+                        plan.num_hashes,
+                        plan.shape.bands,
+                        plan.shape.rows),
+        errdetail_internal("About %.1f candidates are expected for each row.", plan.candidates));
 }
 
 } // namespace

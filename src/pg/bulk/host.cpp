@@ -1,7 +1,6 @@
 #include "pg/bulk/host.h"
 #include "pg/errors.h"
 #include "pg/memory.h"
-#include "pg/settings.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +11,6 @@ extern "C" {
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
@@ -98,27 +96,13 @@ void answer_interrupts(bulk::host&)
     CHECK_FOR_INTERRUPTS();
 }
 
-void notice_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
+void report_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
 {
     bulk_host& self = self_of(host);
-    const TimestampTz now = GetCurrentTimestamp();
-    if (self.phase == phase && now < self.next_notice)
-        return;
-    const bool begins = self.phase != phase;
-    self.phase = phase;
-    self.next_notice = TimestampTzPlusMilliseconds(now, progress_interval * 1000L);
-    if (begins)
-        return;
-    if (total == 0)
-        ereport(NOTICE, errmsg("%s: %llu", phase, static_cast<unsigned long long>(done)));
-    else
-        ereport(NOTICE,
-                errmsg("%s: %llu of %llu (%d%%)",
-                       phase,
-                       static_cast<unsigned long long>(done),
-                       static_cast<unsigned long long>(total),
-                       static_cast<int>(done * 100 / total)));
+    show_progress(self.shown, {phase, phase != self.phase, done, total, self.estimated});
 }
+
+constexpr volatile int never = 0;
 
 void refuse_shingles(bulk::host&, std::uint64_t most)
 {
@@ -140,8 +124,9 @@ void start_host(bulk_host& fresh)
         .close_file = close_file,
         .pause = answer_interrupts,
         .stopping = &InterruptPending,
-        .report = notice_progress,
-        .reporting = progress_interval > 0,
+        .report = report_progress,
+        .reporting = &never,
+        .phase = nullptr,
         .fail_too_many_shingles = refuse_shingles,
         .most_workers = 0, // and no functions for them: pg/bulk/workers.h
         .least_work = 0,
@@ -153,6 +138,12 @@ void start_host(bulk_host& fresh)
         .wait = nullptr,
     };
     fresh.memory = CurrentMemoryContext;
+}
+
+void start_reporting(bulk_host& host)
+{
+    start_progress(host.shown, host.memory);
+    host.reporting = &progress_due;
 }
 
 bulk::memory_budget make_budget(bulk_host& owner)

@@ -1,17 +1,15 @@
 // PostgreSQL as the engine's host (bulk/host.h): a memory context, temporary files that
-// temp_file_limit counts, answers to cancel, and notices of how far a long call has come, at the
-// interval of the setting minhash_lsh.progress_interval. What the engine leaves when an error or a
-// cancel makes it end goes with the transaction.
+// temp_file_limit counts, answers to cancel, and progress (progress.h). What the engine leaves when
+// an error or a cancel makes it end goes with the transaction.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/bulk/progress.h"
 
 #include "bulk/store.h"
 
 extern "C" {
 #include "storage/dsm.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 }
 
 namespace minhash::pg {
@@ -20,8 +18,8 @@ struct bulk_worker;
 
 struct bulk_host : bulk::host {
     MemoryContext memory; // of all that the engine has
-    const char* phase;    // that was reported last
-    TimestampTz next_notice;
+    progress shown;
+    bool estimated; // the total of the phase in hand
 
     // pg/bulk/workers.h
     const char* library;
@@ -33,6 +31,9 @@ struct bulk_host : bulk::host {
 
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
+
+// Shows from now on how far the call is, until the host's memory is freed.
+void start_reporting(bulk_host& host);
 
 // A budget of maintenance_work_mem.
 bulk::memory_budget make_budget(bulk_host& owner);

@@ -51,6 +51,7 @@ struct component_job : bulk_host {
     waiting_pair waiting[most_waiting];
     int waiting_count;
     std::uint64_t pairs;
+    double expected_pairs;
     std::uint64_t skipped; // pairs with a NULL
     MemoryContext row_memory;
     MemoryContext cluster_memory;
@@ -102,7 +103,13 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
 {
     component_job& job = *reinterpret_cast<receiver*>(self)->job;
     slot_getallattrs(slot);
-    bulk::report(job, "joining pairs", job.pairs++, 0);
+    const std::uint64_t read = job.pairs++;
+    bulk::report(job,
+                 "joining pairs",
+                 read,
+                 job.expected_pairs >= static_cast<double>(read)
+                     ? static_cast<std::uint64_t>(job.expected_pairs)
+                     : 0);
     if (slot->tts_isnull[0] || slot->tts_isnull[1] ||
         (job.thresholds != nullptr && slot->tts_isnull[2])) {
         job.skipped++;
@@ -166,7 +173,11 @@ void read_pairs(component_job& job, const char* query)
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
     receiving.job = &job;
-    run_select(plan_select(query, "left_id, right_id"), receiving.pub);
+    const planned_select planned = plan_select(query, "left_id, right_id");
+    job.expected_pairs = planned.rows;
+    job.estimated = true;
+    run_select(planned, receiving.pub);
+    job.estimated = false;
     join_waiting(job);
     if (job.skipped > 0)
         ereport(NOTICE,
@@ -287,6 +298,7 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
     component_job& job = *allocate<component_job>(CurrentMemoryContext);
     job = {};
     start_host(job);
+    start_reporting(job);
     job.result = &result;
     job.id_type = id_type;
     prepare_order(job);

@@ -154,7 +154,12 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     MemoryContextSwitchTo(former);
     if (enough)
         end_waiting(job, false);
-    bulk::report(job, "reading rows", row_count(job) + job.waiting.count, 0);
+    // Of a second query, the rows that have come since the first one.
+    const std::uint32_t read = row_count(job) + job.waiting.count - job.rows_before;
+    bulk::report(job,
+                 "reading rows",
+                 read,
+                 job.expected_rows >= read ? static_cast<std::uint64_t>(job.expected_rows) : 0);
     return true;
 }
 
@@ -270,6 +275,7 @@ void ignore(DestReceiver*) {}
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
+    start_reporting(fresh);
     allow_workers(fresh, fcinfo->flinfo->fn_oid);
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
@@ -288,7 +294,10 @@ void read_query(bulk_job& job, const planned_select& query)
     receiving.pub.rDestroy = ignore;
     receiving.job = &job;
     job.expected_rows = query.rows;
+    job.rows_before = row_count(job);
+    job.estimated = true;
     run_select(query, receiving.pub);
+    job.estimated = false;
     if (job.waiting.count > 0)
         end_waiting(job, true);
 }

@@ -248,7 +248,7 @@ bool send_job(bulk::host& host, int number, std::span<const std::uint8_t> job)
 
 void wait_for_workers(bulk::host&)
 {
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, MINHASH_WAIT_EVENT);
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, bulk_wait_event());
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }
@@ -305,7 +305,7 @@ void pause_worker(bulk::host& host)
 
 void wait_for_leader(worker_host& self)
 {
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, MINHASH_WAIT_EVENT);
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, bulk_wait_event());
     ResetLatch(MyLatch);
     answer_interrupts(self);
 }
@@ -373,7 +373,6 @@ void minhash_lsh_work(Datum segment)
     worker_host& self = *allocate<worker_host>(CurrentMemoryContext);
     start_host(self);
     self.pause = pause_worker;
-    self.reporting = false;
     self.header = header;
     join_leader(self, shared);
     bulk::worker& working = *bulk::make_worker(self);

@@ -34,6 +34,7 @@ SELECT id, copy_of FROM docs ORDER BY id;
 -- A second guard of the same table; both go at once.
 SELECT lsh_create_guard('docs', 1);
 TABLE guards;
+SELECT * FROM lsh_guards ORDER BY trigger;
 SELECT lsh_drop_guard('docs');
 TABLE guards;
 
@@ -44,6 +45,11 @@ SELECT lsh_create_guard('docs', 0.3, band_table => '"zzzz ""only"" equal"');
 SELECT lsh_create_band_table('docs', band_table => repeat('long', 16)::name),
     lsh_create_guard('docs', band_table => repeat('long', 16)::regclass);
 TABLE guards;
+CREATE TRIGGER zzzzzz_by_hand AFTER UPDATE ON docs FOR EACH ROW EXECUTE FUNCTION lsh_mark_near_duplicates('much', 'x');
+CREATE TRIGGER zzzzzz_of_nothing AFTER UPDATE ON docs FOR EACH ROW EXECUTE FUNCTION lsh_reject_near_duplicates();
+SELECT * FROM lsh_guards ORDER BY trigger;
+DROP TRIGGER zzzzzz_by_hand ON docs;
+DROP TRIGGER zzzzzz_of_nothing ON docs;
 SELECT pg_temp.error_of('INSERT INTO docs VALUES (6, ''Something else'')');
 SELECT pg_temp.error_of('SELECT lsh_drop_guard(''docs'', ''docs_bands'')');
 -- A band table goes when its guard is gone.

@@ -23,3 +23,17 @@ COMMENT ON FUNCTION lsh_create_guard(regclass, double precision, name, regclass)
 CREATE FUNCTION lsh_drop_guard(source regclass, band_table regclass DEFAULT NULL) RETURNS void
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION lsh_drop_guard(regclass, regclass) IS 'drops the triggers that lsh_create_guard made';
+
+CREATE FUNCTION lsh_list_guards() RETURNS TABLE (
+    source regclass,
+    band_table regclass,
+    trigger name,
+    threshold double precision,
+    mark name
+)
+    AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000 ROWS 10;
+COMMENT ON FUNCTION lsh_list_guards() IS 'the rows of the view lsh_guards';
+
+CREATE VIEW lsh_guards AS SELECT * FROM lsh_list_guards();
+COMMENT ON VIEW lsh_guards IS 'the triggers of guards, with their band tables, thresholds and columns to mark';
+GRANT SELECT ON lsh_guards TO PUBLIC;

@@ -1,4 +1,5 @@
-// The managed band tables of the database, for the view lsh_band_tables.
+// The managed band tables and the guards of the database, for the views lsh_band_tables and
+// lsh_guards.
 #include "pg/arguments.h"
 #include "pg/band_table/band_table.h"
 #include "pg/extension.h"
@@ -8,12 +9,14 @@ extern "C" {
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "nodes/execnodes.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 }
 
@@ -61,7 +64,59 @@ void put_row(const ReturnSetInfo& result, const band_table& table)
     tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
 }
 
+// A trigger function of guards, of the schema of the function that is called.
+Oid guard_function(FunctionCallInfo fcinfo, const char* name)
+{
+    const oidvector* const no_arguments = buildoidvector(nullptr, 0);
+    return GetSysCacheOid3(PROCNAMEARGSNSP,
+                           Anum_pg_proc_oid,
+                           CStringGetDatum(name),
+                           PointerGetDatum(no_arguments),
+                           ObjectIdGetDatum(get_func_namespace(fcinfo->flinfo->fn_oid)));
+}
+
+// What a guard's trigger says. One made by hand can leave out or mistake what it is to say.
+void put_guard(const ReturnSetInfo& result, const Trigger& trigger, Oid source)
+{
+    const Oid watched = watched_table(trigger);
+    const bool marks = trigger.tgnargs > 1;
+    char* end = nullptr;
+    const double threshold = trigger.tgnargs > 0 ? strtod(trigger.tgargs[0], &end) : 0;
+    const bool no_threshold = end == nullptr || end == trigger.tgargs[0] || *end != '\0';
+    Datum values[] = {
+        ObjectIdGetDatum(source),
+        ObjectIdGetDatum(watched),
+        DirectFunctionCall1(namein, CStringGetDatum(trigger.tgname)),
+        Float8GetDatum(threshold),
+        marks ? DirectFunctionCall1(namein, CStringGetDatum(trigger.tgargs[1])) : 0,
+    };
+    bool nulls[] = {false, !OidIsValid(watched), false, no_threshold, !marks};
+    tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+}
+
 } // namespace
+
+// lsh_list_guards() -> (source, band_table, trigger, threshold, mark)
+MINHASH_FUNCTION(lsh_list_guards)
+{
+    const ReturnSetInfo& result = start_rows(fcinfo);
+    for (const char* const name : {"lsh_reject_near_duplicates", "lsh_mark_near_duplicates"}) {
+        const Oid function = guard_function(fcinfo, name);
+        const List* const sources = find_sources(function);
+        for (int i = 0; i < list_length(sources); i++) {
+            const Relation source = try_relation_open(list_nth_oid(sources, i), AccessShareLock);
+            if (source == nullptr)
+                continue;
+            for (int t = 0; t < count_triggers(source); t++) {
+                const Trigger& trigger = source->trigdesc->triggers[t];
+                if (trigger.tgfoid == function && !trigger.tgisclone)
+                    put_guard(result, trigger, RelationGetRelid(source));
+            }
+            relation_close(source, AccessShareLock);
+        }
+    }
+    return static_cast<Datum>(0);
+}
 
 // lsh_list_band_tables() -> (source, band_table, id_column, signature_column, bands, rows)
 MINHASH_FUNCTION(lsh_list_band_tables)

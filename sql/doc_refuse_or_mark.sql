@@ -10,8 +10,7 @@ INSERT INTO articles VALUES
     (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
     (5, '');
 
-ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
-SELECT lsh_create_band_table('articles', threshold => 0.8);
+SELECT lsh_create_band_table('articles', threshold => 0.8, text_column => 'body');  -- adds the column sig
 SELECT lsh_create_guard('articles', threshold => 0.8);
 INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.');
 

@@ -205,3 +205,22 @@ ROLLBACK;
 DROP TABLE docs;
 DROP TYPE planet, "Two Parts";
 DROP DOMAIN number_of_document;
+
+-- A missing column of signatures is added, if the texts are named.
+CREATE TABLE "of Texts" (id int PRIMARY KEY, "a text" varchar, number int);
+INSERT INTO "of Texts" VALUES (1, 'One text'), (2, 'one TEXT'), (3, NULL);
+SELECT pg_temp.error_of(format('SELECT lsh_create_band_table(%s)', call)) FROM unnest(ARRAY[
+    $$'"of Texts"'$$, $$'"of Texts"', text_column => 'text'$$, $$'"of Texts"', text_column => 'number'$$]) call;
+SELECT lsh_create_band_table('"of Texts"', signature_column => 'its sig', text_column => 'a text');
+SELECT pg_get_expr(adbin, adrelid), (SELECT count("its sig") FROM "of Texts") FROM pg_attrdef
+    WHERE adrelid = '"of Texts"'::regclass;
+SELECT id FROM lsh_near_duplicates('"of Texts"', minhash('one text')) ORDER BY id;
+SELECT pg_temp.error_of($$SELECT lsh_create_band_table('"of Texts"', signature_column => 'its sig',
+    text_column => 'a text', band_table => 'other')$$);
+SELECT lsh_drop_band_table('"of Texts"');
+CREATE TABLE "parted Texts" (id int PRIMARY KEY, body text) PARTITION BY RANGE (id);
+CREATE TABLE "part of Texts" PARTITION OF "parted Texts" FOR VALUES FROM (0) TO (10);
+INSERT INTO "parted Texts" VALUES (1, 'One text');
+SELECT lsh_create_band_table('"parted Texts"', text_column => 'body');
+SELECT id FROM lsh_near_duplicates('"parted Texts"', minhash('one text'));
+DROP TABLE "of Texts", "parted Texts";

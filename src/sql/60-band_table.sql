@@ -14,10 +14,11 @@ CREATE FUNCTION lsh_create_band_table(
     recall double precision DEFAULT 0.95,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
-    band_table name DEFAULT NULL
+    band_table name DEFAULT NULL,
+    text_column name DEFAULT NULL
 ) RETURNS regclass
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
-COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name) IS
+COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name, name) IS
     'makes a table (key, id) of band keys, fills it, and keeps it in step with its source by triggers';
 
 CREATE FUNCTION lsh_drop_band_table(source regclass, band_table regclass DEFAULT NULL) RETURNS void

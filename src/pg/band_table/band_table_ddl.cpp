@@ -60,6 +60,7 @@ enum create_argument {
     arg_bands,
     arg_rows,
     arg_name,
+    arg_text_column,
 };
 
 banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
@@ -122,10 +123,32 @@ void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char
         mark_of(RelationGetRelid(source))));
 }
 
+// Adds the column of signatures of the texts in another one.
+void add_signatures(FunctionCallInfo fcinfo)
+{
+    const Relation source = lock_source(PG_GETARG_OID(arg_source), AccessExclusiveLock);
+    check_source(source);
+    const char* const table = quoted_relation(RelationGetRelid(source));
+    const char* const text = quoted_column(RelationGetRelid(source),
+                                           find_column(source, PG_GETARG_NAME(arg_text_column)));
+    const identity former = act_for_owner(source);
+    table_close(source, NoLock); // or ALTER TABLE would find it in use
+    SPI_connect();
+    run_once(psprintf("ALTER TABLE %s ADD COLUMN %s %s.minhash_signature"
+                      " GENERATED ALWAYS AS (%s.minhash(%s)) STORED",
+                      table,
+                      quote_identifier(NameStr(*PG_GETARG_NAME(arg_signature_column))),
+                      extension_schema(fcinfo),
+                      extension_schema(fcinfo),
+                      text));
+    SPI_finish();
+    act_again_as(former);
+}
+
 } // namespace
 
 // lsh_create_band_table(source, id_column, signature_column, threshold, recall, bands, rows,
-//                       band_table) -> regclass
+//                       band_table, text_column) -> regclass
 MINHASH_FUNCTION(lsh_create_band_table)
 {
     for (const int required :
@@ -133,6 +156,8 @@ MINHASH_FUNCTION(lsh_create_band_table)
         if (PG_ARGISNULL(required))
             fail_null_argument(required, fcinfo->flinfo->fn_oid);
     const Oid function = maintaining_function(fcinfo);
+    if (!PG_ARGISNULL(arg_text_column))
+        add_signatures(fcinfo);
     const Relation source = lock_source(PG_GETARG_OID(arg_source), ShareRowExclusiveLock);
     check_source(source);
 

@@ -69,14 +69,14 @@ AttrNumber find_column(Relation source, Name column)
 {
     const AttrNumber found = get_attnum(RelationGetRelid(source), NameStr(*column));
     if (found <= 0)
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_COLUMN),
-                errmsg("column \"%s\" of table \"%s\" does not exist",
-                       NameStr(*column),
-                       RelationGetRelationName(source)),
-                errhint("Name the columns with id_column => '...' and signature_column => '...', "
-                        "or add one: ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED "
-                        "ALWAYS AS (minhash(...)) STORED."));
+        ereport(
+            ERROR,
+            errcode(ERRCODE_UNDEFINED_COLUMN),
+            errmsg("column \"%s\" of table \"%s\" does not exist",
+                   NameStr(*column),
+                   RelationGetRelationName(source)),
+            errhint("Name the columns with id_column => '...' and signature_column => '...'. With "
+                    "text_column => '...' the column of signatures is added."));
     return found;
 }
 

@@ -33,6 +33,8 @@ struct engine_host : bulk::host {
             std::free(given);
         };
         stopping = &stop;
+        reporting = &stop;
+        report = [](host&, const char*, std::uint64_t, std::uint64_t) {};
     }
 
     engine_host(const engine_host&) = delete;

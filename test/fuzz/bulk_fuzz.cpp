@@ -26,6 +26,7 @@ problem make_problem(const std::uint8_t* data, std::size_t size)
     made.task.shape = {1 + data[2] / 16 % (16 / rows), rows};
     made.task.threshold = data[3] % 65 / 64.0;
     made.task.max_bucket = data[4] % 8;
+    made.workers = data[4] / 8 % 4;
 
     constexpr std::size_t most_rows = 50;
     const std::uint8_t* at = data + 6;
@@ -74,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::fprintf(stderr, "%s\n", wrong.c_str());
             std::abort();
         }
-    for (const outcome kind : {out_of_memory, write_failed, read_failed, stopped})
+    for (const outcome kind : {out_of_memory, write_failed, read_failed, stopped, worker_failed})
         leave(given, kind, 1 + data[size - 1]);
     return 0;
 }

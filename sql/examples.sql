@@ -7,6 +7,8 @@
 \set histogram_picture :abs_builddir '/histogram.svg'
 \set cluster_sizes :abs_srcdir '/doc/examples/cluster_sizes.sql'
 \set cluster_sizes_picture :abs_builddir '/cluster_sizes.svg'
+\set growth :abs_srcdir '/doc/examples/growth.sql'
+\set growth_picture :abs_builddir '/growth.svg'
 \set paragraphs :abs_srcdir '/doc/examples/licence_paragraphs.sql'
 \set report :abs_srcdir '/doc/examples/report.sql'
 \set ECHO none
@@ -18,12 +20,16 @@ DISCARD TEMP;
 DISCARD TEMP;
 \o :cluster_sizes_picture
 \i :cluster_sizes
+DISCARD TEMP;
+\o :growth_picture
+\i :growth
 \o
 \set ECHO all
 -- Shows nothing if a picture is as committed. To make it anew, run its SQL as its first lines say.
 \! diff "$PG_ABS_SRCDIR/doc/examples/s_curves.svg" "$PG_ABS_BUILDDIR/s_curves.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/histogram.svg" "$PG_ABS_BUILDDIR/histogram.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/cluster_sizes.svg" "$PG_ABS_BUILDDIR/cluster_sizes.svg"
+\! diff "$PG_ABS_SRCDIR/doc/examples/growth.svg" "$PG_ABS_BUILDDIR/growth.svg"
 
 \pset format aligned
 \pset tuples_only off

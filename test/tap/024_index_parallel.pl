@@ -16,11 +16,12 @@ max_worker_processes = 16
 max_parallel_maintenance_workers = 2
 CONF
 $node->start;
+# Functions name the schema, as PostgreSQL 17 builds indexes with a search_path of its own.
 # Small signatures, so that there are many; `slow` takes its time, so that workers come in time to do something.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE FUNCTION doc(what int) RETURNS minhash_signature IMMUTABLE PARALLEL SAFE LANGUAGE sql AS
-    $$SELECT minhash(md5(what::text) || md5((what + 1)::text), 32)$$;
+    $$SELECT public.minhash(md5(what::text) || md5((what + 1)::text), 32)$$;
 CREATE FUNCTION slow(sig minhash_signature, fails bool DEFAULT false) RETURNS minhash_signature
     IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,7 +43,7 @@ BEGIN
 END
 $$;
 CREATE FUNCTION slow_alone(sig minhash_signature) RETURNS minhash_signature IMMUTABLE PARALLEL UNSAFE LANGUAGE plpgsql AS
-    'BEGIN RETURN slow(sig); END';
+    'BEGIN RETURN public.slow(sig); END';
 CREATE TABLE docs (id int, part int, sig minhash_signature);
 INSERT INTO docs SELECT i, i % 3, CASE WHEN i % 100 > 0 THEN doc(i % 30000) END FROM generate_series(1, 60000) i;
 INSERT INTO docs SELECT 0, 0, minhash('', 32) FROM generate_series(1, 100) i;

@@ -27,13 +27,6 @@ ALTER TABLE seed ALTER words SET STORAGE external;
 UPDATE seed SET words = (SELECT array_agg(md5(number::text)) FROM generate_series(1, 1500000) number);
 SQL
 
-# Of three times, as the machine may be busy with other things during one of them.
-sub median
-{
-    my ($times) = @_;
-    return (sort { $a <=> $b } @$times)[1];
-}
-
 # Runs a query three times; gives its SQLSTATE and the milliseconds it took, each time.
 sub run
 {
@@ -73,7 +66,8 @@ for my $query (@queries)
 {
     ($states, $times) = run("SELECT $query FROM seed", $timeout);
     is("@$states", '57014 57014 57014', "$query is cancelled");
-    cmp_ok(median($times) - $timeout, '<', $limit, "$query ends in time");
+    my ($longest) = sort { $b <=> $a } @$times;
+    cmp_ok($longest - $timeout, '<', $limit, "$query ends in time");
     note("told to end after $timeout ms, ended after @$times ms");
 }
 
@@ -91,7 +85,8 @@ for my $attempt (1 .. 5)
     last if "@$states" !~ /00000/;
 }
 is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
-cmp_ok(median($times) - $timeout, '<', $limit, 'counting equal elements ends in time');
+my ($longest) = sort { $b <=> $a } @$times;
+cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
 note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 
 # Texts are signed, then compared with anchors: somewhere in between.
@@ -103,7 +98,8 @@ for my $share (0.4, 0.6)
     $timeout = int $whole * $share;
     ($states, $times) = run($evaluate, $timeout);
     unlike("@$states", qr/(?!57014|00000)\b\w{5}/, "lsh_evaluate is cancelled after $share of its time");
-    cmp_ok(median($times) - $timeout, '<', $limit, 'and ends in time');
+    ($longest) = sort { $b <=> $a } @$times;
+    cmp_ok($longest - $timeout, '<', $limit, 'and ends in time');
     note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 }
 $node->stop;

@@ -14,7 +14,7 @@ my $crashes = 6;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', <<'CONF');
-wal_consistency_checking = 'gin, btree, generic'
+wal_consistency_checking = all
 autovacuum_naptime = 1s
 gin_pending_list_limit = 64kB
 CONF

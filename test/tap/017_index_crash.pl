@@ -17,7 +17,7 @@ my $crashes = $ENV{MINHASH_ROUNDS} || 5;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', <<'CONF');
-wal_consistency_checking = generic
+wal_consistency_checking = all
 shared_buffers = 16MB
 maintenance_work_mem = 1MB
 checkpoint_timeout = 30s

@@ -260,11 +260,13 @@ void end_search(search& self)
     for (void* const memory : {static_cast<void*>(self.order),
                                static_cast<void*>(self.text.values),
                                static_cast<void*>(self.touched.values),
-                               static_cast<void*>(self.set.table.values),
-                               static_cast<void*>(self.set.list.values),
                                static_cast<void*>(self.times.values)})
         release(owner, memory);
+    end_elements(self.set);
 }
+
+// Pairs that are emitted at once.
+constexpr std::size_t most_emitted = 512;
 
 // All pairs. Of rows that are the same, one stands for all.
 struct pair_search {
@@ -293,7 +295,6 @@ struct pair_search {
 
     void add(std::uint32_t row, std::uint32_t within, double share)
     {
-        constexpr std::size_t most_emitted = 512;
         found[found_count++] = {row, within, share};
         if (found_count == most_emitted) {
             pause(*self.owner);
@@ -416,12 +417,11 @@ void emit_clusters(const cluster_search& task, bool singletons, const cluster_si
 
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
-    constexpr std::size_t room = 512;
     host& owner = *rows.owner;
     pair_search task = {};
     task.self = start_search(rows, crossing);
     task.emit = emit;
-    task.found = allocate<found_pair>(owner, room);
+    task.found = allocate<found_pair>(owner, most_emitted);
     find_same(task);
     if (crossing) {
         task.self.order = allocate<std::uint32_t>(owner, rows.count);

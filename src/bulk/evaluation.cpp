@@ -1,7 +1,7 @@
 // Rows that are the same stand as one, their leader, for its classes of anchors and of rows: so
-// thousands of copies of one text take no longer than the text. True pairs are those that share one
-// of so many bands that hardly any is lost, and are then verified as lsh_pairs() does. Bands are
-// gone through one after the other: a table of the anchors' slots there, through which all rows
+// thousands of copies of one text take no longer than the text. True pairs are those that share a
+// band, of enough bands that hardly any is lost, and are then verified as lsh_pairs() does. Bands
+// are gone through one after the other: a table of the anchors' slots there, through which all rows
 // pass. A pair counts in the first band that it shares.
 #include "bulk/candidates.h"
 #include "bulk/comparisons.h"

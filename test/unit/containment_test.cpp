@@ -175,15 +175,22 @@ TEST(containment, clusters_are_those_that_brute_force_finds)
     }
 }
 
-TEST(containment, long_texts_are_searched_as_well)
+// Of texts that lie within others by 0.8 and more.
+problem without_texts(double recall)
 {
-    random_source random = {93};
     problem given;
     given.task.scheme = support::default_scheme;
     given.task.threshold = 0.8;
     given.task.exact = true;
     given.task.measure = bulk::measure::containment;
-    given.task.recall = 0.99;
+    given.task.recall = recall;
+    return given;
+}
+
+TEST(containment, long_texts_are_searched_as_well)
+{
+    random_source random = {93};
+    problem given = without_texts(0.99);
     const std::string whole = texts::make(texts::kinds[0], 150'000, random);
     given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
     EXPECT_EQ(find_pairs(given).size(), 3u);
@@ -199,12 +206,7 @@ TEST(containment, long_texts_are_searched_as_well)
 TEST(containment, finds_the_share_of_pairs_that_is_promised)
 {
     random_source random = {94};
-    problem given;
-    given.task.scheme = support::default_scheme;
-    given.task.threshold = 0.8;
-    given.task.exact = true;
-    given.task.measure = bulk::measure::containment;
-    given.task.recall = 0.95;
+    problem given = without_texts(0.95);
     std::vector<std::string> parts;
     for (int i = 0; i < 80; i++) {
         given.texts.push_back(texts::make(texts::kinds[0], 2000, random));

@@ -111,5 +111,6 @@ bench:
 	test/bench/sql_bench.sh build/test/make_texts
 	test/bench/sets_bench.sh
 	test/bench/lookup_bench.sh build/test/make_texts
+	test/bench/upkeep_bench.sh build/test/make_texts
 	test/bench/index_bench.sh build/test/make_texts
 	test/bench/bulk_bench.sh build/test/make_pairs

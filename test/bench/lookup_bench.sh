@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What it costs to look single texts up, and to keep what they are looked up by:
+# What it costs to look single texts up, by a GIN index and by a band table, and by pg_trgm:
 #
 #   lookup_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# On a throw-away server with everything in memory, `latency` (beside MAKE_TEXTS) measures look-ups from the
-# client's side; then come pg_trgm on 100,000 of the texts, sizes, insertion and building. Each figure is the
-# median of interleaved runs, each ratio of one run; the spread is that of the runs. Bounds are in brackets.
+# On a throw-away server with everything in memory, `latency` (beside MAKE_TEXTS) measures lookups from the
+# client's side; pg_trgm has 100,000 of the texts. Each figure is the median of interleaved runs, each ratio of
+# one run; the spread is that of the runs. Bounds are in brackets. upkeep_bench.sh measures what is kept for them.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 
@@ -25,124 +25,15 @@ fi
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 few=$((documents < 100000 ? documents : 100000))
 
-size() { run -c "SELECT pg_relation_size('$1')"; }
-per_document() { awk -v bytes="$1" -v documents="$documents" 'BEGIN { printf "%.0f", bytes / documents }'; }
-
 run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE EXTENSION pg_trgm' \
     -c 'CREATE TABLE docs (id bigint, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED)'
 "$make_texts" "$documents" 1060 | run -c 'COPY docs (id, body) FROM STDIN'
-run -c "$large" -c 'ALTER TABLE docs ADD PRIMARY KEY (id)' -c 'CREATE TABLE ours AS SELECT id, sig FROM docs' \
-    -c 'ALTER TABLE ours ADD PRIMARY KEY (id)' \
-    -c 'CREATE TABLE plain AS SELECT id, lsh_band_keys(sig, 13, 7) AS keys FROM docs' \
-    -c 'ALTER TABLE plain ADD PRIMARY KEY (id)' \
-    -c 'VACUUM ANALYZE docs' -c 'VACUUM ANALYZE ours' -c 'VACUUM ANALYZE plain'
+run -c "$large" -c 'ALTER TABLE docs ADD PRIMARY KEY (id)' -c 'CREATE INDEX docs_sig ON docs USING gin (sig)' \
+    -c "SELECT lsh_create_band_table('docs')" -c 'VACUUM ANALYZE docs' -c 'VACUUM ANALYZE docs_bands' >/dev/null
 run -c "SELECT 'texts: ' || count(*) || ', with signatures ' || pg_size_pretty(pg_table_size('docs')) FROM docs"
 
 echo
-echo "Bytes per text and seconds to build:"
-gin() { # LABEL SETTINGS OPTIONS [BOUND]
-    local took
-    took=$(time_of "DROP INDEX IF EXISTS ours_sig; $2" "CREATE INDEX ours_sig ON ours USING gin (sig $3)")
-    figure "GIN $1" "$(per_document "$(size ours_sig)")" "bytes ($(awk "BEGIN { printf \"%.1f\", $took / 1000 }") s)" \
-        "${4:-}"
-}
-gin 'with maintenance_work_mem by default' '' '' '<= 650'
-gin 'with 1 GB' "$large" ''
-gin '10 x 6, with 1 GB' "$large" 'gin_minhash_ops (bands = 10, rows = 6)'
-gin '9 x 6, with 1 GB' "$large" 'gin_minhash_ops (bands = 9, rows = 6)'
-gin '8 x 5, with 1 GB' "$large" 'gin_minhash_ops (bands = 8, rows = 5)'
-band_table() { # LABEL ARGUMENTS [BOUND]
-    run -c "$large" -c "SELECT lsh_create_band_table('ours'$2)" >/dev/null
-    heap=$(size ours_bands)
-    key=$(run -c "SELECT pg_indexes_size('ours_bands')")
-    figure "band table $1, heap and primary key" "$(per_document $((heap + key)))" \
-        "bytes ($(per_document "$heap") + $(per_document "$key"))" "${3:-}"
-    run -c "SELECT lsh_drop_band_table('ours')" >/dev/null
-}
-band_table '13 x 7' '' '<= 1000'
-band_table '10 x 6' ', bands => 10, rows => 6'
-band_table '9 x 6' ', bands => 9, rows => 6'
-band_table '8 x 5' ', bands => 8, rows => 5'
-
-echo
-echo "Building, with 1 GB of maintenance_work_mem:"
-runs=3
-compare 'GIN / GIN of the same keys as bigint[]' "$large; DROP INDEX IF EXISTS ours_sig" \
-    'CREATE INDEX ours_sig ON ours USING gin (sig)' "$large; DROP INDEX IF EXISTS plain_keys" \
-    'CREATE INDEX plain_keys ON plain USING gin (keys)'
-compare 'GIN on minhash(body) / the same and signing' "$large; DROP INDEX IF EXISTS docs_expression" \
-    'CREATE INDEX docs_expression ON docs USING gin (minhash(body))' "$large; DROP INDEX IF EXISTS plain_keys" \
-    'SELECT count(minhash(body)) FROM docs; CREATE INDEX plain_keys ON plain USING gin (keys)'
-run -c 'DROP INDEX docs_expression'
-compare 'band table / INSERT of the same rows and CREATE INDEX' \
-    "$large; DO 'BEGIN PERFORM lsh_drop_band_table(source) FROM lsh_band_tables; END'" \
-    "SELECT lsh_create_band_table('docs')" \
-    "$large; DROP TABLE IF EXISTS rows; CREATE TABLE rows (key bigint NOT NULL, id bigint NOT NULL)" \
-    'INSERT INTO rows SELECT key, id FROM docs, lsh_bands(sig, 13, 7);
-     CREATE UNIQUE INDEX ON rows (key, id)' '<= 1.5'
-run -c 'DROP TABLE rows'
-
-# Tables for insertion have an index of all texts; what is inserted is new each time.
-batches=20
-runs=5
-fresh=$((batches * 1000 * runs * 2)) # compared twice
-echo
-echo "Insertion with the index kept, batches of 1,000 ($batches, with pg_trgm 4) and what is pending at the end:"
-run -c 'CREATE TABLE fresh (id bigint PRIMARY KEY, body text, sig minhash_signature, keys bigint[])' \
-    -c 'CREATE TABLE staged (id bigint, body text)'
-"$make_texts" "$fresh" 1060 3 | run -c 'COPY staged FROM STDIN'
-run -c "INSERT INTO fresh SELECT id + $documents, body, minhash(body), lsh_band_keys(minhash(body), 13, 7) FROM staged" \
-    -c 'DROP TABLE staged' -c 'VACUUM ANALYZE fresh' \
-    -c 'CREATE TABLE bare AS SELECT id, sig FROM docs' -c 'ALTER TABLE bare ADD PRIMARY KEY (id)' \
-    -c 'CREATE TABLE banded AS SELECT id, sig FROM docs' -c 'ALTER TABLE banded ADD PRIMARY KEY (id)' \
-    -c "$large" -c "SELECT lsh_create_band_table('banded')" >/dev/null
-
-# insertion TABLE COLUMNS VALUES [INDEX]: the statement, which goes on where the last one ended.
-insertion() {
-    run -c "CREATE SEQUENCE turn_$1 MINVALUE 0" >/dev/null
-    cat <<SQL
-DO \$\$
-DECLARE
-    first bigint := $documents + nextval('turn_$1') * $batches * 1000;
-BEGIN
-    FOR batch IN 0 .. $batches - 1 LOOP
-        INSERT INTO $1 ($2) SELECT $3 FROM fresh
-            WHERE id > first + batch * 1000 AND id <= first + (batch + 1) * 1000;
-        COMMIT;
-    END LOOP;
-    ${4:+PERFORM gin_clean_pending_list('$4');}
-END
-\$\$
-SQL
-}
-into_ours=$(insertion ours 'id, sig' 'id, sig' ours_sig)
-into_plain=$(insertion plain 'id, keys' 'id, keys' plain_keys)
-into_bare=$(insertion bare 'id, sig' 'id, sig')
-into_banded=$(insertion banded 'id, sig' 'id, sig')
-compare 'GIN of bigint[] keys / GIN of signatures' '' "$into_plain" '' "$into_ours" '>= 0.5'
-compare 'band table by triggers / no index' '' "$into_banded" '' "$into_bare"
-compare 'GIN of signatures / no index' '' "$into_ours" '' "$into_bare"
-
-run -c "CREATE TABLE trgm_gin AS SELECT id, body FROM docs WHERE id <= $few" \
-    -c "CREATE TABLE trgm_gist AS SELECT id, body FROM docs WHERE id <= $few" \
-    -c "CREATE TABLE trgm_gist_1024 AS SELECT id, body FROM docs WHERE id <= $few" \
-    -c 'CREATE TABLE small (id bigint, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED)' \
-    -c "INSERT INTO small SELECT id, body FROM docs WHERE id <= $few" \
-    -c "$large" -c 'CREATE INDEX small_sig ON small USING gin (sig)' \
-    -c 'CREATE INDEX trgm_gin_body ON trgm_gin USING gin (body gin_trgm_ops)' \
-    -c 'CREATE INDEX ON trgm_gist USING gist (body gist_trgm_ops)' \
-    -c 'CREATE INDEX ON trgm_gist_1024 USING gist (body gist_trgm_ops (siglen = 1024))' \
-    -c 'VACUUM ANALYZE trgm_gin' -c 'VACUUM ANALYZE trgm_gist' -c 'VACUUM ANALYZE trgm_gist_1024' \
-    -c 'VACUUM ANALYZE small'
-batches=4
-into_trgm=$(insertion trgm_gin 'id, body' 'id, body' trgm_gin_body)
-into_small=$(insertion small 'id, body' 'id, body' small_sig)
-compare "pg_trgm's GIN / texts, signed, with GIN (both on $few)" '' "$into_trgm" '' "$into_small" '>= 3'
-run -c 'DROP TABLE ours, plain, bare, banded CASCADE' -c 'VACUUM trgm_gin' -c 'VACUUM small'
-
-echo
 echo "Looking a text up, with signing it, us; on one core or with client and server on two:"
-run -c "$large" -c 'CREATE INDEX docs_sig ON docs USING gin (sig)' -c 'VACUUM ANALYZE docs_bands'
 rounds=9
 calls=$((documents < 20000 ? documents / 10 : 2000))
 labels=('SELECT 1 with the same parameter' 'signing it' 'by GIN' 'by the band table, in SQL'
@@ -163,6 +54,18 @@ while read -r place statement p50 p99 over_first over_p50 least most; do
         "$over_p50" "$(verdict "$over_p50" "${bounds[1]}")" "$least" "$most"
 done <"$work/latencies"
 
+run -c 'CREATE TABLE small (id bigint, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED)' \
+    -c "INSERT INTO small SELECT id, body FROM docs WHERE id <= $few" \
+    -c "$large" -c 'CREATE INDEX ON small USING gin (sig)' -c 'VACUUM ANALYZE small'
+for table in trgm_gin trgm_gist trgm_gist_1024; do
+    case $table in
+        trgm_gin) method='gin (body gin_trgm_ops)' ;;
+        trgm_gist) method='gist (body gist_trgm_ops)' ;;
+        trgm_gist_1024) method='gist (body gist_trgm_ops (siglen = 1024))' ;;
+    esac
+    run -c "CREATE TABLE $table AS SELECT id, body FROM small" -c "$large" -c "CREATE INDEX ON $table USING $method" \
+        -c "VACUUM ANALYZE $table"
+done
 echo
 echo "The same against pg_trgm, on $few texts (threshold 0.8 of its trigrams), us:"
 PGOPTIONS='-c pg_trgm.similarity_threshold=0.8 -c enable_seqscan=off' latencies 3 1000 \

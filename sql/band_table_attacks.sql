@@ -121,6 +121,18 @@ SELECT pg_temp.mallory($$CREATE TRIGGER planted_too BEFORE UPDATE OF id, sig ON 
     WHEN ('own.docs_bands'::regclass IS NULL) EXECUTE FUNCTION lsh_maintain_band_table(1, 1)$$);
 SELECT pg_temp.owner('INSERT INTO own.docs VALUES (2, minhash(''another text''))');
 SELECT pg_temp.owner('DROP TRIGGER planted_too ON own.docs');
+-- With a scope that it has not; or one of a type that has no hash, which is not believed.
+SELECT pg_temp.mallory($$CREATE TRIGGER planted_too BEFORE UPDATE OF id, sig, other ON own.docs
+    WHEN ('own.docs_bands'::regclass IS NULL) EXECUTE FUNCTION lsh_maintain_band_table(13, 7)$$);
+SELECT pg_temp.owner('INSERT INTO own.docs VALUES (2, minhash(''another text''))');
+SELECT pg_temp.owner('DROP TRIGGER planted_too ON own.docs; ALTER TABLE own.docs ADD unhashed json');
+SELECT pg_temp.mallory($$CREATE TRIGGER planted_too BEFORE UPDATE OF id, sig, unhashed ON own.docs
+    WHEN ('own.docs_bands'::regclass IS NULL) EXECUTE FUNCTION lsh_maintain_band_table(13, 7)$$);
+SELECT pg_temp.owner('INSERT INTO own.docs VALUES (7, minhash(''another text''))');
+SELECT pg_temp.owner('DROP TRIGGER docs_bands_settings ON own.docs;
+    SELECT lsh_candidates(''own.docs'', minhash(''a text''), scope => 1)');
+DELETE FROM own.docs WHERE id = 7;
+SELECT pg_temp.owner('ALTER TABLE own.docs DROP unhashed CASCADE');
 SELECT pg_temp.mallory($$CREATE TRIGGER planted_too BEFORE UPDATE OF id, other ON own.docs
     WHEN ('own.docs_bands'::regclass IS NULL) EXECUTE FUNCTION lsh_maintain_band_table(1, 1)$$);
 SELECT pg_temp.owner('INSERT INTO own.docs VALUES (2, minhash(''another text''), 3)');

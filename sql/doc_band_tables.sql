@@ -28,5 +28,13 @@ DELETE FROM articles WHERE id = 2;
 ALTER TABLE articles ENABLE TRIGGER USER;
 SELECT * FROM lsh_refresh_band_table('articles');
 
+ALTER TABLE articles ADD COLUMN language text;
+UPDATE articles SET language = CASE WHEN id < 4 THEN 'en-GB' ELSE 'en-US' END;
+SELECT lsh_create_band_table('articles', scope_column => 'language', band_table => 'articles_by_language');
+SELECT x.id, y.id AS candidate
+FROM articles_by_language x JOIN articles_by_language y ON x.key = y.key AND x.id < y.id GROUP BY 1, 2 ORDER BY 1, 2;
+
+SELECT lsh_drop_band_table('articles', 'articles_by_language');
+
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -15,10 +15,12 @@ CREATE FUNCTION lsh_create_band_table(
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     band_table name DEFAULT NULL,
-    text_column name DEFAULT NULL
+    text_column name DEFAULT NULL,
+    scope_column name DEFAULT NULL
 ) RETURNS regclass
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
-COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name, name) IS
+COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name, name,
+    name) IS
     'makes a table (key, id) of band keys, fills it, and keeps it in step with its source by triggers';
 
 CREATE FUNCTION lsh_drop_band_table(source regclass, band_table regclass DEFAULT NULL) RETURNS void
@@ -41,7 +43,8 @@ CREATE FUNCTION lsh_list_band_tables() RETURNS TABLE (
     id_column name,
     signature_column name,
     bands integer,
-    rows integer
+    rows integer,
+    scope_column name
 )
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000 ROWS 10;
 COMMENT ON FUNCTION lsh_list_band_tables() IS 'the rows of the view lsh_band_tables';

@@ -1,14 +1,16 @@
 -- Lookups through a managed band table. Ids are bigint, or of the type of an argument whose value is not used. That
--- has no name: PostgreSQL would mistake the types of the result if it were not written in its place.
+-- has no name: PostgreSQL would mistake the types of the result if it were not written in its place. The scope is of any
+-- type: as anycompatible, untyped parameters of clients are texts, but beside anyelement it would want to be given.
 
 CREATE FUNCTION lsh_candidates(
     source regclass,
     signature minhash_signature,
     max_bucket integer DEFAULT NULL,
-    band_table regclass DEFAULT NULL
+    band_table regclass DEFAULT NULL,
+    scope anycompatible DEFAULT NULL
 ) RETURNS TABLE (id bigint)
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_candidates(regclass, minhash_signature, integer, regclass) IS
+COMMENT ON FUNCTION lsh_candidates(regclass, minhash_signature, integer, regclass, anycompatible) IS
     'ids of the rows that share a band key with a signature';
 
 CREATE FUNCTION lsh_candidates(
@@ -16,10 +18,11 @@ CREATE FUNCTION lsh_candidates(
     anyelement,
     signature minhash_signature,
     max_bucket integer DEFAULT NULL,
-    band_table regclass DEFAULT NULL
+    band_table regclass DEFAULT NULL,
+    scope "any" DEFAULT NULL
 ) RETURNS TABLE (id anyelement)
     AS 'MODULE_PATHNAME', 'lsh_candidates_typed' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_candidates(regclass, anyelement, minhash_signature, integer, regclass) IS
+COMMENT ON FUNCTION lsh_candidates(regclass, anyelement, minhash_signature, integer, regclass, "any") IS
     'ids, of the type of the second argument, of the rows that share a band key with a signature';
 
 CREATE FUNCTION lsh_near_duplicates(
@@ -28,10 +31,11 @@ CREATE FUNCTION lsh_near_duplicates(
     threshold double precision DEFAULT 0.8,
     max_results integer DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
-    band_table regclass DEFAULT NULL
+    band_table regclass DEFAULT NULL,
+    scope anycompatible DEFAULT NULL
 ) RETURNS TABLE (id bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, double precision, integer, integer, regclass) IS
+COMMENT ON FUNCTION lsh_near_duplicates(regclass, minhash_signature, double precision, integer, integer, regclass, anycompatible) IS
     'candidates whose estimated similarity reaches the threshold, the most similar first';
 
 CREATE FUNCTION lsh_near_duplicates(
@@ -41,10 +45,12 @@ CREATE FUNCTION lsh_near_duplicates(
     threshold double precision DEFAULT 0.8,
     max_results integer DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
-    band_table regclass DEFAULT NULL
+    band_table regclass DEFAULT NULL,
+    scope "any" DEFAULT NULL
 ) RETURNS TABLE (id anyelement, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_near_duplicates_typed' LANGUAGE C STABLE PARALLEL SAFE COST 1000 ROWS 10;
-COMMENT ON FUNCTION lsh_near_duplicates(regclass, anyelement, minhash_signature, double precision, integer, integer, regclass) IS
+COMMENT ON FUNCTION lsh_near_duplicates(regclass, anyelement, minhash_signature, double precision, integer, integer, regclass,
+    "any") IS
     'candidates, with ids of the type of the second argument, whose estimated similarity reaches the threshold';
 
 CREATE FUNCTION lsh_largest_buckets(

@@ -29,11 +29,12 @@ CREATE FUNCTION lsh_list_guards() RETURNS TABLE (
     band_table regclass,
     trigger name,
     threshold double precision,
-    mark name
+    mark name,
+    scope_column name
 )
     AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000 ROWS 10;
 COMMENT ON FUNCTION lsh_list_guards() IS 'the rows of the view lsh_guards';
 
 CREATE VIEW lsh_guards AS SELECT * FROM lsh_list_guards();
-COMMENT ON VIEW lsh_guards IS 'the triggers of guards, with their band tables, thresholds and columns to mark';
+COMMENT ON VIEW lsh_guards IS 'the triggers of guards, with their band tables, thresholds and columns to mark, and scopes';
 GRANT SELECT ON lsh_guards TO PUBLIC;

@@ -33,6 +33,9 @@ CREATE TABLE source AS
     SELECT 140000000000000 + id AS id, minhash('the same text, or nearly: ' || id) AS sig FROM generate_series(1, 20) id;
 ALTER TABLE source ADD PRIMARY KEY (id);
 SELECT lsh_create_band_table('source');
+CREATE TABLE scoped AS SELECT id, sig, chr(97 + (id % 3)::int) AS within FROM source;
+ALTER TABLE scoped ADD PRIMARY KEY (id);
+SELECT lsh_create_band_table('scoped', scope_column => 'within');
 CREATE TABLE empty (id uuid PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('empty');
 CREATE TABLE plain AS SELECT * FROM source;
@@ -55,7 +58,8 @@ my %usual = (
     bigint => [ 0, 42 ],
     'double precision' => [ 0.5, 0.8, 0.95 ],
     boolean => [ 'true', 'false' ],
-    source => [ q('source') ],
+    source => [ q('source'), q('source'), q('scoped') ],
+    scope_column => [ q('within') ],
     band_table => [ q('source_bands') ],
     regclass => [ q('source'), q('empty'), q('source_bands') ],
     name => [ q('id'), q('sig') ],
@@ -64,6 +68,8 @@ my %usual = (
     minhash_abridged => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
     minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
     anyelement => [ q(NULL::bigint) ],
+    anycompatible => [ q('a'), q('b'), q('c'::text) ],
+    '"any"' => [ q('a'), q('b'), q('c'::text) ],
     anycompatiblearray => [ q('{a,b,c}'::text[]), q('{c,b,d}'::text[]) ]);
 my %unusual = (
     text => [ q(''), q(' '), q(repeat('x', 100000)), q(repeat(E'\t\n ', 3000)), q(chr(1114109) || 'x'), q(repeat(chr(65533), 300)),
@@ -86,6 +92,8 @@ my %unusual = (
     minhash_signature => [ map { "minhash($_)" } q(''), q('a'), q(repeat('long ', 10000)) ],
     minhash_query => [ q(minhash_query(minhash('a'), 0.5)), q(minhash_query(minhash(''), 1)) ],
     anyelement => [ map { "NULL::$_" } qw(int uuid text point xid record int[] name "char" minhash_signature json numeric source float8 regclass) ],
+    anycompatible => [ q(7), q(''), q(2.5), q('{}'::json), q(point(1, 2)), q(ARRAY[1]), q((SELECT s FROM source s LIMIT 1)) ],
+    '"any"' => [ q(7), q(''), q(2.5), q('{}'::json), q(point(1, 2)), q(ARRAY[1]), q((SELECT s FROM source s LIMIT 1)) ],
     anycompatiblearray => [ q('{}'::text[]), q('{{1,2},{3,4}}'::int[]), q('[-3:-1]={1,NULL,1}'::int[]), q('{NaN,1,1.0,NULL}'::numeric[]), q(ARRAY[ROW(1, NULL)]),
         q((SELECT array_agg(s) FROM source s)), q(ARRAY[point(1, 2)]), q(ARRAY['{}'::json]), q((SELECT array_agg(n) FROM generate_series(1, 30000) n)) ]);
 
@@ -101,7 +109,7 @@ my %unknown;
 sub value
 {
     my ($type, $name) = @_;
-    my $polymorphic = $type =~ /^any/;
+    my $polymorphic = $type =~ /^"?any/;
     if (rand() < $wild / 4)
     {
         return 'NULL' . ($polymorphic ? '' : "::$type");

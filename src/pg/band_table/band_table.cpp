@@ -132,7 +132,8 @@ Oid watched_table(const Trigger& trigger)
 
 bool read_settings(Relation source, const Trigger& trigger, Oid function, band_table& out)
 {
-    if (trigger.tgfoid != function || trigger.tgnattr != 2 || trigger.tgnargs != 2)
+    if (trigger.tgfoid != function || trigger.tgnattr < 2 || trigger.tgnattr > 3 ||
+        trigger.tgnargs != 2)
         return false;
     out = {
         .source = RelationGetRelid(source),
@@ -141,6 +142,7 @@ bool read_settings(Relation source, const Trigger& trigger, Oid function, band_t
         .settings = trigger.tgoid,
         .id = trigger.tgattr[0],
         .signature = trigger.tgattr[1],
+        .scope = trigger.tgnattr == 3 ? trigger.tgattr[2] : AttrNumber{InvalidAttrNumber},
         .shape = {read_number(trigger.tgargs[0]), read_number(trigger.tgargs[1])},
     };
     return OidIsValid(out.table) && out.shape.bands > 0 && out.shape.rows > 0;
@@ -188,6 +190,18 @@ AttrNumber partition_column(Relation relation, const band_table& settings, AttrN
                ? column
                : get_attnum(RelationGetRelid(relation),
                             get_attname(settings.source, column, false));
+}
+
+const char* band_keys_of_source(const char* schema, const band_table& scheme)
+{
+    const bool scoped = scheme.scope != InvalidAttrNumber;
+    return psprintf("%s.lsh_band_keys(source.%s, %d, %d%s%s)",
+                    schema,
+                    quoted_column(scheme.source, scheme.signature),
+                    scheme.shape.bands,
+                    scheme.shape.rows,
+                    scoped ? ", source." : "",
+                    scoped ? quoted_column(scheme.source, scheme.scope) : "");
 }
 
 } // namespace minhash::pg

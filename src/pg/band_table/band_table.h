@@ -4,7 +4,8 @@
 // The settings of a band table are kept in the catalogue, as a trigger on its source that never
 // fires:
 //
-//     CREATE TRIGGER ... BEFORE UPDATE OF <id column>, <signature column> ON <source>
+//     CREATE TRIGGER ... BEFORE UPDATE OF <id column>, <signature column>[, <scope column>]
+//     ON <source>
 //     FOR EACH STATEMENT WHEN ('<band table>'::regclass IS NULL)
 //     EXECUTE FUNCTION lsh_maintain_band_table(<bands>, <rows>)
 //
@@ -36,6 +37,7 @@ struct band_table {
     Oid settings;  // the trigger that holds them
     AttrNumber id; // columns of the source
     AttrNumber signature;
+    AttrNumber scope; // rows are near each other only if they are equal in it; 0: no such column
     banding shape;
 };
 
@@ -95,5 +97,9 @@ std::uint64_t definitions_seen();
 
 // The column of a partition that has the name of the source's.
 AttrNumber partition_column(Relation relation, const band_table& settings, AttrNumber column);
+
+// SQL for the band keys of a row named "source": an array. (lsh_band_keys() is strict: a row
+// without a scope has none, as scopes are compared by "=".)
+const char* band_keys_of_source(const char* schema, const band_table& scheme);
 
 } // namespace minhash::pg

@@ -61,6 +61,7 @@ enum create_argument {
     arg_rows,
     arg_name,
     arg_text_column,
+    arg_scope_column,
 };
 
 banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
@@ -84,12 +85,9 @@ banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
 const char* wanted_rows(FunctionCallInfo fcinfo, const band_table& scheme)
 {
     const char* const id = quoted_column(scheme.source, scheme.id);
-    return psprintf("SELECT pg_catalog.unnest(%s.lsh_band_keys(%s, %d, %d)) AS key, %s AS id"
-                    " FROM %s WHERE %s IS NOT NULL",
-                    extension_schema(fcinfo),
-                    quoted_column(scheme.source, scheme.signature),
-                    scheme.shape.bands,
-                    scheme.shape.rows,
+    return psprintf("SELECT pg_catalog.unnest(%s) AS key, source.%s AS id FROM %s AS source"
+                    " WHERE source.%s IS NOT NULL",
+                    band_keys_of_source(extension_schema(fcinfo), scheme),
                     id,
                     quoted_relation(scheme.source),
                     id);
@@ -148,7 +146,7 @@ void add_signatures(FunctionCallInfo fcinfo)
 } // namespace
 
 // lsh_create_band_table(source, id_column, signature_column, threshold, recall, bands, rows,
-//                       band_table, text_column) -> regclass
+//                       band_table, text_column, scope_column) -> regclass
 MINHASH_FUNCTION(lsh_create_band_table)
 {
     for (const int required :
@@ -167,6 +165,8 @@ MINHASH_FUNCTION(lsh_create_band_table)
     scheme.signature = find_column(source, PG_GETARG_NAME(arg_signature_column));
     check_column_types(scheme, get_atttype(scheme.source, scheme.id), signature_type(fcinfo));
     check_unique(source, scheme.id);
+    if (!PG_ARGISNULL(arg_scope_column))
+        scheme.scope = find_scope_column(source, scheme, PG_GETARG_NAME(arg_scope_column));
 
     const identity former = act_for_owner(source);
     SPI_connect();

@@ -8,7 +8,8 @@
 //
 // 1. it is an ordinary table of the source's owner, no partition, and no table inherits from it;
 // 2. its columns are (key bigint, id) without defaults, the id of the type of the source's id, and
-//    the signature column of the source is of the type minhash_signature;
+//    the signature column of the source is of the type minhash_signature, its scope column, if
+//    there is one, of a type that can be hashed;
 // 3. its only constraint besides the primary key is the mark CHECK ('<source>'::regclass IS NOT
 //    NULL). Only its owner can add a constraint, PostgreSQL keeps the source by OID, so that it can
 //    be renamed, and pg_dump writes it;
@@ -17,6 +18,7 @@
 // All that acts on a band table comes by here: triggers, guards, lookups, refresh and drop.
 #include "pg/band_table/band_table.h"
 #include "pg/extension.h"
+#include "pg/lsh/bands.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -111,6 +113,12 @@ flaw find_flaw(Relation table, const band_table& candidate, Oid function)
     if (get_atttype(candidate.source, candidate.signature) != signature_type(function))
         return {psprintf("Column \"%s\" of table \"%s\" is not of type minhash_signature.",
                          get_attname(candidate.source, candidate.signature, false),
+                         source),
+                nullptr};
+    if (candidate.scope != InvalidAttrNumber &&
+        !can_be_scope(get_atttype(candidate.source, candidate.scope)))
+        return {psprintf("Column \"%s\" of table \"%s\" is of a type that cannot be hashed.",
+                         get_attname(candidate.source, candidate.scope, false),
                          source),
                 nullptr};
     if (!is_marked(table, candidate.source))

@@ -49,8 +49,7 @@ struct maintained {
     std::uint64_t definitions;
     band_table settings;
     Oid id_type;
-    AttrNumber id; // columns of the relation that the trigger fired for, maybe a partition
-    AttrNumber signature;
+    row_columns columns; // of the relation that the trigger fired for, maybe a partition
 };
 
 // What a trigger looks for. Nobody can define a trigger on the band table as long as it is locked.
@@ -69,8 +68,7 @@ maintained settings_of(FunctionCallInfo fcinfo, const TriggerData& event)
         const Relation relation = event.tg_relation;
         known.settings = find_band_table_above(relation, wanted_by(fcinfo, event));
         known.id_type = get_atttype(known.settings.source, known.settings.id);
-        known.id = partition_column(relation, known.settings, known.settings.id);
-        known.signature = partition_column(relation, known.settings, known.settings.signature);
+        known.columns = columns_in(relation, known.settings);
         known.definitions = seen;
     }
     return known;
@@ -123,14 +121,11 @@ const char* is_true(const key_batch& batch)
 {
     const band_table& settings = batch.known->settings;
     return psprintf("EXISTS (SELECT FROM %s AS source WHERE source.%s%sgiven.id AND"
-                    " given.key OPERATOR(pg_catalog.=) ANY (%s.lsh_band_keys(source.%s, %d, %d)))",
+                    " given.key OPERATOR(pg_catalog.=) ANY (%s))",
                     quoted_relation(settings.source),
                     quoted_column(settings.source, settings.id),
                     equality_of(batch.known->id_type),
-                    batch.schema,
-                    quoted_column(settings.source, settings.signature),
-                    settings.shape.bands,
-                    settings.shape.rows);
+                    band_keys_of_source(batch.schema, settings));
 }
 
 // The transaction in which a batch found keys in its way, or found its keys gone. Then another
@@ -211,8 +206,8 @@ void add_differing(key_batch& batch,
         return;
     const bool comparable = same_id && has_keys(other);
     for (int band = 0; band < shape.bands; band++) {
-        const std::int64_t key = band_key(row.value, band, shape.rows);
-        if (!comparable || band_key(other.value, band, shape.rows) != key)
+        const std::int64_t key = band_key(row.value, band, shape.rows, row.scope_hash);
+        if (!comparable || band_key(other.value, band, shape.rows, other.scope_hash) != key)
             add(batch, key, row.id);
     }
 }
@@ -277,7 +272,7 @@ void delete_keys_of(Relation partition, const maintained& known, const char* sch
     while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
         CHECK_FOR_INTERRUPTS();
         const MemoryContext former = MemoryContextSwitchTo(row_memory);
-        const signed_row row = read_row(slot, known.id, known.signature);
+        const signed_row row = read_row(slot, known.columns);
         MemoryContextSwitchTo(former);
         add_differing(batch, row, {}, known, false);
         MemoryContextReset(row_memory);
@@ -343,7 +338,7 @@ MINHASH_FUNCTION(lsh_maintain_band_table)
         truncate(event, known, fcinfo);
     } else {
         row_reader reader;
-        open_rows(reader, &event, known.id, known.signature);
+        open_rows(reader, &event, known.columns);
         // All old keys go before a new one comes: two rows may have changed their ids.
         for (const side which : {before, after})
             if (reader.slots[which] != nullptr)

@@ -149,8 +149,7 @@ guard read_guard(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
     check_order(event, given.settings, maintaining);
     given.owner = owner_of_trigger(event);
     given.id_type = get_atttype(given.settings.source, given.settings.id);
-    given.id = partition_column(relation, given.settings, given.settings.id);
-    given.signature = partition_column(relation, given.settings, given.settings.signature);
+    given.columns = columns_in(relation, given.settings);
     given.threshold =
         DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(trigger.tgargs[0])));
     if (!(given.threshold >= 0 && given.threshold <= 1))
@@ -263,7 +262,7 @@ Datum guard_rows(FunctionCallInfo fcinfo, const char* name, bool marks)
     const identity writer = act_as(given.owner);
     SPI_connect();
     row_reader reader;
-    open_rows(reader, &event, given.id, given.signature);
+    open_rows(reader, &event, given.columns);
     if (lock_rows(given, reader))
         judge_rows(fcinfo, event, given, reader, writer);
     close_rows(reader);
@@ -281,7 +280,16 @@ bool stays(const guard& given, const signed_row (&rows)[2])
     const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
     return datum_image_eq(rows[before].id, rows[after].id, id_type->typbyval, id_type->typlen) &&
            (!rows[after].present ||
-            datum_image_eq(rows[before].stored, rows[after].stored, false, -1));
+            (datum_image_eq(rows[before].stored, rows[after].stored, false, -1) &&
+             same_scope(given, rows[before].scope, rows[after].scope)));
+}
+
+bool same_scope(const guard& given, Datum left, Datum right)
+{
+    if (given.columns.scope == InvalidAttrNumber)
+        return true;
+    const TypeCacheEntry* const type = lookup_type_cache(given.columns.scope_type, 0);
+    return datum_image_eq(left, right, type->typbyval, type->typlen);
 }
 
 bool is_comparable(const signed_row& row)

@@ -18,8 +18,7 @@ struct guard {
     band_table settings;
     Oid owner; // of the table that the trigger was created on: the guard acts as this role
     Oid id_type;
-    AttrNumber id; // columns of the relation that the trigger fired for
-    AttrNumber signature;
+    row_columns columns; // of the relation that the trigger fired for
     double threshold;
     AttrNumber mark;   // the source's column to mark rows in; 0 to refuse them
     AttrNumber marked; // the same of the relation
@@ -30,10 +29,14 @@ struct guard {
     }
 };
 
-// Whether an UPDATE left id and signature as they were, and so nothing to judge.
+// Whether an UPDATE left id, signature and scope as they were, and so nothing to judge.
 bool stays(const guard& given, const signed_row (&rows)[2]);
 
-// Whether a row can be near others: NULL and empty texts have no near-duplicates.
+// Whether two rows that are present have the same scope, byte by byte.
+bool same_scope(const guard& given, Datum left, Datum right);
+
+// Whether a row can be near others: NULL and empty texts have no near-duplicates, nor
+// have rows whose scope is NULL.
 bool is_comparable(const signed_row& row);
 
 // Whether the row just read has a mark, and will lose it unless it is near another.

@@ -71,9 +71,9 @@ bool lock_rows(const guard& given, row_reader& reader)
         check_bands(shape, row.value.scheme);
         too_many = held.count + count + shape.bands > allowed;
         for (int band = 0; !too_many && band < shape.bands; band++)
-            names[count++] =
-                hash_combine64(table,
-                               static_cast<std::uint64_t>(band_key(row.value, band, shape.rows)));
+            names[count++] = hash_combine64(
+                table,
+                static_cast<std::uint64_t>(band_key(row.value, band, shape.rows, row.scope_hash)));
     }
     if (!too_many && count == 0)
         return any_mark;

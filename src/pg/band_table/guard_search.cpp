@@ -93,14 +93,21 @@ bool is_hidden(const guard_search& search, Datum id)
 guard_search open_search(FunctionCallInfo fcinfo, const guard& given, identity writer)
 {
     const Oid source = given.settings.source;
-    const Oid types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, given.id_type, INT8OID};
+    const Oid types[] = {INT8ARRAYOID,
+                         signature_type(fcinfo),
+                         FLOAT8OID,
+                         given.id_type,
+                         INT8OID,
+                         given.columns.scope_type};
     // Of several near-duplicates one stays unmarked, and marks refer to such rows only.
-    const char* const others = psprintf("AND NOT (source.%s%s$4)%s%s%s ORDER BY 2 DESC, 1 LIMIT $5",
-                                        quoted_column(source, given.settings.id),
-                                        equality_of(given.id_type),
-                                        given.marks() ? " AND source." : "",
-                                        given.marks() ? quoted_column(source, given.mark) : "",
-                                        given.marks() ? " IS NULL" : "");
+    const char* const others =
+        psprintf("%s AND NOT (source.%s%s$4)%s%s%s ORDER BY 2 DESC, 1 LIMIT $5",
+                 within_scope(given.settings, "$6"),
+                 quoted_column(source, given.settings.id),
+                 equality_of(given.id_type),
+                 given.marks() ? " AND source." : "",
+                 given.marks() ? quoted_column(source, given.mark) : "",
+                 given.marks() ? " IS NULL" : "");
     const bool policies =
         given.marks() && check_enable_rls(source, writer.user, true) == RLS_ENABLED;
     return {
@@ -133,13 +140,15 @@ bool find_nearest(const guard_search& search, const signed_row& row, near_row& n
 {
     const guard& given = *search.given;
     const TypeCacheEntry* const id_type = lookup_type_cache(given.id_type, 0);
-    Datum values[] = {make_bigint_array(make_band_keys(row.value, given.settings.shape)),
-                      row.stored,
-                      Float8GetDatum(given.threshold),
-                      row.id,
-                      Int64GetDatum(1)};
+    Datum values[] = {
+        make_bigint_array(make_band_keys(row.value, given.settings.shape, row.scope_hash)),
+        row.stored,
+        Float8GetDatum(given.threshold),
+        row.id,
+        Int64GetDatum(1),
+        row.scope};
     // Most often the first will do.
-    for (const char* const nulls : {"     ", "    n"}) {
+    for (const char* const nulls : {"      ", "    n "}) {
         const std::uint64_t count = run(*search.find, values, nulls, true, snapshot::latest);
         SPITupleTable* const found = SPI_tuptable;
         bool taken = false;
@@ -161,16 +170,27 @@ bool find_nearest(const guard_search& search, const signed_row& row, near_row& n
 
 bool is_current(const guard& given, const signed_row& row)
 {
-    kept_plan& plan = prepare_reading(
-        given,
-        psprintf("source.%s", quoted_column(given.settings.source, given.settings.signature)));
+    const band_table& settings = given.settings;
+    const bool scoped = settings.scope != InvalidAttrNumber;
+    kept_plan& plan =
+        prepare_reading(given,
+                        psprintf("source.%s%s%s",
+                                 quoted_column(settings.source, settings.signature),
+                                 scoped ? ", source." : "",
+                                 scoped ? quoted_column(settings.source, settings.scope) : ""));
     Datum values[] = {row.id};
     const std::uint64_t count = run(plan, values, nullptr, true, snapshot::latest);
     bool found = false;
     for (std::uint64_t i = 0; i < count && !found; i++) {
         bool null;
+        bool no_scope = false;
+        Datum scope = 0;
         const Datum stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &null);
-        found = null ? !row.present : row.present && datum_image_eq(stored, row.stored, false, -1);
+        if (scoped)
+            scope = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2, &no_scope);
+        found = null || no_scope ? !row.present
+                                 : row.present && datum_image_eq(stored, row.stored, false, -1) &&
+                                       same_scope(given, scope, row.scope);
     }
     SPI_freetuptable(SPI_tuptable);
     return found;

@@ -50,6 +50,11 @@ Datum column_name(const band_table& table, AttrNumber column)
     return DirectFunctionCall1(namein, CStringGetDatum(get_attname(table.source, column, false)));
 }
 
+Datum scope_column(const band_table& table)
+{
+    return table.scope == InvalidAttrNumber ? 0 : column_name(table, table.scope);
+}
+
 void put_row(const ReturnSetInfo& result, const band_table& table)
 {
     Datum values[] = {
@@ -59,8 +64,10 @@ void put_row(const ReturnSetInfo& result, const band_table& table)
         column_name(table, table.signature),
         Int32GetDatum(table.shape.bands),
         Int32GetDatum(table.shape.rows),
+        scope_column(table),
     };
     bool nulls[std::size(values)] = {};
+    nulls[std::size(values) - 1] = table.scope == InvalidAttrNumber;
     tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
 }
 
@@ -76,27 +83,30 @@ Oid guard_function(FunctionCallInfo fcinfo, const char* name)
 }
 
 // What a guard's trigger says. One made by hand can leave out or mistake what it is to say.
-void put_guard(const ReturnSetInfo& result, const Trigger& trigger, Oid source)
+void put_guard(const ReturnSetInfo& result, const Trigger& trigger, Relation source, Oid function)
 {
     const Oid watched = watched_table(trigger);
+    const band_tables_found found = search_above(source, {watched, function, NoLock});
+    const bool scoped = found.count == 1 && found.one.scope != InvalidAttrNumber;
     const bool marks = trigger.tgnargs > 1;
     char* end = nullptr;
     const double threshold = trigger.tgnargs > 0 ? strtod(trigger.tgargs[0], &end) : 0;
     const bool no_threshold = end == nullptr || end == trigger.tgargs[0] || *end != '\0';
     Datum values[] = {
-        ObjectIdGetDatum(source),
+        ObjectIdGetDatum(RelationGetRelid(source)),
         ObjectIdGetDatum(watched),
         DirectFunctionCall1(namein, CStringGetDatum(trigger.tgname)),
         Float8GetDatum(threshold),
         marks ? DirectFunctionCall1(namein, CStringGetDatum(trigger.tgargs[1])) : 0,
+        scoped ? scope_column(found.one) : 0,
     };
-    bool nulls[] = {false, !OidIsValid(watched), false, no_threshold, !marks};
+    bool nulls[] = {false, !OidIsValid(watched), false, no_threshold, !marks, !scoped};
     tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
 }
 
 } // namespace
 
-// lsh_list_guards() -> (source, band_table, trigger, threshold, mark)
+// lsh_list_guards() -> (source, band_table, trigger, threshold, mark, scope_column)
 MINHASH_FUNCTION(lsh_list_guards)
 {
     const ReturnSetInfo& result = start_rows(fcinfo);
@@ -110,7 +120,7 @@ MINHASH_FUNCTION(lsh_list_guards)
             for (int t = 0; t < count_triggers(source); t++) {
                 const Trigger& trigger = source->trigdesc->triggers[t];
                 if (trigger.tgfoid == function && !trigger.tgisclone)
-                    put_guard(result, trigger, RelationGetRelid(source));
+                    put_guard(result, trigger, source, maintaining_function(fcinfo));
             }
             relation_close(source, AccessShareLock);
         }
@@ -118,7 +128,8 @@ MINHASH_FUNCTION(lsh_list_guards)
     return static_cast<Datum>(0);
 }
 
-// lsh_list_band_tables() -> (source, band_table, id_column, signature_column, bands, rows)
+// lsh_list_band_tables() -> (source, band_table, id_column, signature_column, bands, rows,
+// scope_column)
 MINHASH_FUNCTION(lsh_list_band_tables)
 {
     const ReturnSetInfo& result = start_rows(fcinfo);

@@ -11,6 +11,9 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -121,6 +124,16 @@ const char* near_rows(FunctionCallInfo fcinfo,
                     rest);
 }
 
+const char* within_scope(const band_table& from, const char* parameter)
+{
+    if (from.scope == InvalidAttrNumber)
+        return "";
+    return psprintf(" AND source.%s%s%s",
+                    quoted_column(from.source, from.scope),
+                    equality_of(get_atttype(from.source, from.scope)),
+                    parameter);
+}
+
 namespace {
 
 // Where the arguments of a function stand. Of a function for any type of id, that type is the
@@ -132,6 +145,7 @@ struct lookup_arguments {
     int max_results;
     int max_bucket;
     int band_table;
+    int scope;
 };
 
 Oid arg_id_type(FunctionCallInfo fcinfo)
@@ -140,9 +154,97 @@ Oid arg_id_type(FunctionCallInfo fcinfo)
     return get_fn_expr_argtype(fcinfo->flinfo, id_type);
 }
 
-Datum arg_band_keys(FunctionCallInfo fcinfo, int argument, const banding& shape)
+// A value as a constant of SQL. A text is a literal whose type is yet to be known: so they come.
+Node* make_literal(Oid type, Datum value)
 {
-    return make_bigint_array(make_band_keys(arg_signature(fcinfo, argument), shape));
+    if (type == TEXTOID) {
+        value = CStringGetDatum(TextDatumGetCString(value));
+        type = UNKNOWNOID;
+    }
+    std::int16_t length;
+    bool by_value;
+    get_typlenbyval(type, &length, &by_value);
+    return reinterpret_cast<Node*>(
+        makeConst(type, -1, get_typcollation(type), length, value, false, by_value));
+}
+
+// A scope: its value, of the type of the column, and its hash. 0 where there is none.
+struct given_scope {
+    Oid type;
+    Datum value;
+    std::uint64_t hash;
+};
+
+// The scope in an argument. An ERROR if the band table has a scope and none is given, or the
+// reverse, or if the value is not converted to the type of the column implicitly.
+given_scope arg_scope(FunctionCallInfo fcinfo, int argument, const band_table& from)
+{
+    if (from.scope == InvalidAttrNumber && PG_ARGISNULL(argument))
+        return {};
+    if (from.scope == InvalidAttrNumber)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("band table \"%s\" has no scope", get_rel_name(from.table)),
+                errhint("Leave the argument scope out, or create the band table with scope_column "
+                        "=> '...'."));
+    const char* const column = get_attname(from.source, from.scope, false);
+    if (PG_ARGISNULL(argument))
+        ereport(
+            ERROR,
+            errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("a lookup in band table \"%s\" needs a scope", get_rel_name(from.table)),
+            errdetail("Rows are near each other only if they are equal in column \"%s\".", column),
+            errhint("Give the value of that column: scope => ..."));
+    Oid type;
+    std::int32_t modifier;
+    Oid collation;
+    get_atttypetypmodcoll(from.source, from.scope, &type, &modifier, &collation);
+    type = getBaseType(type);
+    const Oid given = get_fn_expr_argtype(fcinfo->flinfo, argument);
+    Node* const literal = make_literal(given, PG_GETARG_DATUM(argument));
+    Node* const converted = coerce_to_target_type(nullptr,
+                                                  literal,
+                                                  exprType(literal),
+                                                  type,
+                                                  -1,
+                                                  COERCION_IMPLICIT,
+                                                  COERCE_IMPLICIT_CAST,
+                                                  -1);
+    if (converted == nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("scope is of type %s, but column \"%s\" of table \"%s\" is of type %s",
+                       format_type_be(given),
+                       column,
+                       get_rel_name(from.source),
+                       format_type_be(type)),
+                errhint("Cast it: scope => (...)::%s.", format_type_be(type)));
+    const Const* const value = reinterpret_cast<const Const*>(
+        evaluate_expr(reinterpret_cast<Expr*>(converted), type, -1, collation));
+    return {type, value->constvalue, hash_scope(type, collation, value->constvalue)};
+}
+
+Datum arg_band_keys(FunctionCallInfo fcinfo,
+                    int argument,
+                    const banding& shape,
+                    const given_scope& within)
+{
+    return make_bigint_array(make_band_keys(arg_signature(fcinfo, argument), shape, within.hash));
+}
+
+// Of the ids in buckets, those of rows within the scope in the parameter $2.
+const char* ids_within_scope(const band_table& from, const char* ids)
+{
+    if (from.scope == InvalidAttrNumber)
+        return ids;
+    const char* const id = quoted_column(from.source, from.id);
+    return psprintf("SELECT source.%s AS id FROM %s AS source WHERE source.%s%sANY (ARRAY(%s))%s",
+                    id,
+                    quoted_relation(from.source),
+                    id,
+                    equality_of(get_atttype(from.source, from.id)),
+                    ids,
+                    within_scope(from, "$2"));
 }
 
 Datum find_candidates(FunctionCallInfo fcinfo, const lookup_arguments& at, Oid id_type)
@@ -152,14 +254,15 @@ Datum find_candidates(FunctionCallInfo fcinfo, const lookup_arguments& at, Oid i
         return static_cast<Datum>(0);
     }
     const band_table from = arg_band_table(fcinfo, at.source, at.band_table);
+    const given_scope within = arg_scope(fcinfo, at.scope, from);
     // A function that returns rows of a composite type returns their columns.
     const char* const sql = psprintf(
         "SELECT %s FROM (SELECT DISTINCT candidate.id%s AS id FROM (%s) AS candidate) AS found",
         type_is_rowtype(id_type) ? "(id).*" : "id",
         id_cast(from, id_type),
-        bucket_ids(from, arg_max_bucket(fcinfo, at.max_bucket)));
-    const Oid types[] = {INT8ARRAYOID};
-    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape)};
+        ids_within_scope(from, bucket_ids(from, arg_max_bucket(fcinfo, at.max_bucket))));
+    const Oid types[] = {INT8ARRAYOID, within.type};
+    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape, within), within.value};
     return_rows(fcinfo, from, sql, types, values);
     return static_cast<Datum>(0);
 }
@@ -173,28 +276,31 @@ Datum find_near_duplicates(FunctionCallInfo fcinfo, const lookup_arguments& at, 
         return static_cast<Datum>(0);
     }
     const band_table from = arg_band_table(fcinfo, at.source, at.band_table);
+    const given_scope within = arg_scope(fcinfo, at.scope, from);
     const double threshold = arg_fraction(fcinfo, at.threshold, "threshold");
     const int max_results = PG_ARGISNULL(at.max_results)
                                 ? INT_MAX
                                 : arg_between(fcinfo, at.max_results, "max_results", 1, INT_MAX);
-    const char* const sql = near_rows(
-        fcinfo,
-        from,
-        arg_max_bucket(fcinfo, at.max_bucket),
-        id_cast(from, id_type),
-        psprintf("ORDER BY 2 DESC, source.%s LIMIT $4", quoted_column(from.source, from.id)));
-    const Oid types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, INT4OID};
-    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape),
+    const char* const sql = near_rows(fcinfo,
+                                      from,
+                                      arg_max_bucket(fcinfo, at.max_bucket),
+                                      id_cast(from, id_type),
+                                      psprintf("%s ORDER BY 2 DESC, source.%s LIMIT $4",
+                                               within_scope(from, "$5"),
+                                               quoted_column(from.source, from.id)));
+    const Oid types[] = {INT8ARRAYOID, signature_type(fcinfo), FLOAT8OID, INT4OID, within.type};
+    Datum values[] = {arg_band_keys(fcinfo, at.signature, from.shape, within),
                       PG_GETARG_DATUM(at.signature),
                       Float8GetDatum(threshold),
-                      Int32GetDatum(max_results)};
+                      Int32GetDatum(max_results),
+                      within.value};
     return_rows(fcinfo, from, sql, types, values);
     return static_cast<Datum>(0);
 }
 
 } // namespace
 
-// lsh_candidates(source, signature, max_bucket, band_table) -> ids
+// lsh_candidates(source, signature, max_bucket, band_table, scope) -> ids
 MINHASH_FUNCTION(lsh_candidates)
 {
     constexpr lookup_arguments at = {.source = 0,
@@ -202,11 +308,12 @@ MINHASH_FUNCTION(lsh_candidates)
                                      .threshold = -1,
                                      .max_results = -1,
                                      .max_bucket = 2,
-                                     .band_table = 3};
+                                     .band_table = 3,
+                                     .scope = 4};
     return find_candidates(fcinfo, at, INT8OID);
 }
 
-// lsh_candidates(source, id type, signature, max_bucket, band_table) -> ids
+// lsh_candidates(source, id type, signature, max_bucket, band_table, scope) -> ids
 MINHASH_FUNCTION(lsh_candidates_typed)
 {
     constexpr lookup_arguments at = {.source = 0,
@@ -214,11 +321,12 @@ MINHASH_FUNCTION(lsh_candidates_typed)
                                      .threshold = -1,
                                      .max_results = -1,
                                      .max_bucket = 3,
-                                     .band_table = 4};
+                                     .band_table = 4,
+                                     .scope = 5};
     return find_candidates(fcinfo, at, arg_id_type(fcinfo));
 }
 
-// lsh_near_duplicates(source, signature, threshold, max_results, max_bucket, band_table)
+// lsh_near_duplicates(source, signature, threshold, max_results, max_bucket, band_table, scope)
 // -> (id, similarity), the most similar first
 MINHASH_FUNCTION(lsh_near_duplicates)
 {
@@ -227,7 +335,8 @@ MINHASH_FUNCTION(lsh_near_duplicates)
                                      .threshold = 2,
                                      .max_results = 3,
                                      .max_bucket = 4,
-                                     .band_table = 5};
+                                     .band_table = 5,
+                                     .scope = 6};
     return find_near_duplicates(fcinfo, at, INT8OID);
 }
 
@@ -239,7 +348,8 @@ MINHASH_FUNCTION(lsh_near_duplicates_typed)
                                      .threshold = 3,
                                      .max_results = 4,
                                      .max_bucket = 5,
-                                     .band_table = 6};
+                                     .band_table = 6,
+                                     .scope = 7};
     return find_near_duplicates(fcinfo, at, arg_id_type(fcinfo));
 }
 

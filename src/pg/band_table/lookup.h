@@ -15,4 +15,9 @@ const char* near_rows(FunctionCallInfo fcinfo,
                       const char* cast,
                       const char* rest);
 
+// " AND " and the condition that the row named "source" has the scope in a parameter, of the type
+// of the column; nothing where there is no scope. Keys of other scopes are equal by chance only,
+// but that must not be the answer.
+const char* within_scope(const band_table& from, const char* parameter);
+
 } // namespace minhash::pg

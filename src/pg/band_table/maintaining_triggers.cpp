@@ -144,9 +144,12 @@ void drop_if_there(const trigger_writer& writer, Relation relation, const trigge
 
 const char* event_of_settings(const band_table& scheme)
 {
-    return psprintf("BEFORE UPDATE OF %s, %s",
+    const bool scoped = scheme.scope != InvalidAttrNumber;
+    return psprintf("BEFORE UPDATE OF %s, %s%s%s",
                     quoted_column(scheme.source, scheme.id),
-                    quoted_column(scheme.source, scheme.signature));
+                    quoted_column(scheme.source, scheme.signature),
+                    scoped ? ", " : "",
+                    scoped ? quoted_column(scheme.source, scheme.scope) : "");
 }
 
 void advise_without_triggers(void*)

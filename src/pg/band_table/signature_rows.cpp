@@ -3,12 +3,14 @@
 // at hand. A row's memory lasts until the next is read.
 #include "pg/arguments.h"
 #include "pg/band_table/signature_rows.h"
+#include "pg/lsh/bands.h"
 
 extern "C" {
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
@@ -41,17 +43,39 @@ bool advance(row_reader& reader, side which)
 
 } // namespace
 
-signed_row read_row(TupleTableSlot* slot, AttrNumber id, AttrNumber signature)
+row_columns columns_in(Relation relation, const band_table& settings)
+{
+    row_columns found = {};
+    found.id = partition_column(relation, settings, settings.id);
+    found.signature = partition_column(relation, settings, settings.signature);
+    if (settings.scope == InvalidAttrNumber)
+        return found;
+    found.scope = partition_column(relation, settings, settings.scope);
+    std::int32_t modifier;
+    get_atttypetypmodcoll(settings.source,
+                          settings.scope,
+                          &found.scope_type,
+                          &modifier,
+                          &found.scope_collation);
+    return found;
+}
+
+signed_row read_row(TupleTableSlot* slot, const row_columns& columns)
 {
     signed_row row = {};
     bool no_id;
     bool no_signature;
-    row.id = slot_getattr(slot, id, &no_id);
-    const Datum stored = slot_getattr(slot, signature, &no_signature);
+    bool no_scope = false;
+    row.id = slot_getattr(slot, columns.id, &no_id);
+    const Datum stored = slot_getattr(slot, columns.signature, &no_signature);
+    if (columns.scope != InvalidAttrNumber)
+        row.scope = slot_getattr(slot, columns.scope, &no_scope);
     row.has_id = !no_id;
-    if (no_id || no_signature)
+    if (no_id || no_signature || no_scope)
         return row;
     row.present = true;
+    if (columns.scope != InvalidAttrNumber)
+        row.scope_hash = hash_scope(columns.scope_type, columns.scope_collation, row.scope);
     const struct varlena* const whole = PG_DETOAST_DATUM(stored);
     row.stored = PointerGetDatum(whole);
     row.value = decode_stored(
@@ -59,12 +83,11 @@ signed_row read_row(TupleTableSlot* slot, AttrNumber id, AttrNumber signature)
     return row;
 }
 
-void open_rows(row_reader& reader, const TriggerData* event, AttrNumber id, AttrNumber signature)
+void open_rows(row_reader& reader, const TriggerData* event, const row_columns& columns)
 {
     reader = {};
     reader.event = event;
-    reader.id = id;
-    reader.signature = signature;
+    reader.columns = columns;
     reader.memory = AllocSetContextCreate(CurrentMemoryContext,
                                           "minhash_lsh row of a trigger",
                                           ALLOCSET_DEFAULT_SIZES);
@@ -111,7 +134,7 @@ bool next_rows(row_reader& reader, signed_row (&rows)[2])
         rows[which] = {};
         if (reader.slots[which] != nullptr && advance(reader, which)) {
             any = true;
-            rows[which] = read_row(reader.slots[which], reader.id, reader.signature);
+            rows[which] = read_row(reader.slots[which], reader.columns);
         }
     }
     reader.done = true;

@@ -1,4 +1,5 @@
 #include "pg/band_table/source.h"
+#include "pg/lsh/bands.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -65,18 +66,57 @@ void check_source(Relation source)
                 errhint("Use a partitioned table, or give each of the tables a band table."));
 }
 
-AttrNumber find_column(Relation source, Name column)
+namespace {
+
+[[noreturn]] void fail_no_column(Relation source, Name column, const char* hint)
 {
-    const AttrNumber found = get_attnum(RelationGetRelid(source), NameStr(*column));
-    if (found <= 0)
-        ereport(
-            ERROR,
+    ereport(ERROR,
             errcode(ERRCODE_UNDEFINED_COLUMN),
             errmsg("column \"%s\" of table \"%s\" does not exist",
                    NameStr(*column),
                    RelationGetRelationName(source)),
-            errhint("Name the columns with id_column => '...' and signature_column => '...'. With "
-                    "text_column => '...' the column of signatures is added."));
+            errhint("%s", hint));
+    pg_unreachable();
+}
+
+} // namespace
+
+AttrNumber find_column(Relation source, Name column)
+{
+    const AttrNumber found = get_attnum(RelationGetRelid(source), NameStr(*column));
+    if (found <= 0)
+        fail_no_column(source,
+                       column,
+                       "Name the columns with id_column => '...' and signature_column => '...'. "
+                       "With text_column => '...' the column of signatures is added.");
+    return found;
+}
+
+AttrNumber find_scope_column(Relation source, const band_table& scheme, Name column)
+{
+    const AttrNumber found = get_attnum(RelationGetRelid(source), NameStr(*column));
+    if (found <= 0)
+        fail_no_column(source,
+                       column,
+                       "Name a column in which rows must be equal to be near each other.");
+    if (found == scheme.id || found == scheme.signature)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+                errmsg("column \"%s\" of table \"%s\" cannot be the scope",
+                       NameStr(*column),
+                       RelationGetRelationName(source)),
+                errdetail("It is the column of ids, or of signatures."),
+                errhint("Name a column in which rows must be equal to be near each other."));
+    const Oid type = get_atttype(scheme.source, found);
+    if (!can_be_scope(type))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("column \"%s\" of type %s cannot be used as a scope",
+                       NameStr(*column),
+                       format_type_be(type)),
+                errdetail("Type %s has no hash function that goes with its equality.",
+                          format_type_be(type)),
+                errhint("Add a column of another type, such as text, generated from it."));
     return found;
 }
 

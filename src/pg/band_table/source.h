@@ -24,6 +24,10 @@ void check_source(Relation source);
 // A column by its name, or an ERROR.
 AttrNumber find_column(Relation source, Name column);
 
+// The column that is to be the scope, or an ERROR: if it is none, or the id or the signature, or if
+// its type cannot be hashed.
+AttrNumber find_scope_column(Relation source, const band_table& scheme, Name column);
+
 // An ERROR if the id need not name one row: keys of two rows with one id could not be told apart.
 // The unique index of a partitioned table has the partition key besides, so there we trust the
 // user.

@@ -11,7 +11,7 @@ struct kept_plan;
 // A plan for any values of the parameters, kept for the session and found by its text: names in it
 // are those of today, so a renamed table simply gets another plan. It is dropped at the end of the
 // transaction in which the definition of `relation` changes, as when that is dropped, and with all
-// others when there are too many.
+// others when there are too many. A parameter that the text does not name has InvalidOid as type.
 kept_plan& prepare_once(Oid relation, const char* sql, std::span<const Oid> types);
 
 // Runs a plan. With `latest`, all that is committed by now is seen, whatever the isolation

@@ -4,6 +4,7 @@
 // the writer of rows that he may not read: an error names them only to users who may read their
 // ids, and a mark refers only to rows that policies do not hide from the writer.
 #include "pg/band_table/guard.h"
+#include "pg/band_table/guard_check.h"
 #include "pg/band_table/guard_locks.h"
 #include "pg/band_table/guard_marks.h"
 #include "pg/band_table/guard_search.h"
@@ -33,38 +34,6 @@ extern "C" {
 namespace minhash::pg {
 
 namespace {
-
-// Rows of one statement must find each other, so this trigger must come after the one that puts
-// them into the band table.
-void check_order(const TriggerData& event, const band_table& settings, Oid maintaining)
-{
-    const TriggerDesc* const triggers = event.tg_relation->trigdesc;
-    const char* const name = event.tg_trigger->tgname;
-    const std::uint16_t same =
-        TRIGGER_FIRED_BY_INSERT(event.tg_event) ? TRIGGER_TYPE_INSERT : TRIGGER_TYPE_UPDATE;
-    const std::uint16_t others = TRIGGER_TYPE_ROW | TRIGGER_TYPE_BEFORE; // BEFORE: the settings
-    for (int i = 0; i < triggers->numtriggers; i++) {
-        const Trigger& other = triggers->triggers[i];
-        if (other.tgfoid != maintaining || watched_table(other) != settings.table ||
-            (other.tgtype & same) == 0 || (other.tgtype & others) != 0)
-            continue;
-        if (TRIGGER_FIRED_FOR_ROW(event.tg_event))
-            ereport(ERROR,
-                    errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-                    errmsg("trigger \"%s\" must be FOR EACH STATEMENT", name),
-                    errdetail("The band table is kept by statement triggers, so a row trigger "
-                              "would not compare the rows of one statement with each other."),
-                    errhint("Define it FOR EACH STATEMENT, with REFERENCING NEW TABLE AS "
-                            "new_rows."));
-        if (strcmp(name, other.tgname) < 0)
-            ereport(ERROR,
-                    errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-                    errmsg("trigger \"%s\" must fire after trigger \"%s\"", name, other.tgname),
-                    errdetail("Triggers fire in the order of their names."),
-                    errhint("Rename it so that it sorts after that name: ALTER TRIGGER ... RENAME "
-                            "TO ..."));
-    }
-}
 
 // Whether a trigger is told of the rows it needs. Marks are written by an UPDATE: that leaves
 // signatures as they were, which must be seen, or it would be judged in the midst of the statement
@@ -146,6 +115,10 @@ guard read_guard(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
     guard given = {};
     given.settings =
         find_band_table_above(relation, {watched_table(trigger), maintaining, AccessShareLock});
+    check_kept(relation,
+               given.settings,
+               maintaining,
+               TRIGGER_FIRED_BY_INSERT(event.tg_event) ? TRIGGER_TYPE_INSERT : TRIGGER_TYPE_UPDATE);
     check_order(event, given.settings, maintaining);
     given.owner = owner_of_trigger(event);
     given.id_type = get_atttype(given.settings.source, given.settings.id);
@@ -155,7 +128,7 @@ guard read_guard(FunctionCallInfo fcinfo, const TriggerData& event, bool marks)
     if (!(given.threshold >= 0 && given.threshold <= 1))
         fail_fraction("threshold", given.threshold, "between 0 and 1");
     if (marks) {
-        given.mark = find_mark_column(given.settings, given.id_type, trigger.tgargs[1]);
+        given.mark = find_mark_column(given.settings, trigger.tgargs[1], trigger.tgname);
         given.marked = partition_column(relation, given.settings, given.mark);
     }
     return given;

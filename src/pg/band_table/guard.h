@@ -2,6 +2,7 @@
 // near-duplicates or marks them. What its parts have in common.
 //
 //     guard.cpp         the trigger functions: how they must be defined, and their verdict
+//     guard_check.cpp   what is checked of the table, when a guard is made and when it fires
 //     guard_locks.cpp   who waits for whom
 //     guard_search.cpp  the nearest other row
 //     guard_marks.cpp   marks, and who may write them

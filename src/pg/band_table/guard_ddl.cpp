@@ -1,7 +1,7 @@
 // Making and dropping guards: the triggers, with names that let them fire after those of the band
 // table, and with what can be wrong checked when they are made.
 #include "pg/arguments.h"
-#include "pg/band_table/guard_marks.h"
+#include "pg/band_table/guard_check.h"
 #include "pg/band_table/source.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -106,10 +106,14 @@ MINHASH_FUNCTION(lsh_create_guard)
             fail_null_argument(required, fcinfo->flinfo->fn_oid);
     const double threshold = arg_fraction(fcinfo, arg_threshold, "threshold");
     const Relation source = lock_source(PG_GETARG_OID(arg_source), ShareRowExclusiveLock);
+    check_source(source);
     const band_table watched = arg_watched(fcinfo, source, arg_band_table);
+    check_unique(source, watched.id);
+    for (const int event : {TRIGGER_TYPE_INSERT, TRIGGER_TYPE_UPDATE})
+        check_kept(source, watched, maintaining_function(fcinfo), event);
     const char* const mark = PG_ARGISNULL(arg_mark) ? nullptr : NameStr(*PG_GETARG_NAME(arg_mark));
     if (mark != nullptr)
-        find_mark_column(watched, get_atttype(watched.source, watched.id), mark);
+        find_mark_column(watched, mark, nullptr);
 
     const identity former = act_for_owner(source);
     SPI_connect();

@@ -42,33 +42,6 @@ kept_plan& prepare_marking(const guard& given)
 
 } // namespace
 
-AttrNumber find_mark_column(const band_table& settings, Oid id_type, const char* name)
-{
-    const Oid source = settings.source;
-    const char* const table = get_rel_name(source);
-    const AttrNumber mark = get_attnum(source, name);
-    if (mark <= 0)
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_COLUMN),
-                errmsg("column \"%s\" of table \"%s\" does not exist", name, table),
-                errhint("Marks need a column of their own, of the type of the id."));
-    if (mark == settings.id)
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-                errmsg("id column \"%s\" of table \"%s\" cannot hold marks", name, table),
-                errhint("The column to mark holds the id of another row."));
-    if (getBaseType(get_atttype(source, mark)) != getBaseType(id_type))
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("column \"%s\" of table \"%s\" is of type %s, but ids are of type %s",
-                       name,
-                       table,
-                       format_type_be(get_atttype(source, mark)),
-                       format_type_be(id_type)),
-                errhint("The column to mark holds the id of another row."));
-    return mark;
-}
-
 void check_mark_rights(const guard& given, Oid writer)
 {
     const Oid source = given.settings.source;

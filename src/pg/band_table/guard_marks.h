@@ -10,9 +10,6 @@
 
 namespace minhash::pg {
 
-// The column of the source that a guard's argument names. An ERROR if it cannot hold marks.
-AttrNumber find_mark_column(const band_table& settings, Oid id_type, const char* name);
-
 // An ERROR if the writer lacks the rights that marks need.
 void check_mark_rights(const guard& given, Oid writer);
 

@@ -42,7 +42,7 @@ bool owns_relation(Oid relation, Oid user);
 // MinhashBulk, or before 17 that of all extensions.
 std::uint32_t bulk_wait_event();
 
-// Sleeps as vacuum_cost_delay asks for, and answers to cancel.
+// Answers to cancel, and sleeps as vacuum_cost_delay asks for within VACUUM.
 void vacuum_delay();
 
 // Counts a search of an index for its statistics, and for EXPLAIN where that shows it.

@@ -107,7 +107,7 @@ void repack(Relation index,
         count = 0;
     };
     for (std::size_t at = blocks.count; at-- > 0;) {
-        CHECK_FOR_INTERRUPTS();
+        vacuum_delay();
         // A copy, as a page cannot be written while another is held.
         PGAlignedBlock copy;
         const Buffer buffer = read_page(index, blocks.at[at], BUFFER_LOCK_SHARE);

@@ -137,7 +137,7 @@ std::size_t read_band(Relation index,
 {
     std::size_t count = 0;
     for (std::size_t at = 0; at < pages.size(); at++) {
-        CHECK_FOR_INTERRUPTS();
+        vacuum_delay();
         const Buffer buffer = read_page(index, pages[at], BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         const int records = records_on(index, buffer, shape);

@@ -1,0 +1,140 @@
+# pg_upgrade: an upgraded cluster has the indexes, band tables, guards and constraints of the old one,
+# and goes on with them. The new cluster is of the same version, as only one is installed; the files of
+# tables and indexes are taken over as between versions.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @init = (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+my $old = PostgreSQL::Test::Cluster->new('old');
+$old->init(@init);
+$old->append_conf('postgresql.conf', "autovacuum = off\nmaintenance_work_mem = 1MB\n");
+$old->start;
+$old->safe_psql('postgres', 'CREATE ROLE keeper LOGIN; CREATE DATABASE docs OWNER keeper');
+# Signatures of 512 hashes, so that a few hundred rows make runs; with dead records and a tail.
+$old->safe_psql('docs', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+SET ROLE keeper;
+CREATE FUNCTION doc(what int) RETURNS text IMMUTABLE LANGUAGE sql AS
+    $$SELECT string_agg(md5((what / 3)::text || word), ' ') || what % 3 FROM generate_series(1, 8) word$$;
+CREATE TABLE docs (id int PRIMARY KEY, part int, body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body, 512)) STORED);
+INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(1, 900) i;
+CREATE INDEX by_lsh ON docs USING lsh (sig);
+CREATE INDEX by_scope ON docs USING lsh (part, sig);
+CREATE INDEX by_text ON docs USING lsh (minhash(body)) WITH (bands = 20, rows = 5);
+CREATE INDEX by_gin ON docs USING gin (sig);
+SELECT lsh_create_band_table('docs', bands => 13, rows => 7);
+SELECT lsh_create_guard('docs', 0.99);
+INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(905, 2000, 3) i;
+DELETE FROM docs WHERE id % 10 = 3;
+
+CREATE TABLE parts (id int, sig minhash_signature) PARTITION BY RANGE (id);
+CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (0) TO (100);
+CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (1000);
+CREATE INDEX parts_sig ON parts USING lsh (sig);
+INSERT INTO parts SELECT i, minhash(doc(i)) FROM generate_series(1, 200) i;
+
+CREATE TABLE kept (id int, part int, sig minhash_signature,
+    EXCLUDE USING lsh (part WITH =, sig WITH %) WITH (threshold = 0.9));
+INSERT INTO kept SELECT i, 1, minhash(doc(i)) FROM generate_series(1, 300, 3) i;
+CREATE TABLE nothing (sig minhash_signature);
+CREATE INDEX nothing_sig ON nothing USING lsh (sig);
+CREATE UNLOGGED TABLE brief (sig minhash_signature);
+CREATE INDEX brief_sig ON brief USING lsh (sig);
+INSERT INTO brief SELECT minhash(doc(i)) FROM generate_series(1, 100) i;
+SQL
+$old->safe_psql('docs', 'VACUUM (INDEX_CLEANUP ON) docs');
+$old->safe_psql('docs', q{INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(3002, 3500, 3) i});
+
+my @indexes = qw(by_lsh by_scope by_text parts_low_sig_idx parts_high_sig_idx kept_part_sig_excl nothing_sig brief_sig);
+my %asked = (
+    by_lsh => 'sig % p.sig',
+    by_scope => 'd.part = 1 AND sig % p.sig',
+    by_text => 'minhash(body) % minhash(p.body)',
+    by_gin => 'sig % p.sig');
+
+# All that both clusters must agree on: structure and contents of each index, and what each finds.
+sub state_of
+{
+    my ($node) = @_;
+    my @state = map { "$_: " . $node->safe_psql('docs', "SELECT * FROM lsh_check('$_', heap => true)") } @indexes;
+    for my $index (sort keys %asked)
+    {
+        my $others = join ', ', map { "'$_'" } grep { $_ ne $index } qw(by_lsh by_scope by_text by_gin);
+        my $query = "SELECT p.id, ARRAY(SELECT id FROM docs d WHERE $asked{$index} ORDER BY id) AS ids FROM docs p WHERE p.id % 50 = 8";
+        # The other indexes are out of the planner's sight.
+        my $out = $node->safe_psql('docs', <<"SQL");
+BEGIN;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text IN ($others);
+SET LOCAL enable_seqscan = off;
+SET LOCAL minhash_lsh.similarity_threshold = 0.6;
+SET LOCAL minhash_lsh.recall_notice = 0;
+DO \$\$ DECLARE line text; BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS off) $query' LOOP IF line ~ '$index' THEN RETURN; END IF; END LOOP;
+    RAISE '$index is not used';
+END \$\$;
+SELECT count(*), sum(cardinality(ids)), md5(string_agg(s::text, ',' ORDER BY id)) FROM ($query) s;
+ROLLBACK;
+SQL
+        push @state, "found by $index: $out";
+    }
+    push @state, 'nearest: ' . $node->safe_psql('docs', <<'SQL');
+SET enable_seqscan = off; SET enable_sort = off;
+SELECT count(*), md5(string_agg(n::text, ',')) FROM docs p,
+    LATERAL (SELECT d.id, d.sig <%> p.sig FROM docs d ORDER BY d.sig <%> p.sig LIMIT 5) n WHERE p.id % 100 = 8;
+SQL
+    push @state, 'band table: ' . $node->safe_psql('docs', <<'SQL');
+SELECT count(*), md5(string_agg(b::text, ',' ORDER BY b::text COLLATE "C")) FROM docs_bands b;
+SELECT count(*), md5(string_agg(concat_ws('|', p.id, n.id), ',' ORDER BY p.id, n.id)) FROM docs p, lsh_near_duplicates('docs', p.sig, 0.6) n WHERE p.id % 50 = 8;
+SELECT * FROM lsh_guards;
+SELECT band_table, bands, rows FROM lsh_band_tables;
+SELECT string_agg(pg_get_constraintdef(oid), ',') FROM pg_constraint WHERE contype = 'x';
+SELECT string_agg(pg_get_triggerdef(oid), ',' ORDER BY tgname) FROM pg_trigger WHERE NOT tgisinternal;
+SQL
+    return join "\n", @state;
+}
+my $before = state_of($old);
+like($before, qr/^by_lsh: \d+\|[1-9]\d*\|[1-9]\d*\|[1-9]/m, 'an index with dead records, a tail and runs');
+like($before, qr/^found by $_: \d+\|[1-9]\d\|/m, "$_ finds something") for qw(by_lsh by_scope by_text by_gin);
+$old->stop;
+
+my $new = PostgreSQL::Test::Cluster->new('new');
+$new->init(@init);
+my $bindir = $new->config_data('--bindir');
+# It writes where it is.
+chdir $PostgreSQL::Test::Utils::tmp_check or die $!;
+for my $check ([ '--check' ], [])
+{
+    command_ok([ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b', $bindir, '-B', $bindir,
+            '-s', $new->host, '-p', $old->port, '-P', $new->port, @$check ],
+        join ' ', 'pg_upgrade', @$check);
+}
+$new->start;
+is(state_of($new), $before, 'all is as it was');
+
+# It goes on.
+$new->safe_psql('docs', 'SET ROLE keeper; INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(5002, 6000, 3) i; DELETE FROM docs WHERE id % 10 = 4');
+for my $way ('', 'VACUUM (INDEX_CLEANUP ON) docs', 'REINDEX INDEX CONCURRENTLY by_lsh')
+{
+    $new->safe_psql('docs', $way) if $way;
+    for my $index (@indexes)
+    {
+        like($new->safe_psql('docs', "SELECT * FROM lsh_check('$index', heap => true)"), qr/^\d+\|/, "written, $way: $index is sound");
+    }
+    is($new->safe_psql('docs', q{SET enable_seqscan = off; SELECT string_agg(id::text, ',') FROM docs WHERE sig % minhash(doc(5005), 512)}),
+        '5005', "written, $way: found by an index");
+    is($new->safe_psql('docs', q{SELECT string_agg(id::text, ',') FROM lsh_near_duplicates('docs', minhash(doc(5005), 512))}),
+        '5005', "written, $way: found by the band table");
+}
+is($new->safe_psql('docs', q{SELECT lsh_refresh_band_table('docs')}), '(0,0)', 'a refresh has nothing to do');
+like(($new->psql('docs', 'INSERT INTO docs VALUES (9000, 1, doc(8))'))[2], qr/Row 9000 has similarity 1 to row [678];/, 'the guard refuses');
+like(($new->psql('docs', 'SET minhash_lsh.similarity_threshold = 1; INSERT INTO kept VALUES (9000, 1, minhash(doc(5)))'))[2],
+    qr/violates exclusion constraint/, 'the constraint refuses');
+$new->safe_psql('docs', 'INSERT INTO kept VALUES (9000, 2, minhash(doc(5))), (9001, 1, minhash(doc(900)))');
+$new->safe_psql('docs', 'INSERT INTO nothing SELECT sig FROM docs LIMIT 5; INSERT INTO brief SELECT sig FROM kept LIMIT 5');
+$new->stop;
+done_testing();

@@ -1,0 +1,101 @@
+# Whatever an lsh index is used for ends soon after it is told to, wherever it is in its work.
+use strict;
+use warnings;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $limit = 250;    # ms from being told to the end, on a machine that does other things too
+my $least = 100;    # of what takes less than twice the limit, half of its time; but not less than this
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+# No more memory than that, so that there are several runs.
+$node->append_conf('postgresql.conf', <<'CONF');
+autovacuum = off
+log_statement = none
+maintenance_work_mem = 4MB
+max_parallel_workers_per_gather = 0
+max_parallel_maintenance_workers = 0
+CONF
+$node->start;
+# Signatures of few hashes are many in little time. One in three is near others.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE FUNCTION doc(what int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
+    $$SELECT minhash(CASE WHEN what % 3 = 0 THEN 'Always about the same as all the others' ELSE md5(what::text) END || what % 7, 64)$$;
+CREATE TABLE docs (id int, sig minhash_signature);
+INSERT INTO docs SELECT i, doc(i) FROM generate_series(1, 150000) i;
+CREATE INDEX docs_sig ON docs USING lsh (sig);
+CREATE UNLOGGED TABLE wide AS SELECT sig FROM docs, generate_series(1, 3);
+SET maintenance_work_mem = '100MB';
+CREATE INDEX wide_sig ON wide USING lsh (sig);
+VACUUM docs, wide;
+SQL
+my $wide = 'SET enable_seqscan = off; SET enable_sort = off; SET minhash_lsh.similarity_threshold = 0.1;'
+  . ' SET minhash_lsh.recall_notice = 0; SET minhash_lsh.ordered_scan_limit = -1;';
+my $bitmap = "$wide SET enable_indexscan = off;";
+my $plain = "$wide SET enable_bitmapscan = off;";
+
+# What is done before, out of the time that is taken; then what is cancelled; then what tells that it is the
+# right thing.
+my @cases = (
+    [ 'ordered scan', $wide, 'SELECT count(*) FROM (SELECT FROM docs ORDER BY sig <%> doc(3) OFFSET 0) s', 'Index Scan using docs_sig' ],
+    [ 'bitmap scan', $bitmap, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Bitmap Index Scan on wide_sig' ],
+    [ 'index scan', $plain, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Index Scan using wide_sig' ],
+    [ 'CREATE INDEX', '', 'CREATE INDEX docs_other ON docs USING lsh (sig)' ],
+    [ 'CREATE INDEX with workers', 'SET max_parallel_maintenance_workers = 2; SET min_parallel_table_scan_size = 0; SET maintenance_work_mem = \'100MB\';',
+        'CREATE INDEX docs_other ON docs USING lsh (sig)' ],
+    [ 'REINDEX CONCURRENTLY', '', 'REINDEX INDEX CONCURRENTLY docs_sig' ],
+    [ 'lsh_check', '', q{SELECT lsh_check('docs_sig', heap => true)} ],
+    # Deleted by the same session, which VACUUM then merges: all records are moved.
+    [ 'VACUUM', 'UPDATE docs SET sig = sig WHERE id % 4 = 1;', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE off) docs' ]);
+for my $case (@cases)
+{
+    my ($what, $first, $statement, $plan) = @$case;
+    like($node->safe_psql('postgres', "$first EXPLAIN (COSTS off) $statement"), qr/\Q$plan\E/, "$what: uses the index") if $plan;
+    my $once = "$first\nSET statement_timeout = TIMEOUT;\n\\timing on\n$statement;\n\\timing off\n\\echo state :SQLSTATE\nSET statement_timeout = 0;\n"
+      . "DROP INDEX IF EXISTS docs_other, docs_sig_ccnew;\n";
+    my $run = sub {
+        my ($script, @timeouts) = @_;
+        my (undef, $out) = $node->psql('postgres', "\\set ON_ERROR_STOP off\n" . join '', map { $script =~ s/TIMEOUT/$_/r } @timeouts);
+        return ([ $out =~ /^state (\w+)/mg ], [ $out =~ /^Time: ([\d.]+) ms/mg ]);
+    };
+    my ($states, $times) = $run->($once, 0, 0);
+    is("@$states", '00000 00000', "$what: not cancelled");
+    my ($whole) = sort { $a <=> $b } @$times;
+    my @timeouts = map { 1 + int $whole * $_ } 0.05, 0.3, 0.55, 0.8;
+    ($states, $times) = $run->($once, @timeouts);
+    # It may be done before it is told to end when the machine has just become faster.
+    cmp_ok(scalar(grep { $_ eq '57014' } @$states), '>=', 2, "$what: cancelled: @$states");
+    is(scalar(grep { $_ !~ /^(?:57014|00000)$/ } @$states), 0, "$what: no other error");
+    my ($longest) = sort { $b <=> $a } map { $times->[$_] - $timeouts[$_] } 0 .. $#timeouts;
+    my ($allowed) = sort { $a <=> $b } $limit, $whole / 2 > $least ? int $whole / 2 : $least;
+    cmp_ok($longest, '<', $allowed, "$what: ends in time");
+    note("$what: takes $whole ms; told to end after @timeouts ms, ended after @$times ms");
+}
+
+# pg_cancel_backend(), in the same places.
+for my $case (grep { $_->[0] =~ /^(?:ordered scan|CREATE INDEX|VACUUM)$/ } @cases)
+{
+    my ($what, $first, $statement) = @$case;
+    my $out = '';
+    my $script = "$first\n\\echo ready\n\\timing on\n$statement;\n\\echo state :SQLSTATE\n";
+    my $session = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$script, '>', \$out, '2>', \$out);
+    $session->pump until $out =~ /ready/;
+    sleep 0.1;
+    my $from = time;
+    $node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND backend_type = 'client backend'});
+    my $told = time;
+    $session->finish;
+    like($out, qr/state 57014/, "$what: told by another session");
+    cmp_ok(1000 * (time - $told), '<', $limit, "$what: and ends in time");
+    note(sprintf '%s: told after %d ms, ended after %d ms', $what, 1000 * ($told - $from), 1000 * (time - $told));
+}
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
+like($node->safe_psql('postgres', q{SELECT * FROM lsh_check('docs_sig', heap => true)}), qr/^150000\|/, 'the index is sound');
+$node->stop;
+done_testing();

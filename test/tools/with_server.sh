@@ -11,6 +11,7 @@
 #              INITDB_OPTS  further options of initdb, e.g. "--locale=C"
 #              SERVER_OPTS  further settings, e.g. "-c shared_buffers=1GB"
 #              SERVER_ENV   environment of the server, e.g. "TZ=UTC LC_MESSAGES=C"
+#              SERVER_PROGRAM  what to start instead of postgres, e.g. a script that runs it in a debugger
 set -euo pipefail
 
 if (($# == 0)); then
@@ -129,7 +130,7 @@ CONF
 
 read -r -d '' -a server_env <<<"${SERVER_ENV:-}" || true
 as_server env "${server_env[@]}" "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
-    -o "${SERVER_OPTS:-}" start >"$dir/setup.log" 2>&1 </dev/null ||
+    ${SERVER_PROGRAM:+-p "$SERVER_PROGRAM"} -o "${SERVER_OPTS:-}" start >"$dir/setup.log" 2>&1 </dev/null ||
     failed "starting the server"
 
 # Settings of the user's own connections that would lead elsewhere.

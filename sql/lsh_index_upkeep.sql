@@ -173,6 +173,35 @@ SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FRO
 SELECT * FROM pg_temp.state('parts_low_sig_idx');
 SELECT * FROM pg_temp.state('parts_high_sig_idx');
 
+-- HOT: rows of which another column changes keep their one record, which leads to what they are now.
+CREATE TABLE hot (id int, note text, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9))
+    WITH (fillfactor = 20, autovacuum_enabled = false);
+INSERT INTO hot SELECT n, 'old', minhash(md5(n::text), 16) FROM generate_series(1, 40) n;
+CREATE FUNCTION pg_temp.hot_rows(OUT found bigint, OUT rows bigint, OUT note text)
+    LANGUAGE sql SET enable_seqscan = off SET minhash_lsh.similarity_threshold = 1 AS $$
+    SELECT count(*), count(DISTINCT b.id), string_agg(DISTINCT b.note, ' ')
+    FROM (SELECT sig FROM hot OFFSET 0) a, LATERAL (SELECT id, note FROM hot WHERE sig % a.sig OFFSET 0) b
+$$;
+BEGIN;
+UPDATE hot SET note = 'new';
+UPDATE hot SET note = 'newer';
+SELECT pg_stat_get_xact_tuples_hot_updated('hot'::regclass);
+COMMIT;
+SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
+VACUUM (INDEX_CLEANUP ON) hot;
+UPDATE hot SET note = 'newest';
+SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
+REINDEX INDEX hot_sig_excl;
+SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
+-- Chains of versions of which an index made later has the last.
+ALTER TABLE hot DROP CONSTRAINT hot_sig_excl;
+UPDATE hot SET note = 'changed', sig = minhash(md5((id + 20)::text), 16);
+CREATE INDEX hot_sig ON hot USING lsh (sig);
+CREATE INDEX CONCURRENTLY hot_sig_later ON hot USING lsh (sig);
+SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig');
+SELECT * FROM pg_temp.state('hot_sig_later');
+DROP TABLE hot;
+
 -- lsh_check: what it refuses.
 SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation))
     FROM unnest(ARRAY['documents', 'documents_pkey', 'parts_sig', 'pg_class']) relation;

@@ -1,6 +1,6 @@
 # Damaged pages of lsh indexes: whatever bytes they hold, look-ups, insertion, VACUUM and lsh_check
 # give an error or a result, and never crash or go on for ever. MINHASH_ROUNDS=5000 is the long form,
-# of 100,000 damaged indexes.
+# of 100,000 damaged indexes; MINHASH_SEED gives other damage.
 use strict;
 use warnings;
 
@@ -10,7 +10,7 @@ use Test::More;
 
 my $rounds = $ENV{MINHASH_ROUNDS} || 10;
 my $indexes = 20;
-my $seed = 20261122;
+my $seed = $ENV{MINHASH_SEED} || 20261122;
 srand $seed;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -19,6 +19,7 @@ $node->append_conf('postgresql.conf', <<'CONF');
 allow_in_place_tablespaces = on
 autovacuum = off
 fsync = off
+log_statement = none
 statement_timeout = 60s
 # Clusters of 18 have checksums by default, which would see the damage first.
 ignore_checksum_failure = on
@@ -31,13 +32,15 @@ $node->safe_psql('postgres', q{CREATE TABLESPACE other LOCATION ''});
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION some_signature(n int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
     $$SELECT minhash(repeat(md5((n % 100)::text), 2) || n, 512)$$;
-CREATE PROCEDURE make(name text, first_rows int) LANGUAGE plpgsql AS $$
+-- A tail of 500 rows becomes a run with the next ones.
+CREATE PROCEDURE make(name text, first_rows int, later_rows int) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TABLE %1$I (id serial, sig minhash_signature) WITH (autovacuum_enabled = off);
         INSERT INTO %1$I (sig) SELECT some_signature(n) FROM generate_series(1, %2$s) n;
         CREATE INDEX %1$s_sig ON %1$I USING lsh (sig);
-        INSERT INTO %1$I (sig) SELECT some_signature(n) FROM generate_series(1001, 1600) n', name, first_rows);
+        INSERT INTO %1$I (sig) SELECT some_signature(n) FROM generate_series(1001, 1000 + %3$s) n', name, first_rows, later_rows);
 END $$;
+CREATE TABLE more AS SELECT some_signature(n) AS sig FROM generate_series(2001, 2040) n;
 -- What each action comes to: ok, or the SQLSTATE of its error.
 CREATE FUNCTION try(name text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,7 +52,7 @@ DECLARE
         'SELECT count(*) FROM (SELECT FROM %1$I ORDER BY sig <%%> some_signature(7) LIMIT 5) s',
         'SELECT count(*) FROM (SELECT FROM %1$I ORDER BY sig <%%> some_signature(7)) s',
         'SELECT lsh_check(''%1$s_sig'', heap => true)',
-        'INSERT INTO %1$I (sig) SELECT some_signature(n) FROM generate_series(2001, 2600) n'];
+        'INSERT INTO %1$I (sig) SELECT sig FROM more'];
     action text;
     result text := '';
 BEGIN
@@ -70,11 +73,17 @@ BEGIN
     RETURN result;
 END $$;
 SQL
+sub later_rows
+{
+    my ($at) = @_;
+    return $at % 2 ? 600 : 500;
+}
+
 my @files;
 for my $at (1 .. $indexes)
 {
-    # Runs of two levels and of one; with a tail.
-    $node->safe_psql('postgres', "CALL make('t$at', " . ($at == 4 ? 3000 : 250) . ')');
+    # Runs of two levels and of one; two of them, or one and a tail that is about to become the second.
+    $node->safe_psql('postgres', "CALL make('t$at', " . ($at == 4 ? 3000 : 250) . ', ' . later_rows($at) . ')');
     $files[$at] = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${at}_sig')");
 }
 $node->safe_psql('postgres', 'CHECKPOINT');
@@ -128,6 +137,7 @@ for my $round (1 .. $rounds)
         last;
     }
     $seen{$_}++ for split ' ', $out;
+    note("$round rounds: ", join ', ', map { "$_: $seen{$_}" } sort keys %seen) if $round % 100 == 0;
     if ($round % 5 == 0)
     {
         # The same, to stay: VACUUM, and REINDEX repairs it.
@@ -138,7 +148,7 @@ for my $round (1 .. $rounds)
         $seen{"vacuum " . ($error =~ /ERROR/ ? 'error' : 'ok')}++;
         like($error, qr/^(?!.*(?:server closed|terminated|timeout))/s, "VACUUM of a damaged index: $error") if $status == 2;
         $node->safe_psql('postgres', "DROP TABLE t$at");
-        $node->safe_psql('postgres', "CALL make('t$at', 250)");
+        $node->safe_psql('postgres', "CALL make('t$at', 250, " . later_rows($at) . ')');
         $node->safe_psql('postgres', 'CHECKPOINT');
         $files[$at] = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${at}_sig')");
         $whole[$at] = slurp_file($files[$at]);

@@ -114,6 +114,38 @@ CREATE TABLE many (id int, used bigint, sig minhash_signature, EXCLUDE USING lsh
 INSERT INTO many SELECT i, CASE WHEN i IN (200, 1200) THEN used() END, minhash(doc(i)) FROM generate_series(1, 1200) i;
 SELECT max(used) - min(used) < 10000 AS nothing_is_left FROM many;
 
+-- On a partitioned table: from 17 on by one constraint, before by one on each partition.
+CREATE TABLE parted (id int, customer int, sig minhash_signature) PARTITION BY LIST (customer);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2, 3);
+SELECT current_setting('server_version_num')::int >= 170000 AS one_for_all \gset
+\set constraint 'EXCLUDE USING lsh (customer WITH =, sig WITH %, id WITH <>) WITH (threshold = 0.8)'
+\if :one_for_all
+ALTER TABLE parted ADD :constraint;
+\else
+ALTER TABLE parted_1 ADD :constraint;
+ALTER TABLE parted_2 ADD :constraint;
+\endif
+INSERT INTO parted SELECT i, 1 + i % 3, minhash(doc(i)) FROM generate_series(1, 60) i;
+SELECT pg_temp.error_of('INSERT INTO parted VALUES (100, 2, minhash(doc(7, 1)))');
+INSERT INTO parted VALUES (101, 1, minhash(doc(7, 1))), (102, 3, minhash(doc(7, 1)));
+INSERT INTO parted SELECT 200 + i, 1 + i % 3, minhash(doc(i, 1)) FROM generate_series(1, 60) i
+    ON CONFLICT DO NOTHING RETURNING id;
+-- A row that moves to another partition.
+SELECT pg_temp.error_of('UPDATE parted SET customer = 2 WHERE id = 101');
+DELETE FROM parted WHERE id = 7;
+UPDATE parted SET customer = 2 WHERE id = 101 RETURNING tableoid::regclass, id;
+-- A partition that comes with its rows.
+CREATE TABLE parted_4 AS SELECT id, 4 AS customer, sig FROM parted_1;
+ALTER TABLE parted_4 ADD :constraint;
+ALTER TABLE parted ATTACH PARTITION parted_4 FOR VALUES IN (4);
+SELECT pg_temp.error_of('INSERT INTO parted VALUES (103, 4, minhash(doc(9, 1)))');
+SET enable_seqscan = off;
+SELECT id FROM parted WHERE customer = 4 AND sig % minhash(doc(9, 1));
+RESET enable_seqscan;
+SELECT relname, pg_get_constraintdef(c.oid), l.records FROM pg_class r JOIN pg_constraint c ON conrelid = r.oid,
+    lsh_check(conindid, heap => true) l WHERE relname ~ '^parted_' ORDER BY relname;
+
 -- What it cannot be.
 SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_of FROM unnest(ARRAY[
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %)',
@@ -124,5 +156,5 @@ SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_o
     'CREATE INDEX ON plain USING lsh (minhash(body)) WITH (threshold = 0.5)',
     'INSERT INTO plain VALUES (1, ''x'') ON CONFLICT ON CONSTRAINT plain_near DO UPDATE SET id = 0',
     'SELECT ''x''::minhash_abridged']) statement;
-DROP TABLE tickets, plain, unlogged, later, versions, documents, many;
+DROP TABLE tickets, plain, unlogged, later, versions, documents, many, parted;
 DROP FUNCTION doc, used;

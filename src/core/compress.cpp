@@ -61,14 +61,14 @@ std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) no
                                                         scheme.bits);
 }
 
-void count_agreements(const scheme& scheme,
-                      const std::uint8_t* copies,
+void count_agreements(const std::uint8_t* copies,
                       std::size_t stride,
                       std::size_t count,
                       const std::uint8_t* query,
+                      std::uint32_t slots,
                       std::uint16_t* agreements) noexcept
 {
-    kernels->count_agreements(copies, stride, count, query, scheme.num_hashes, agreements);
+    kernels->count_agreements(copies, stride, count, query, slots, agreements);
 }
 
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept

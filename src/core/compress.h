@@ -21,13 +21,13 @@ std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 // The number of equal slots of two signatures of one scheme, both as they are stored.
 std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept;
 
-// The same of many against one, of 8 bits a slot: `copies` starts with the first of `count`, each
-// `stride` bytes after the last.
-void count_agreements(const scheme& scheme,
-                      const std::uint8_t* copies,
+// The same of the first `slots` slots of many against one, of 8 bits a slot: `copies` starts with
+// the first of `count`, each `stride` bytes after the last.
+void count_agreements(const std::uint8_t* copies,
                       std::size_t stride,
                       std::size_t count,
                       const std::uint8_t* query,
+                      std::uint32_t slots,
                       std::uint16_t* agreements) noexcept;
 
 // The similarity that `equal` equal slots stand for: their share, without agreement by accident.

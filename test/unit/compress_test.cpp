@@ -171,11 +171,11 @@ TEST(compress, every_table_counts_agreements_of_many_with_one)
         for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
             minhash::kernels = table;
             std::vector<std::uint16_t> agreements(copies);
-            minhash::count_agreements(query.scheme,
-                                      exact.get(),
+            minhash::count_agreements(exact.get(),
                                       stride,
                                       copies,
                                       exact_query.get(),
+                                      query.scheme.num_hashes,
                                       agreements.data());
             ASSERT_EQ(agreements, expected) << table->name << ", " << count << " slots";
         }

@@ -36,7 +36,7 @@ void consider(search& state, const std::uint8_t* record, int equal)
         return;
     if (state.narrowed_by != nullptr && state.ordered_by != state.narrowed_by) {
         std::uint16_t agreement;
-        count_agreements(state.shape.scheme, record, 0, 1, state.ordered_by, &agreement);
+        count_agreements(record, 0, 1, state.ordered_by, state.shape.scheme.num_hashes, &agreement);
         equal = agreement;
     }
     if (equal < state.floor || was_given(state, tid))
@@ -45,21 +45,40 @@ void consider(search& state, const std::uint8_t* record, int equal)
     state.found_with[equal]++;
 }
 
+// How many slots show that most records agree in fewer than `least`. Half of them do where even
+// with all others equal, more had to agree than do so of texts that have nothing in common.
+int first_slots(int slots, int least)
+{
+    constexpr int vector = 64; // the widest that count_agreements() takes at once
+    const int half = slots / 2 / vector * vector;
+    return least - (slots - half) > half / 8 ? half : slots;
+}
+
 // Records that lie one after the other.
 void consider_all(search& state, const std::uint8_t* records, int count)
 {
     const bool narrow = state.narrowed_by != nullptr;
     const int least = narrow ? state.least_equal : state.floor;
+    const std::uint8_t* const query = narrow ? state.narrowed_by : state.ordered_by;
+    const int slots = state.shape.scheme.num_hashes;
+    const int first = first_slots(slots, least);
     std::uint16_t agreements[most_records];
-    count_agreements(state.shape.scheme,
-                     records,
+    count_agreements(records,
                      static_cast<std::size_t>(state.shape.record_bytes),
                      static_cast<std::size_t>(count),
-                     narrow ? state.narrowed_by : state.ordered_by,
+                     query,
+                     static_cast<std::uint32_t>(first),
                      agreements);
-    for (int at = 0; at < count; at++)
-        if (agreements[at] >= least)
-            consider(state, records + at * state.shape.record_bytes, agreements[at]);
+    for (int at = 0; at < count; at++) {
+        if (agreements[at] < least - (slots - first))
+            continue;
+        const std::uint8_t* const record = records + at * state.shape.record_bytes;
+        std::uint16_t equal = agreements[at];
+        if (first < slots)
+            count_agreements(record, 0, 1, query, static_cast<std::uint32_t>(slots), &equal);
+        if (equal >= least)
+            consider(state, record, equal);
+    }
 }
 
 // Raises the floor if much more than is wanted was found.

@@ -48,6 +48,10 @@ void vacuum_delay();
 // Counts a search of an index for its statistics, and for EXPLAIN where that shows it.
 void count_index_scan(IndexScanDescData& scan);
 
+// Appends bytes to what a page holds, up to pd_lower, and logs that. The page is a standard one,
+// exclusively locked, and has room for them.
+void append_to_page(RelationData* relation, int buffer, std::span<const std::uint8_t> bytes);
+
 // Index expressions run with a search path that nobody else has put anything into. (Before 17,
 // PostgreSQL's own maintenance commands do without.)
 void restrict_search_path();

@@ -90,12 +90,6 @@ Buffer lock_open_page(Relation index, insert_cache& cache)
     }
 }
 
-void write_record(Page page, const layout& shape, int place, const std::uint8_t* record)
-{
-    memcpy(record_at(page, shape, place), record, static_cast<std::size_t>(shape.record_bytes));
-    set_used_bytes(page, (place + 1) * shape.record_bytes);
-}
-
 // Puts the record on a new page, which becomes the open one. Returns whether the tail is long now.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
@@ -105,7 +99,10 @@ bool append_page(Relation index, insert_cache& cache, Buffer full, const std::ui
     meta& stored = meta_of(GenericXLogRegisterBuffer(log, first, 0));
     const Page page = GenericXLogRegisterBuffer(log, next, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::records, 0, stored.next_id++);
-    write_record(page, cache.shape, 0, record);
+    memcpy(record_at(page, cache.shape, 0),
+           record,
+           static_cast<std::size_t>(cache.shape.record_bytes));
+    set_used_bytes(page, cache.shape.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
     const bool is_long = ++stored.tail_pages > long_tail;
     trailer_of(GenericXLogRegisterBuffer(log, full, 0)).next = cache.open;
@@ -143,15 +140,12 @@ bool insert(Relation index,
     make_record(cache.shape, value, hash_scope(index, cache.which, values, nulls), *tid, record);
 
     const Buffer buffer = lock_open_page(index, cache);
-    const int place = records_on(index, buffer, cache.shape);
-    if (place >= cache.shape.records_per_page) {
+    if (records_on(index, buffer, cache.shape) >= cache.shape.records_per_page) {
         if (append_page(index, cache, buffer, record))
             merge_long_tail(index);
         return false;
     }
-    GenericXLogState* const log = GenericXLogStart(index);
-    write_record(GenericXLogRegisterBuffer(log, buffer, 0), cache.shape, place, record);
-    GenericXLogFinish(log);
+    append_to_page(index, buffer, {record, static_cast<std::size_t>(cache.shape.record_bytes)});
     UnlockReleaseBuffer(buffer);
     return false;
 }

@@ -81,6 +81,29 @@ void count_index_scan(IndexScanDescData& scan)
 #endif
 }
 
+Oid file_of(RelationData* relation)
+{
+#if PG_VERSION_NUM >= 160000
+    return relation->rd_locator.relNumber;
+#else
+    return relation->rd_node.relNode;
+#endif
+}
+
+bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
+{
+#if PG_VERSION_NUM >= 160000
+    const RelFileLocator& file = relation->rd_locator;
+#else
+    const RelFileNode& file = relation->rd_node;
+#endif
+    if (!ReadRecentBuffer(file, MAIN_FORKNUM, block, buffer))
+        return false;
+    pgstat_count_buffer_read(relation);
+    pgstat_count_buffer_hit(relation);
+    return true;
+}
+
 // PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"

@@ -48,6 +48,11 @@ void vacuum_delay();
 // Counts a search of an index for its statistics, and for EXPLAIN where that shows it.
 void count_index_scan(IndexScanDescData& scan);
 
+// The file number of a relation, and the buffer that its block was in when it was last read, pinned
+// if it still is: that costs a third of finding the block's buffer.
+Oid file_of(RelationData* relation);
+bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
+
 // Appends bytes to what a page holds, up to pd_lower, and logs that. The page is a standard one,
 // exclusively locked, and has room for them.
 void append_to_page(RelationData* relation, int buffer, std::span<const std::uint8_t> bytes);

@@ -25,12 +25,35 @@ void fail_damaged(Relation index, BlockNumber block, const char* what)
     pg_unreachable();
 }
 
+namespace {
+
+// Where pages were when this session read them last. A lookup reads the same ones again: the meta
+// page, roots, the tail. Nothing depends on it: PostgreSQL looks whether the page is still there.
+struct page_place {
+    Oid file;
+    BlockNumber block;
+    Buffer buffer;
+};
+
+constexpr std::size_t place_count = 1024;
+page_place places[place_count];
+
+} // namespace
+
 Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
 {
     // To the buffer manager, this block is a wish for a new page.
     if (block == InvalidBlockNumber)
         fail_damaged(index, block, "A page leads nowhere.");
-    const Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+    const bool may_recall = strategy == nullptr && !RelationUsesLocalBuffers(index);
+    const Oid file = file_of(index);
+    page_place& place = places[(file * 31 + block) % place_count];
+    const bool known = may_recall && place.buffer != InvalidBuffer && place.file == file &&
+                       place.block == block && pin_recent(index, block, place.buffer);
+    const Buffer buffer =
+        known ? place.buffer : ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+    if (may_recall && !known)
+        place = {file, block, buffer};
     LockBuffer(buffer, mode);
     return buffer;
 }

@@ -71,6 +71,15 @@ SELECT pg_temp.tried('CREATE RULE r AS ON UPDATE TO docs DO INSTEAD NOTHING; SEL
         ALTER TABLE docs_parted ADD copy_of int;
         SELECT lsh_create_guard(''docs_parted'', mark => ''copy_of'')');
 
+-- A threshold that the bands are not made for is told, as far as the setting for indexes wants it.
+SET client_min_messages = notice;
+SELECT pg_temp.tried('SELECT lsh_create_guard(''docs'', 0.5)');
+SET minhash_lsh.recall_notice = 0.05;
+SELECT pg_temp.tried('SELECT lsh_create_guard(''docs'', 0.5)');
+RESET minhash_lsh.recall_notice;
+SELECT pg_temp.tried('SELECT lsh_create_guard(''docs'', 0.8)');
+SET client_min_messages = warning;
+
 -- Triggers of the user's, before and after: what they make of a row is judged.
 CREATE FUNCTION retell() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -56,7 +56,9 @@ const band_table& only_one(const band_tables_found& found,
     ereport(ERROR,
             errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("table \"%s\" has no band table", name),
-            errhint("Create one with lsh_create_band_table()."));
+            !by_trigger && get_rel_relispartition(source)
+                ? errhint("Name the partitioned table that it belongs to.")
+                : errhint("Create one with lsh_create_band_table()."));
     pg_unreachable();
 }
 

@@ -5,6 +5,9 @@
 #include "pg/band_table/source.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
+#include "pg/settings.h"
+
+#include "core/tuning.h"
 
 extern "C" {
 #include "access/table.h"
@@ -94,6 +97,20 @@ band_table arg_watched(FunctionCallInfo fcinfo, Relation source, int argument)
         {arg_chosen(fcinfo, argument), maintaining_function(fcinfo), AccessShareLock});
 }
 
+// A guard at a threshold that the bands were not made for would miss much and not say so.
+void notice_recall(const band_table& watched, double threshold)
+{
+    const double share = band_probability(threshold, watched.shape.bands, watched.shape.rows);
+    if (share < recall_notice)
+        ereport(NOTICE,
+                errmsg("a guard by band table \"%s\" finds only %.4g%% of rows at similarity %g",
+                       get_rel_name(watched.table),
+                       100 * share,
+                       threshold),
+                errdetail("It has %d bands of %d rows.", watched.shape.bands, watched.shape.rows),
+                errhint("Create a band table with threshold => %g.", threshold));
+}
+
 } // namespace
 
 // lsh_create_guard(source, threshold, mark, band_table) -> void
@@ -115,6 +132,7 @@ MINHASH_FUNCTION(lsh_create_guard)
     if (mark != nullptr)
         find_mark_column(watched, mark, nullptr);
 
+    notice_recall(watched, threshold);
     const identity former = act_for_owner(source);
     SPI_connect();
     if (needs_row_triggers(source)) {

@@ -1,0 +1,43 @@
+-- Bulk functions with background workers and without: the answers are the same, and in the same order. (That workers
+-- run, and end whatever happens, is seen by test/tap/015_bulk_workers.pl.) And estimates of the planner that are wrong.
+
+-- 4 MB of texts: families of three, some of them equal, some empty.
+CREATE TABLE texts AS SELECT n AS id,
+    CASE WHEN n % 97 = 0 THEN ' ' ELSE string_agg(md5(concat(n / 3, word)), ' ') || n % 3 / 2 END AS body
+    FROM generate_series(1, 4000) n, generate_series(1, 30) word GROUP BY n;
+ANALYZE texts;
+CREATE FUNCTION answers(workers int) RETURNS TABLE (call text, rows bigint, hash text) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('max_parallel_maintenance_workers', workers::text, true);
+    FOREACH call IN ARRAY ARRAY[
+        $c$lsh_pairs('SELECT id, body FROM texts')$c$,
+        $c$lsh_pairs('SELECT id, body FROM texts', threshold => 0.5, verify => 'estimate')$c$,
+        $c$lsh_pairs('SELECT id, body, id % 2 AS scope FROM texts', threshold => 0.9)$c$,
+        $c$lsh_pairs('SELECT id, body FROM texts WHERE id % 2 = 0',
+            other_query => 'SELECT id, body FROM texts WHERE id % 2 = 1')$c$,
+        $c$lsh_pairs('SELECT id, body FROM texts WHERE id < 2500', measure => 'containment')$c$,
+        $c$lsh_clusters('SELECT id, body FROM texts')$c$,
+        $c$lsh_clusters('SELECT id, body, -id AS rank FROM texts', near_representative => true, singletons => true)$c$]
+    LOOP
+        EXECUTE format('SELECT count(*), md5(string_agg(c::text, '','')) FROM %s c', call) INTO rows, hash;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
+    FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
+DROP TABLE texts;
+DROP FUNCTION answers;
+
+-- The number of rows that the planner expects serves the choice of hashes and bands alone. These pairs are so near that
+-- every choice finds them: three texts in each family, with 0.9 and more. More rows than wait for the choice.
+CREATE FUNCTION of_few() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 1 AS
+    $$SELECT n, md5((n / 3)::text) || md5((n / -3)::text) || ' ' || n % 3 FROM generate_series(3, 11999) n$$;
+CREATE FUNCTION of_many() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 2000000000 AS 'SELECT * FROM of_few()';
+SELECT first, other, (SELECT concat_ws(', ', count(*), sum(left_id), sum(right_id), min(similarity) > 0.9)
+    FROM lsh_pairs(format('SELECT * FROM %s()', first),
+        other_query => CASE WHEN other <> '' THEN format('SELECT * FROM %s() WHERE id %% 3 = 1', other) END)) AS answer
+FROM unnest(ARRAY['of_few', 'of_many']) first, unnest(ARRAY['', 'of_few', 'of_many']) other;
+SELECT first, (SELECT concat_ws(', ', count(*), sum(id), sum(cluster_id), min(similarity) > 0.9)
+    FROM lsh_clusters(format('SELECT * FROM %s()', first))) AS answer
+FROM unnest(ARRAY['of_few', 'of_many']) first;
+DROP FUNCTION of_few, of_many;

@@ -50,12 +50,12 @@ int bands_for(double threshold, int rows, double recall, int most) noexcept
 work_costs costs_of(double text_bytes) noexcept
 {
     return {
-        .hash = 3 + text_bytes / 1000,
-        .band = 60,
-        .meeting = 20,
-        .look = 60,
+        .hash = 1.5 + 1.5 * text_bytes / 1000,
+        .band = 25,
+        .meeting = 40,
+        .look = 150,
         .slot = 0.5,
-        .check = 500 + 4 * text_bytes,
+        .check = 500 + 5 * text_bytes,
     };
 }
 
@@ -75,13 +75,22 @@ bands_plan foretell(const bands_wanted& wanted,
     const int start = std::min<int>(num_hashes, slots_at_start);
     const int least_at_start = least_agreement(wanted.threshold, start, share_missed);
     double all = 0;
+    for (const std::uint64_t pairs : sample)
+        all += static_cast<double>(pairs);
+    // What a pair of the sample stands for.
+    const double of_strangers = all == 0 ? 0 : wanted.pairs / all;
+    const double of_copies =
+        all == 0 ? 0 : std::min(of_strangers, wanted.rows * wanted.window / 2 / all);
+    double copies = share_of_copies * std::sqrt(2 * all); // the root is the rows of the sample
     double meetings = 0;
     double candidates = 0;
     double rests = 0; // signatures that are compared after their start
     double checks = 0;
-    for (std::size_t equal = 0; equal < sample.size(); equal++) {
-        const double pairs = static_cast<double>(sample[equal]);
-        all += pairs;
+    for (std::size_t equal = sample.size(); equal-- > 0;) {
+        const double sampled = static_cast<double>(sample[equal]);
+        const double copied = std::min(sampled, copies);
+        copies -= copied;
+        const double pairs = copied * of_copies + (sampled - copied) * of_strangers;
         const double share = share_of_band(static_cast<double>(equal), slots, shape.rows);
         if (pairs == 0 || share == 0)
             continue;
@@ -93,16 +102,15 @@ bands_plan foretell(const bands_wanted& wanted,
         if (wanted.exact)
             checks += pairs * met * share_checked(similarity, num_hashes, least);
     }
-    const double scale = all == 0 ? 0 : wanted.pairs / all;
     const double rows = std::max(wanted.rows, 1.0);
     return {
         .num_hashes = num_hashes,
         .shape = shape,
-        .candidates = candidates * scale / rows,
-        .checks = checks * scale / rows,
+        .candidates = candidates / rows,
+        .checks = checks / rows,
         .cost = rows * (num_hashes * costs.hash + shape.bands * costs.band) +
-                scale * (meetings * costs.meeting + candidates * costs.look +
-                         rests * (num_hashes - start) * costs.slot + checks * costs.check),
+                meetings * costs.meeting + candidates * costs.look +
+                rests * (num_hashes - start) * costs.slot + checks * costs.check,
     };
 }
 

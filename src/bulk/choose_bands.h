@@ -5,6 +5,11 @@
 //     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
 //
 // which tells without bias how often rows like these share a band.
+//
+// Most pairs of a sample are rows that have nothing to do with each other, and there are as many
+// more of those as there are more pairs. But the few that are most similar are copies, as a rule,
+// and copies of a row do not grow with the square of the rows. They often lie near each other, too,
+// as the rows of the sample do: so these few are taken for all that such a part of the rows has.
 #pragma once
 
 #include "core/tuning.h"
@@ -41,9 +46,15 @@ constexpr double share_missed = 1.0 / 30000;
 // there, and signatures of many slots come from memory slowly.
 constexpr std::uint16_t slots_at_start = 128;
 
+// Pairs that are taken for copies, for each row of the sample. With more, tables of many copies are
+// believed to have copies only; with fewer, a few copies in a sample of a large table make it sign
+// with more hashes than pay.
+constexpr double share_of_copies = 0.02;
+
 struct bands_wanted {
     double rows;
-    double pairs; // that can be asked for: of n rows, n (n - 1) / 2
+    double pairs;  // that can be asked for: of n rows, n (n - 1) / 2
+    double window; // rows, one after the other, from which the sample was taken
     double threshold;
     double recall;    // of pairs at the threshold
     int least_hashes; // the same as most_hashes if signatures are given

@@ -83,19 +83,23 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+// The choice by cost; or what is foretold of another one, if `given` has hashes and bands.
 inline bulk::bands_plan choose(bulk::host& host,
                                const std::vector<std::string>& texts,
                                minhash::scheme scheme,
                                double threshold,
-                               double recall)
+                               double recall,
+                               const bulk::bands_plan& given = {})
 {
     scheme.num_hashes = bulk::most_sampled_slots;
     bulk::row_sample sample = bulk::start_sample(host, scheme);
     bulk::text_signer& signer = *bulk::make_signer(host, scheme);
     double bytes = 0;
-    const std::size_t count = std::min<std::size_t>(texts.size(), bulk::most_sampled);
+    constexpr std::size_t most_waiting = 10000;
+    const std::size_t window = std::min(texts.size(), most_waiting);
+    const std::size_t count = std::min<std::size_t>(window, bulk::most_sampled);
     for (std::size_t i = 0; i < count; i++) {
-        const bulk::text_bytes text = bytes_of(texts[i * texts.size() / count]);
+        const bulk::text_bytes text = bytes_of(texts[i * window / count]);
         bytes += static_cast<double>(text.size()) / static_cast<double>(count);
         bulk::add_to_sample(sample, {scheme, bulk::sign(signer, text)});
     }
@@ -103,14 +107,17 @@ inline bulk::bands_plan choose(bulk::host& host,
     const double rows = static_cast<double>(texts.size());
     const bulk::bands_wanted wanted = {.rows = rows,
                                        .pairs = rows * (rows - 1) / 2,
+                                       .window = static_cast<double>(window),
                                        .threshold = threshold,
                                        .recall = bulk::recall_to_expect(recall),
                                        .least_hashes = 64,
                                        .most_hashes = 1024,
                                        .exact = true};
-    return bulk::choose_by_cost(wanted,
-                                bulk::count_agreements(sample, counts),
-                                bulk::costs_of(bytes));
+    const bulk::agreement_counts agreements = bulk::count_agreements(sample, counts);
+    const bulk::work_costs costs = bulk::costs_of(bytes);
+    return given.num_hashes > 0
+               ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
+               : bulk::choose_by_cost(wanted, agreements, costs);
 }
 
 inline bulk::row_set&

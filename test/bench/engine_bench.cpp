@@ -58,9 +58,10 @@ int main(int argc, char** argv)
     scheme scheme = bench::default_scheme();
 
     const double start = cpu_seconds();
-    bulk::bands_plan plan = bench::choose(host, texts, scheme, threshold, 0.99);
+    bulk::bands_plan given = {};
     if (argc > 6)
-        plan = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0};
+        given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0};
+    const bulk::bands_plan plan = bench::choose(host, texts, scheme, threshold, 0.99, given);
     scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     const double chosen = cpu_seconds();
     bulk::memory_budget budget = bulk::make_budget(host, memory);

@@ -1,14 +1,14 @@
 # Writes four files of texts for recall_bench, one text in a line, into a folder: sentences and whole
 # manual pages of this machine, Chinese ones, and words by chance. Two of three texts are an earlier
 # one with some words replaced, so that there are pairs of every similarity.
-# recall_texts.pl FOLDER
+# recall_texts.pl FOLDER [TEXTS], which is of each kind, besides their copies
 use strict;
 use warnings;
 
 use IO::Uncompress::Gunzip qw(gunzip);
 
-my $folder = shift // die "usage: $0 FOLDER\n";
-my $texts = 600;    # of each kind, besides their copies
+my $folder = shift // die "usage: $0 FOLDER [TEXTS]\n";
+my $texts = shift // 600;
 srand 1;
 
 # The text of a manual page without most of its markup.
@@ -68,7 +68,7 @@ for my $path (sort glob '/usr/share/man/{zh_CN,zh_TW,ja}/man*/*.gz')
 {
     my $text = flat(read_page($path));
     $text =~ s/(?=\xE3\x80\x82|\xEF\xBC\x8C)/ /g;
-    push @chinese, substr $text, 0, 3000 if length($text) > 600;
+    push @chinese, $1 while $text =~ /\G(.{600,3000})/gs;
 }
 write_texts('chinese_and_japanese', @chinese);
 

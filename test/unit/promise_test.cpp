@@ -47,6 +47,7 @@ bands_plan choose(test_host& host, const problem& given, double recall)
     const double rows = given.count();
     return bulk::choose_by_cost({.rows = rows,
                                  .pairs = rows * (rows - 1) / 2,
+                                 .window = rows,
                                  .threshold = given.task.threshold,
                                  .recall = bulk::recall_to_expect(recall),
                                  .least_hashes = 64,

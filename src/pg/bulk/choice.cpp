@@ -188,6 +188,7 @@ void choose_by_waiting(bulk_job& job, bool ended)
     bulk::bands_wanted wanted = {
         .rows = 0,
         .pairs = 0,
+        .window = static_cast<double>(job.waiting.count),
         .threshold = job.wanted.threshold,
         .recall = bulk::recall_to_expect(recall_of(job)),
         .least_hashes = open_hashes ? least_hashes : hashes,

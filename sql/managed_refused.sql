@@ -1,10 +1,11 @@
 -- A source that takes no triggers, as a table that Citus distributes: an error before its rows are read.
 
-CREATE TABLE docs (id bigint PRIMARY KEY, sig minhash_signature);
+CREATE TABLE docs (id bigint PRIMARY KEY, sig minhash_signature(128));
 INSERT INTO docs VALUES (1, minhash('a text')), (2, minhash('another'));
 CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE internal_error USING MESSAGE = 'triggers are not supported on distributed tables';
+    RAISE internal_error USING MESSAGE = 'triggers are not supported on distributed tables',
+        DETAIL = format('%s rows were read.', pg_stat_get_xact_tuples_returned('docs'::regclass));
 END $$;
 CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN

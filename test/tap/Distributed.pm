@@ -36,8 +36,8 @@ sub blocks_of_page
 # A server that has 1/$share of the memory that tests with many texts take.
 sub new_server
 {
-    my ($name, $share, $settings) = @_;
-    my $server = PostgreSQL::Test::Cluster->new($name);
+    my ($name, $share, $settings, %options) = @_;
+    my $server = PostgreSQL::Test::Cluster->new($name, %options);
     $server->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
     $server->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\njit = off\n$settings");
     $server->append_conf('postgresql.conf', <<"CONF") if is_measured();

@@ -93,8 +93,20 @@ const char* wanted_rows(FunctionCallInfo fcinfo, const band_table& scheme)
                     id);
 }
 
+// Makes an empty table for rows.
+void make_table(Relation source, const char* name, const char* rows)
+{
+    const char persistence = source->rd_rel->relpersistence;
+    run_once(psprintf("CREATE %s TABLE %s AS %s WITH NO DATA",
+                      persistence == RELPERSISTENCE_TEMP       ? "TEMPORARY"
+                      : persistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED"
+                                                               : "",
+                      name,
+                      rows));
+}
+
 // Sorts of the fill are as large as those of an index, and may use as much memory.
-void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char* sql)
+void fill(Relation source, const char* name, const char* rows)
 {
     const int level = NewGUCNestLevel();
     set_config_option("work_mem",
@@ -105,13 +117,7 @@ void fill(FunctionCallInfo fcinfo, Relation source, const char* name, const char
                       true,
                       0,
                       false);
-    const char persistence = source->rd_rel->relpersistence;
-    run_once(psprintf("CREATE %s TABLE %s AS %s ORDER BY 1, 2",
-                      persistence == RELPERSISTENCE_TEMP       ? "TEMPORARY"
-                      : persistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED"
-                                                               : "",
-                      name,
-                      sql));
+    run_once(psprintf("INSERT INTO %s %s ORDER BY 1, 2", name, rows));
     AtEOXact_GUC(false, level);
     // The mark by which the rule of band_table_rule.cpp knows the table.
     run_once(psprintf(
@@ -177,15 +183,15 @@ MINHASH_FUNCTION(lsh_create_band_table)
                                  : NameStr(*PG_GETARG_NAME(arg_name));
     const char* const qualified = quote_qualified_identifier(get_namespace_name(schema), name);
     const char* const rows = wanted_rows(fcinfo, scheme);
-    const char* const settings = free_name(name, scheme.source, "settings");
-    try_trigger(fcinfo, scheme, settings);
-    fill(fcinfo, source, qualified, rows);
+    make_table(source, qualified, rows);
     scheme.table = get_relname_relid(name, schema);
+    // Before the work: there are tables that take no triggers.
+    add_settings(fcinfo, scheme, free_name(name, scheme.source, "settings"));
+    fill(source, qualified, rows);
     run_once(psprintf("COMMENT ON TABLE %s IS %s",
                       qualified,
                       quote_literal_cstr(psprintf("LSH band keys of %s, kept by its triggers",
                                                   quoted_relation(scheme.source)))));
-    add_settings(fcinfo, scheme, settings);
     add_maintaining_triggers(fcinfo, scheme.table, source);
     tie_all(find_band_table(source, {scheme.table, function, RowExclusiveLock}), function);
     run_once(psprintf("ANALYZE %s", qualified));

@@ -92,6 +92,19 @@ Oid find_computed_index(Relation table)
     return InvalidOid;
 }
 
+// The first trigger that counts; null without one. An internal trigger without a constraint is
+// made by C code only, as Citus makes one that truncates shards.
+const Trigger* find_trigger(Relation table)
+{
+    const TriggerDesc* const triggers = table->trigdesc;
+    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+        const Trigger& trigger = triggers->triggers[i];
+        if (!trigger.tgisinternal || OidIsValid(trigger.tgconstraint))
+            return &trigger;
+    }
+    return nullptr;
+}
+
 const char* name_of_owner(Oid owner)
 {
     return GetUserNameFromId(owner, true);
@@ -126,14 +139,12 @@ flaw find_flaw(Relation table, const band_table& candidate, Oid function)
                          source,
                          mark_of(candidate.source)),
                 nullptr};
-    const TriggerDesc* const triggers = table->trigdesc;
-    if (triggers != nullptr && triggers->triggers[0].tgisinternal)
+    const Trigger* const trigger = find_trigger(table);
+    if (trigger != nullptr && trigger->tgisinternal)
         return {"It takes part in a foreign key.", "Drop the foreign key."};
-    if (triggers != nullptr)
-        return {psprintf("It has the trigger \"%s\".", triggers->triggers[0].tgname),
-                psprintf("DROP TRIGGER %s ON %s;",
-                         quote_identifier(triggers->triggers[0].tgname),
-                         name)};
+    if (trigger != nullptr)
+        return {psprintf("It has the trigger \"%s\".", trigger->tgname),
+                psprintf("DROP TRIGGER %s ON %s;", quote_identifier(trigger->tgname), name)};
     if (table->rd_rules != nullptr)
         return {"It has a rule.", psprintf("DROP RULE ... ON %s;", name)};
     if (const Oid index = find_computed_index(table))

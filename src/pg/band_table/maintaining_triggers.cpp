@@ -179,21 +179,10 @@ const char* free_name(const char* band_table, Oid relation, const char* suffix)
     return name;
 }
 
-void try_trigger(FunctionCallInfo fcinfo, const band_table& scheme, const char* name)
+void add_settings(FunctionCallInfo fcinfo, const band_table& scheme, const char* name)
 {
     ErrorContextCallback advice = {error_context_stack, advise_without_triggers, nullptr};
     error_context_stack = &advice;
-    run_once(psprintf("CREATE TRIGGER %s %s ON %s FOR EACH STATEMENT"
-                      " EXECUTE FUNCTION %s.lsh_maintain_band_table()",
-                      quote_identifier(name),
-                      event_of_settings(scheme),
-                      quoted_relation(scheme.source),
-                      extension_schema(fcinfo)));
-    error_context_stack = advice.previous;
-}
-
-void add_settings(FunctionCallInfo fcinfo, const band_table& scheme, const char* name)
-{
     add_trigger(writer_for(fcinfo, scheme.table),
                 scheme.source,
                 name,
@@ -201,6 +190,7 @@ void add_settings(FunctionCallInfo fcinfo, const band_table& scheme, const char*
                 "FOR EACH STATEMENT",
                 "IS NULL",
                 psprintf("%d, %d", scheme.shape.bands, scheme.shape.rows));
+    error_context_stack = advice.previous;
 }
 
 void add_maintaining_triggers(FunctionCallInfo fcinfo, Oid table, Relation source)

@@ -11,12 +11,8 @@ namespace minhash::pg {
 // the name that is wanted.)
 const char* free_name(const char* band_table, Oid relation, const char* suffix);
 
-// Makes the trigger that is to hold the settings, still without them: so a source that takes no
-// triggers, as a table that Citus distributes, is an error before its rows are read. Filling the
-// band table can take hours.
-void try_trigger(FunctionCallInfo fcinfo, const band_table& scheme, const char* name);
-
-// Puts the settings into it.
+// Makes the trigger that holds the settings. A source that takes no triggers, as a table that Citus
+// distributes, is an error: to be found before the source's rows are read, which can take hours.
 void add_settings(FunctionCallInfo fcinfo, const band_table& scheme, const char* name);
 
 void drop_settings(Relation source, const band_table& dropped);

@@ -115,11 +115,15 @@ kept_plan& entry_of(std::uint64_t key, Oid relation)
     return entry;
 }
 
+CachedPlanSource& source_of(const kept_plan& kept)
+{
+    return *static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(kept.plan)));
+}
+
 // Has the planner plan anew each time that a plan has been run twice as often since it was made.
 void plan_for_grown_tables(kept_plan& kept)
 {
-    CachedPlanSource& source =
-        *static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(kept.plan)));
+    CachedPlanSource& source = source_of(kept);
     if (source.generation != kept.generation) { // PostgreSQL has planned since
         kept.generation = source.generation;
         kept.runs = 0;
@@ -130,6 +134,21 @@ void plan_for_grown_tables(kept_plan& kept)
     source.gplan->is_valid = false; // as when statistics change
     kept.generation = source.generation + 1;
     kept.plan_at *= 2;
+}
+
+// A plan for any values may be one that only fails: Citus makes such plans, and counts on
+// PostgreSQL to prefer plans for the values at hand. So where the planner has left the work to an
+// extension, PostgreSQL is to choose between the two as it would without us.
+void plan_for_values_if_needed(kept_plan& kept)
+{
+    CachedPlanSource& source = source_of(kept);
+    const bool planned = source.is_valid && source.gplan != nullptr && source.gplan->is_valid;
+    if (planned || (source.cursor_options & CURSOR_OPT_GENERIC_PLAN) == 0)
+        return;
+    CachedPlan* const made = SPI_plan_get_cached_plan(kept.plan);
+    if (IsA(linitial_node(PlannedStmt, made->stmt_list)->planTree, CustomScan))
+        source.cursor_options &= ~CURSOR_OPT_GENERIC_PLAN;
+    ReleaseCachedPlan(made, CurrentResourceOwner);
 }
 
 void expect(int result, const char* what)
@@ -165,6 +184,7 @@ std::uint64_t
 run(kept_plan& kept, std::span<Datum> values, const char* nulls, bool read_only, snapshot seen)
 {
     plan_for_grown_tables(kept);
+    plan_for_values_if_needed(kept);
     Snapshot explicitly = InvalidSnapshot;
     if (seen == snapshot::latest) {
         CommandCounterIncrement(); // our own work, too

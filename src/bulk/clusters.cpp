@@ -230,7 +230,7 @@ void emit_components(cluster_finder& finder)
     each_component(*finder.owner,
                    parent,
                    finder.options.singletons ? 1 : 2,
-                   [&finder](std::span<std::uint32_t> component) {
+                   [&finder](std::span<std::uint32_t> component, std::size_t) {
                        finder.to.order(*finder.owner, component);
                        if (finder.options.near_representative)
                            add_split(finder, component);

@@ -30,11 +30,12 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
     }
 }
 
+// Makes roots of all parents, which come before their rows.
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)
         if (parent[row] != no_row)
-            parent[row] = find_root(parent, row);
+            parent[row] = parent[parent[row]];
 }
 
 } // namespace
@@ -67,7 +68,7 @@ void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int l
 }
 
 void end_finder(component_finder& finder,
-                void (*visit)(host& owner, int level, std::span<const std::uint32_t> rows))
+                void (*visit)(host& owner, int level, const component_rows& rows))
 {
     host& owner = *finder.owner;
     for (int level = 0; level < finder.levels; level++) {
@@ -77,9 +78,12 @@ void end_finder(component_finder& finder,
         pause(owner);
         if (level + 1 < finder.levels)
             take_over(parents_of(finder, level + 1), parent);
-        each_component(owner, parent, 1, [&](std::span<const std::uint32_t> rows) {
-            visit(owner, level, rows);
-        });
+        each_component(owner,
+                       parent,
+                       1,
+                       [&](std::span<const std::uint32_t> rows, std::size_t later) {
+                           visit(owner, level, {rows, later});
+                       });
         release(owner, parent.data());
     }
 }

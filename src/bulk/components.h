@@ -6,7 +6,9 @@
 #include "bulk/buckets.h"
 #include "bulk/host.h"
 
+#include <algorithm>
 #include <span>
+#include <utility>
 
 namespace minhash::bulk {
 
@@ -29,43 +31,58 @@ void take_rows(component_finder& finder, std::uint32_t count);
 // Joins two rows, which may be the same, at a level and all after it.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
+// Asks for the memory that joining a row at a level begins with.
+inline void prefetch_row(const component_finder& finder, std::uint32_t row, int level)
+{
+    __builtin_prefetch(&finder.parents[level].values[row]);
+}
+
+// Rows of a component, and after them in memory those of components that are visited later.
+struct component_rows {
+    std::span<const std::uint32_t> rows;
+    std::size_t later;
+};
+
 // Calls visit(owner, level, rows) for each component, level by level. Frees the finder's memory.
 void end_finder(component_finder& finder,
-                void (*visit)(host& owner, int level, std::span<const std::uint32_t> rows));
+                void (*visit)(host& owner, int level, const component_rows& rows));
 
-// Calls visit(rows) for each component of at least `least` rows, given the smallest row of the
-// component of each row, or no_row for rows in none. Rows rise. `roots` is overwritten.
+// Calls visit(rows, later) for each component of at least `least` rows, given the smallest row of
+// the component of each row, or no_row for rows in none. Rows rise. After them in memory lie
+// `later` rows of the next components. (They are put in order by counting, as a chain of them would
+// have to wait for the memory of each.)
 template <typename Visit>
-void each_component(host& owner, std::span<std::uint32_t> roots, std::size_t least, Visit&& visit)
+void each_component(host& owner,
+                    std::span<const std::uint32_t> roots,
+                    std::size_t least,
+                    Visit&& visit)
 {
     const std::uint32_t count = static_cast<std::uint32_t>(roots.size());
-    std::uint32_t* const next = allocate<std::uint32_t>(owner, count);
-    growing<std::uint32_t> members = {};
-    // roots[root] becomes the end of the root's chain. Roots come before their rows, so a row that
-    // is its own root has met no other row yet.
-    for (std::uint32_t row = 0; row < count; row++) {
-        const std::uint32_t root = roots[row];
-        next[row] = no_row;
-        if (root == row || root == no_row)
-            continue;
-        next[roots[root]] = row;
-        roots[root] = row;
-        roots[row] = no_row; // starts no chain
-    }
-    for (std::uint32_t root = 0; root < count; root++) {
+    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // of each root's members
+    std::fill_n(ends, count, 0);
+    for (const std::uint32_t root : roots) {
         pause(owner);
-        if (roots[root] == no_row)
-            continue;
-        std::size_t size = 0;
-        for (std::uint32_t row = root; row != no_row; row = next[row]) {
-            grow(owner, members, size, size + 1);
-            members.values[size++] = row;
-        }
-        if (size >= least)
-            visit(std::span<std::uint32_t>(members.values, size));
+        if (root != no_row)
+            ends[root]++;
     }
-    release(owner, next);
-    release(owner, members.values);
+    std::uint32_t total = 0;
+    for (std::uint32_t root = 0; root < count; root++)
+        total += std::exchange(ends[root], total);
+    std::uint32_t* const members = allocate<std::uint32_t>(owner, total);
+    for (std::uint32_t row = 0; row < count; row++) {
+        pause(owner);
+        if (roots[row] != no_row)
+            members[ends[roots[row]]++] = row;
+    }
+    for (std::uint32_t root = 0, begin = 0; root < count; root++) {
+        pause(owner);
+        const std::uint32_t size = ends[root] - begin;
+        if (size > 0 && size >= least)
+            visit(std::span<std::uint32_t>(members + begin, size), total - ends[root]);
+        begin = ends[root];
+    }
+    release(owner, ends);
+    release(owner, members);
 }
 
 } // namespace minhash::bulk

@@ -65,10 +65,13 @@ inline void prefetch_entry(const numbering& numbers, std::uint32_t hash)
     __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
 }
 
-// The number that a search for this hash meets first, most likely the value's; no_row: it has none.
+// The number of the first value that has this hash, most likely the value's; no_row: none has it.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
-    return static_cast<std::uint32_t>(numbers.entries[hash & numbers.mask]);
+    return static_cast<std::uint32_t>(
+        numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
+            return numbers.entries[place] == no_entry || numbers.entries[place] >> 32 == hash;
+        })]);
 }
 
 // The number of a value, a new one if it has none: then it is numbers.count before the call. The

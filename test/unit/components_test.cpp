@@ -23,11 +23,11 @@ struct collecting_host : test_host {
     component_list found;
 };
 
-void collect(bulk::host& host, int level, std::span<const std::uint32_t> rows)
+void collect(bulk::host& host, int level, const bulk::component_rows& found)
 {
     static_cast<collecting_host&>(host).found.emplace(
         level,
-        std::vector<std::uint32_t>(rows.begin(), rows.end()));
+        std::vector<std::uint32_t>(found.rows.begin(), found.rows.end()));
 }
 
 component_list components(const std::vector<edge>& edges, int levels)

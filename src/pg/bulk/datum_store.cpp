@@ -1,6 +1,6 @@
-// Values by value lie in one store, each with a mark for NULL; of values by reference that store
-// has the place in a second one, where they lie one after the other, aligned so that they can be
-// read in place.
+// Values by value lie in one store, each with a mark for NULL if there can be any; of values by
+// reference that store has the place in a second one, where they lie one after the other, aligned
+// so that they can be read in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {
@@ -33,13 +33,15 @@ void align(bulk::byte_store& store)
 
 } // namespace
 
-datum_store open_datums(bulk::memory_budget& budget, Oid type)
+datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls)
 {
     datum_store store = {};
     store.type = type;
     get_typlenbyval(type, &store.length, &store.by_value);
-    store.values = bulk::open_store(budget, small_chunk);
-    store.bytes = bulk::open_store(budget, bulk::chunk_for(budget, large_stores, large_chunk));
+    store.plain = store.by_value && !nulls;
+    const std::size_t large = bulk::chunk_for(budget, large_stores, large_chunk);
+    store.values = bulk::open_store(budget, store.plain ? large : small_chunk);
+    store.bytes = bulk::open_store(budget, store.plain ? small_chunk : large);
     return store;
 }
 
@@ -52,6 +54,10 @@ void close_datums(datum_store& store)
 
 void append_datum(datum_store& store, Datum value, bool null)
 {
+    if (store.plain) {
+        bulk::append(*store.values, &value, sizeof(value));
+        return;
+    }
     datum_place at = {0, null_size};
     if (store.by_value) {
         at = {static_cast<std::uint64_t>(value), null ? null_size : 0};
@@ -67,6 +73,10 @@ void append_datum(datum_store& store, Datum value, bool null)
 
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null)
 {
+    if (store.plain) {
+        null = false;
+        return fetch_plain(store, place);
+    }
     datum_place copy;
     const datum_place at = *static_cast<const datum_place*>(
         bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));

@@ -12,24 +12,33 @@ struct datum_store {
     Oid type; // InvalidOid: not open
     std::int16_t length;
     bool by_value;
+    bool plain;               // by value, and none is NULL: `values` has nothing but Datums
     bulk::byte_store* values; // Datums; of types by reference, where they are
     bulk::byte_store* bytes;
 };
 
-datum_store open_datums(bulk::memory_budget& budget, Oid type);
+datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls = true);
 
 void close_datums(datum_store& store);
 
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
-// Asks for the memory of a value of a type by value.
-inline void prefetch_datum(const datum_store& store, std::uint32_t place)
+// Asks for the memory of a value of a plain store. (GCC drops calls of a function that has no other
+// effect, unless they are inlined before it looks.)
+[[gnu::always_inline]] inline void prefetch_datum(const datum_store& store, std::uint32_t place)
 {
-    constexpr std::size_t bytes = 2 * sizeof(std::uint64_t);
-    const std::uint64_t offset = place * std::uint64_t{bytes};
-    if (bulk::in_place(*store.values, offset, bytes))
-        __builtin_prefetch(bulk::fetch(*store.values, offset, bytes, nullptr));
+    const std::uint64_t offset = place * std::uint64_t{sizeof(Datum)};
+    if (bulk::in_place(*store.values, offset, sizeof(Datum)))
+        __builtin_prefetch(bulk::in_memory(*store.values, offset));
+}
+
+// A value of a plain store.
+inline Datum fetch_plain(datum_store& store, std::uint32_t place)
+{
+    Datum copy;
+    return *static_cast<const Datum*>(
+        bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
 // The value of a place, from 0 on. It is where the store has it, or in the current context.

@@ -34,6 +34,7 @@ constexpr int most_waiting = 256;
 struct waiting_pair {
     Datum ids[2];
     std::uint32_t hashes[2];
+    std::uint32_t numbers[2];
     int level;
 };
 
@@ -77,16 +78,21 @@ void join_waiting(component_job& job)
     for (const waiting_pair& pair : pairs) {
         for (const std::uint32_t hash : pair.hashes) {
             const std::uint32_t number = bulk::likely_number(job.ids.numbers, hash);
-            if (number != bulk::no_row)
+            if (number != bulk::no_row && job.ids.plain)
                 prefetch_datum(job.ids.values, number);
         }
     }
-    for (const waiting_pair& pair : pairs) {
-        const std::uint32_t left = number_of(job.ids, pair.ids[0], pair.hashes[0]);
-        const std::uint32_t right = number_of(job.ids, pair.ids[1], pair.hashes[1]);
-        bulk::take_rows(job.finder, job.ids.numbers.count);
-        bulk::join_rows(job.finder, left, right, pair.level);
+    const std::uint32_t known = job.finder.count;
+    for (waiting_pair& pair : pairs) {
+        for (const int side : {0, 1}) {
+            pair.numbers[side] = number_of(job.ids, pair.ids[side], pair.hashes[side]);
+            if (pair.numbers[side] < known)
+                bulk::prefetch_row(job.finder, pair.numbers[side], pair.level);
+        }
     }
+    bulk::take_rows(job.finder, job.ids.numbers.count);
+    for (const waiting_pair& pair : pairs)
+        bulk::join_rows(job.finder, pair.numbers[0], pair.numbers[1], pair.level);
     job.waiting_count = 0;
 }
 
@@ -195,15 +201,26 @@ bool is_less(component_job& job, Datum a, Datum b)
                : DatumGetInt32(FunctionCall2Coll(&job.compare, job.ids.collation, a, b)) < 0;
 }
 
-// The smallest id of a component, in the current context.
-Datum smallest_of(component_job& job, std::span<const std::uint32_t> rows)
+// An id of a component, of which the next ones are asked for ahead.
+Datum fetch_id(component_job& job, const bulk::component_rows& found, std::size_t place)
 {
+    constexpr std::size_t ahead = 32;
     bool null;
+    if (!job.ids.plain)
+        return fetch_datum(job.ids.values, found.rows[place], null);
+    if (place + ahead < found.rows.size() + found.later)
+        prefetch_datum(job.ids.values, found.rows.data()[place + ahead]);
+    return fetch_plain(job.ids.values, found.rows[place]);
+}
+
+// The smallest id of a component, in the current context.
+Datum smallest_of(component_job& job, const bulk::component_rows& found)
+{
     Datum smallest = 0;
     const MemoryContext outer = MemoryContextSwitchTo(job.row_memory);
-    for (std::size_t i = 0; i < rows.size(); i++) {
+    for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        const Datum id = fetch_datum(job.ids.values, rows[i], null);
+        const Datum id = fetch_id(job, found, i);
         if (i == 0 || is_less(job, id, smallest)) {
             MemoryContextSwitchTo(outer);
             smallest = datumCopy(id, job.ids.values.by_value, job.ids.values.length);
@@ -216,23 +233,22 @@ Datum smallest_of(component_job& job, std::span<const std::uint32_t> rows)
     return smallest;
 }
 
-void emit_component(bulk::host& host, int level, std::span<const std::uint32_t> rows)
+void emit_component(bulk::host& host, int level, const bulk::component_rows& found)
 {
     component_job& job = static_cast<component_job&>(host);
     const MemoryContext former = MemoryContextSwitchTo(job.cluster_memory);
-    const Datum smallest = smallest_of(job, rows);
+    const Datum smallest = smallest_of(job, found);
     const bool every_pair = job.thresholds == nullptr;
     Datum values[] = {0,
                       smallest,
                       smallest,
-                      Int64GetDatum(static_cast<std::int64_t>(rows.size())),
+                      Int64GetDatum(static_cast<std::int64_t>(found.rows.size())),
                       every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
     bool nulls[] = {false, false, false, false, every_pair};
     MemoryContextSwitchTo(job.row_memory);
-    for (const std::uint32_t row : rows) {
+    for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        bool null;
-        values[0] = fetch_datum(job.ids.values, row, null);
+        values[0] = fetch_id(job, found, i);
         tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
         if (!job.ids.plain)
             MemoryContextReset(job.row_memory);

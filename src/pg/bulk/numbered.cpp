@@ -13,11 +13,11 @@ namespace {
 
 bool has_number(numbered_values& known, Datum value, std::uint32_t number)
 {
+    if (known.plain)
+        return value == fetch_plain(known.values, number);
     bool null;
     const Datum other = fetch_datum(known.values, number, null);
-    return known.plain
-               ? value == other
-               : DatumGetBool(FunctionCall2Coll(&known.equal, known.collation, value, other));
+    return DatumGetBool(FunctionCall2Coll(&known.equal, known.collation, value, other));
 }
 
 } // namespace
@@ -36,7 +36,7 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
     fresh.collation = entry->typcollation;
     fmgr_info_cxt(entry->hash_extended_proc, &fresh.hash, host.memory);
     fmgr_info_cxt(get_opcode(entry->eq_opr), &fresh.equal, host.memory);
-    fresh.values = open_datums(budget, type);
+    fresh.values = open_datums(budget, type, false);
     fresh.numbers = bulk::start_numbering(host);
 }
 

@@ -67,10 +67,12 @@ sub error_of
 }
 
 # A PostgreSQL like this one, with Citus, but without the files of the extension.
+my $elsewhere = PostgreSQL::Test::Utils::tempdir();
+chomp(my ($bin, $lib, $share) = map { scalar `pg_config --$_` } qw(bindir pkglibdir sharedir));
+
 sub install_without_extension
 {
-    my $dir = PostgreSQL::Test::Utils::tempdir();
-    chomp(my ($bin, $lib, $share) = map { scalar `pg_config --$_` } qw(bindir pkglibdir sharedir));
+    my $dir = $elsewhere;
     system_or_bail('mkdir', '-p', "$dir$_") for $bin, $lib, $share;
     system_or_bail('cp', '-RLT', $bin, "$dir$bin"); # programs look for their files from where they are
     system_or_bail('cp', '-RsT', $_, "$dir$_") for $lib, $share;
@@ -268,5 +270,17 @@ $other->safe_psql('postgres', 'CREATE EXTENSION citus');
 my $add_other = sprintf q{SELECT citus_add_node('%s', %s)}, $other->host, $other->port;
 like(error_of($add_other), qr/could not open extension control file .*minhash_lsh\.control|extension "minhash_lsh" is not available/,
     'a worker without the files of the extension');
+$share .= '/extension';
+append_to_file("$elsewhere$share/minhash_lsh.control",
+    slurp_file("$share/minhash_lsh.control") =~ s/^(default_version = ).*/$1'0.0.9'/mr);
+system_or_bail('cp', "$share/minhash_lsh--0.1.0.sql", "$elsewhere$share/minhash_lsh--0.0.9.sql");
+system_or_bail('cp', "$lib/minhash_lsh.so", "$elsewhere$lib");
+like(error_of($add_other), qr/extension "minhash_lsh" has no installation script nor update path for version "0\.1\.0"/,
+    'a worker with another version of the extension');
+$other->safe_psql('postgres', 'CREATE EXTENSION minhash_lsh');
+result_of('DROP TABLE local, local_bands');
+result_of($add_other);
+is(result_of(q{SELECT DISTINCT result FROM run_command_on_workers($$SELECT extversion FROM pg_extension
+    WHERE extname = 'minhash_lsh'$$) ORDER BY 1}), "0.0.9\n0.1.0", 'Citus takes one that has it already');
 
 done_testing();

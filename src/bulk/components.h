@@ -32,7 +32,8 @@ void take_rows(component_finder& finder, std::uint32_t count);
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
 // Asks for the memory that joining a row at a level begins with.
-inline void prefetch_row(const component_finder& finder, std::uint32_t row, int level)
+[[gnu::always_inline]] inline void
+prefetch_row(const component_finder& finder, std::uint32_t row, int level)
 {
     __builtin_prefetch(&finder.parents[level].values[row]);
 }

@@ -60,7 +60,7 @@ inline void widen(numbering& numbers)
 }
 
 // Asks for the memory where a search for this hash begins.
-inline void prefetch_entry(const numbering& numbers, std::uint32_t hash)
+[[gnu::always_inline]] inline void prefetch_entry(const numbering& numbers, std::uint32_t hash)
 {
     __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
 }

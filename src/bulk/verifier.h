@@ -41,7 +41,7 @@ bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 double verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Fetches from memory what verify() will read first of a row.
-inline void prefetch(const verifier& state, std::uint32_t row)
+[[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)
 {
     const scheme& scheme = state.rows->kept;
     const byte_store& slots = *state.rows->slots;

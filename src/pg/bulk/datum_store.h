@@ -24,8 +24,7 @@ void close_datums(datum_store& store);
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
-// Asks for the memory of a value of a plain store. (GCC drops calls of a function that has no other
-// effect, unless they are inlined before it looks.)
+// Asks for the memory of a value of a plain store.
 [[gnu::always_inline]] inline void prefetch_datum(const datum_store& store, std::uint32_t place)
 {
     const std::uint64_t offset = place * std::uint64_t{sizeof(Datum)};

@@ -57,6 +57,9 @@ struct component_job : bulk_host {
     MemoryContext row_memory;
     MemoryContext cluster_memory;
     ReturnSetInfo* result;
+    MinimalTuple answer; // start_answer(); null: not yet
+    int answer_level;
+    TupleTableSlot* slot;
 };
 
 struct receiver {
@@ -233,9 +236,43 @@ Datum smallest_of(component_job& job, const bulk::component_rows& found)
     return smallest;
 }
 
+// A row of the answer whose ids are plain: its first four columns are written over for each row, as
+// making one from its values takes longer than all else that is done for it.
+void start_answer(component_job& job, int level)
+{
+    const bool every_pair = job.thresholds == nullptr;
+    Datum values[] = {0, 0, 0, 0, every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
+    bool nulls[] = {false, false, false, false, every_pair};
+    job.answer = heap_form_minimal_tuple(job.result->setDesc, values, nulls);
+    job.answer_level = level;
+    if (job.slot == nullptr)
+        job.slot = MakeSingleTupleTableSlot(job.result->setDesc, &TTSOpsMinimalTuple);
+    ExecStoreMinimalTuple(job.answer, job.slot, false);
+}
+
+void emit_plain(component_job& job, int level, const bulk::component_rows& found)
+{
+    if (job.answer == nullptr || job.answer_level != level)
+        start_answer(job, level);
+    const Datum smallest = smallest_of(job, found);
+    Datum* const columns = reinterpret_cast<Datum*>(reinterpret_cast<char*>(job.answer) -
+                                                    MINIMAL_TUPLE_OFFSET + job.answer->t_hoff);
+    columns[1] = columns[2] = smallest;
+    columns[3] = Int64GetDatum(static_cast<std::int64_t>(found.rows.size()));
+    for (std::size_t i = 0; i < found.rows.size(); i++) {
+        CHECK_FOR_INTERRUPTS();
+        columns[0] = fetch_id(job, found, i);
+        tuplestore_puttupleslot(job.result->setResult, job.slot);
+    }
+}
+
 void emit_component(bulk::host& host, int level, const bulk::component_rows& found)
 {
     component_job& job = static_cast<component_job&>(host);
+    if (job.ids.plain) {
+        emit_plain(job, level, found);
+        return;
+    }
     const MemoryContext former = MemoryContextSwitchTo(job.cluster_memory);
     const Datum smallest = smallest_of(job, found);
     const bool every_pair = job.thresholds == nullptr;
@@ -250,8 +287,7 @@ void emit_component(bulk::host& host, int level, const bulk::component_rows& fou
         CHECK_FOR_INTERRUPTS();
         values[0] = fetch_id(job, found, i);
         tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
-        if (!job.ids.plain)
-            MemoryContextReset(job.row_memory);
+        MemoryContextReset(job.row_memory);
     }
     MemoryContextSwitchTo(former);
     MemoryContextReset(job.cluster_memory);

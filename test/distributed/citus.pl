@@ -271,16 +271,17 @@ my $add_other = sprintf q{SELECT citus_add_node('%s', %s)}, $other->host, $other
 like(error_of($add_other), qr/could not open extension control file .*minhash_lsh\.control|extension "minhash_lsh" is not available/,
     'a worker without the files of the extension');
 $share .= '/extension';
-append_to_file("$elsewhere$share/minhash_lsh.control",
-    slurp_file("$share/minhash_lsh.control") =~ s/^(default_version = ).*/$1'0.0.9'/mr);
-system_or_bail('cp', "$share/minhash_lsh--0.1.0.sql", "$elsewhere$share/minhash_lsh--0.0.9.sql");
+my $control = slurp_file("$share/minhash_lsh.control");
+my ($version) = $control =~ /default_version = '(.*)'/;
+append_to_file("$elsewhere$share/minhash_lsh.control", $control =~ s/'\Q$version\E'/'another'/r);
+system_or_bail('cp', "$share/minhash_lsh--$version.sql", "$elsewhere$share/minhash_lsh--another.sql");
 system_or_bail('cp', "$lib/minhash_lsh.so", "$elsewhere$lib");
-like(error_of($add_other), qr/extension "minhash_lsh" has no installation script nor update path for version "0\.1\.0"/,
+like(error_of($add_other), qr/extension "minhash_lsh" has no installation script nor update path for version "\Q$version\E"/,
     'a worker with another version of the extension');
 $other->safe_psql('postgres', 'CREATE EXTENSION minhash_lsh');
 result_of('DROP TABLE local, local_bands');
 result_of($add_other);
 is(result_of(q{SELECT DISTINCT result FROM run_command_on_workers($$SELECT extversion FROM pg_extension
-    WHERE extname = 'minhash_lsh'$$) ORDER BY 1}), "0.0.9\n0.1.0", 'Citus takes one that has it already');
+    WHERE extname = 'minhash_lsh'$$) ORDER BY 1}), "$version\nanother", 'Citus takes one that has it already');
 
 done_testing();

@@ -104,6 +104,8 @@ void check_records(checker& state, BlockNumber first, std::uint32_t pages, bool 
                 }
                 const bool is_empty = is_empty_set(tid);
                 tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
+                if (is_dead(tid) || !is_possible(tid))
+                    fail_damaged(state.index, block, "A record cannot be of a row.");
                 const std::uint64_t row =
                     static_cast<std::uint64_t>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 |
                     tid.ip_posid;

@@ -197,6 +197,14 @@ inline bool is_dead(const ItemPointerData& tid)
     return tid.ip_posid == 0;
 }
 
+// Whether a living record's TID, without `empty_set`, can be that of a row. PostgreSQL takes the
+// block that cannot be for a wish for a new page of the table.
+inline bool is_possible(const ItemPointerData& tid)
+{
+    return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber &&
+           tid.ip_posid <= MaxOffsetNumber;
+}
+
 inline bool is_empty_set(const ItemPointerData& tid)
 {
     return (tid.ip_posid & empty_set) != 0;

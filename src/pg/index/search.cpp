@@ -41,6 +41,8 @@ void consider(search& state, const std::uint8_t* record, int equal)
     }
     if (equal < state.floor || was_given(state, tid))
         return;
+    if (!is_possible(tid))
+        fail_damaged(state.index, meta_block, "A record cannot be of a row.");
     state.found.add({tid, static_cast<std::uint16_t>(equal)});
     state.found_with[equal]++;
 }

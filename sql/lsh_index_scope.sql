@@ -7,7 +7,8 @@ SET jit = off;
 CREATE TYPE mood AS ENUM ('glad', 'sad');
 
 -- Each of a hundred texts twenty times, in seven scopes and by NULL; kept as one type after the other.
-CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature);
+CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature)
+    WITH (autovacuum_enabled = false);
 INSERT INTO tickets SELECT i, nullif(i % 8, 7), i % 3, minhash(md5((i % 100)::text) || md5((i % 100 + 1)::text))
 FROM generate_series(1, 2000) i;
 ANALYZE tickets;

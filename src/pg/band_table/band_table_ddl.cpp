@@ -7,6 +7,7 @@
 #include "pg/band_table/statements.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
+#include "pg/progress.h"
 
 #include "core/tuning.h"
 
@@ -81,6 +82,13 @@ banding choose_shape(FunctionCallInfo fcinfo, const band_table& scheme)
     return {choice.bands, choice.rows};
 }
 
+// Shows how far the call is that reads all rows of a source, until SPI_finish(). lsh_band_keys()
+// counts them.
+void show_reading(Oid source, const char* phase)
+{
+    begin_phase(phase, rows_expected_of(psprintf("SELECT FROM %s", quoted_relation(source))));
+}
+
 // The rows (key, id) that the band table is to have, as SQL.
 const char* wanted_rows(FunctionCallInfo fcinfo, const band_table& scheme)
 {
@@ -119,6 +127,7 @@ void fill(Relation source, const char* name, const char* rows)
                       false);
     run_once(psprintf("INSERT INTO %s %s ORDER BY 1, 2", name, rows));
     AtEOXact_GUC(false, level);
+    begin_phase("making the primary key", 0);
     // The mark by which the rule of band_table_rule.cpp knows the table.
     run_once(psprintf(
         "ALTER TABLE %s ADD PRIMARY KEY (key, id), ADD CONSTRAINT %s %s",
@@ -177,6 +186,8 @@ MINHASH_FUNCTION(lsh_create_band_table)
     const identity former = act_for_owner(source);
     SPI_connect();
     scheme.shape = choose_shape(fcinfo, scheme);
+    start_progress(*allocate<progress>(CurrentMemoryContext), CurrentMemoryContext);
+    show_reading(scheme.source, "reading rows");
     const Oid schema = RelationGetNamespace(source);
     const char* const name = PG_ARGISNULL(arg_name)
                                  ? makeObjectName(RelationGetRelationName(source), nullptr, "bands")
@@ -238,6 +249,8 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
     SPI_connect();
     const char* const table = quoted_relation(kept.table);
     const char* const wanted = wanted_rows(fcinfo, kept);
+    start_progress(*allocate<progress>(CurrentMemoryContext), CurrentMemoryContext);
+    show_reading(kept.source, "reading rows to find stale keys");
     const std::uint64_t removed = run_once(
         psprintf("DELETE FROM %s AS banded USING (SELECT key, id FROM %s EXCEPT %s) AS stale"
                  " WHERE banded.key OPERATOR(pg_catalog.=) stale.key AND banded.id%sstale.id",
@@ -245,6 +258,7 @@ MINHASH_FUNCTION(lsh_refresh_band_table)
                  table,
                  wanted,
                  equality_of(get_atttype(kept.source, kept.id))));
+    show_reading(kept.source, "reading rows to find missing keys");
     const std::uint64_t added =
         run_once(psprintf("INSERT INTO %s (key, id) SELECT key, id FROM"
                           " (%s EXCEPT SELECT key, id FROM %s) AS missing ORDER BY key, id",

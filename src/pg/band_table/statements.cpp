@@ -16,6 +16,7 @@ extern "C" {
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/plannodes.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -223,6 +224,17 @@ std::uint64_t read_once(const char* sql)
 {
     expect(SPI_execute(sql, true, 0), "SPI_execute");
     return SPI_processed;
+}
+
+double rows_expected_of(const char* sql)
+{
+    const SPIPlanPtr plan = SPI_prepare(sql, 0, nullptr);
+    if (plan == nullptr)
+        expect(SPI_result, "SPI_prepare");
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
+    ReleaseCachedPlan(planned, nullptr);
+    return rows;
 }
 
 identity act_as(Oid user, int restriction)

@@ -24,6 +24,9 @@ run(kept_plan& plan, std::span<Datum> values, const char* nulls, bool read_only,
 std::uint64_t run_once(const char* sql);
 std::uint64_t read_once(const char* sql);
 
+// How many rows the planner expects of a SELECT.
+double rows_expected_of(const char* sql);
+
 // Acts as another user, so that whoever may write to a table needs no rights on its band table
 // (as foreign keys are checked). The end of a transaction or subtransaction, also by an error,
 // puts the user back. Work that is not triggered by a user's write, such as a refresh, is

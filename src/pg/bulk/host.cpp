@@ -143,7 +143,7 @@ void start_host(bulk_host& fresh)
 void start_reporting(bulk_host& host)
 {
     start_progress(host.shown, host.memory);
-    host.reporting = &progress_due;
+    host.reporting = &host.shown.due;
 }
 
 bulk::memory_budget make_budget(bulk_host& owner)

@@ -3,7 +3,7 @@
 // an error or a cancel makes it end goes with the transaction.
 #pragma once
 
-#include "pg/bulk/progress.h"
+#include "pg/progress.h"
 
 #include "bulk/store.h"
 

@@ -2,6 +2,7 @@
 #include "pg/arguments.h"
 #include "pg/extension.h"
 #include "pg/lsh/bands.h"
+#include "pg/progress.h"
 
 #include "core/bands.h"
 
@@ -64,6 +65,7 @@ namespace {
 
 std::span<Datum> arg_band_keys(FunctionCallInfo fcinfo, std::uint64_t scope)
 {
+    count_row();
     return make_band_keys(arg_signature(fcinfo, 0), arg_banding(fcinfo, 1), scope);
 }
 

@@ -1,4 +1,4 @@
-#include "pg/bulk/progress.h"
+#include "pg/progress.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -10,18 +10,18 @@ extern "C" {
 
 namespace minhash::pg {
 
-volatile std::sig_atomic_t progress_due = 0;
-
 namespace {
 
 constexpr int title_interval = 1000; // ms
 constexpr double seconds = 1e6;      // in microseconds
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
+progress* volatile innermost;     // of the calls that are shown; read by the signal's handler
 
 void note_due()
 {
-    progress_due = 1;
+    for (progress* call = innermost; call != nullptr; call = call->outer)
+        call->due = 1;
 }
 
 bool is_wanted()
@@ -29,11 +29,24 @@ bool is_wanted()
     return progress_interval > 0 || update_process_title;
 }
 
+// Memory is freed in any order where an error ends several calls.
+void leave_out(progress& ended)
+{
+    if (innermost == &ended) {
+        innermost = ended.outer;
+        return;
+    }
+    for (progress* call = innermost; call != nullptr; call = call->outer)
+        if (call->outer == &ended)
+            call->outer = ended.outer;
+}
+
 void end(void* call)
 {
     progress& ended = *static_cast<progress*>(call);
-    disable_timeout(timeout, false);
-    progress_due = 0;
+    leave_out(ended);
+    if (innermost == nullptr)
+        disable_timeout(timeout, false);
     if (update_process_title)
         set_ps_display(ended.title);
 }
@@ -44,8 +57,9 @@ const char* how_far(const progress& call, const progress_step& step, TimestampTz
     const auto done = static_cast<unsigned long long>(step.done);
     const auto total = static_cast<unsigned long long>(step.total);
     if (total == 0)
-        return psprintf("%llu", done);
-    const char* const text = psprintf("%llu of %s%llu (%d%%)",
+        return done == 0 ? step.phase : psprintf("%s: %llu", step.phase, done);
+    const char* const text = psprintf("%s: %llu of %s%llu (%d%%)",
+                                      step.phase,
                                       done,
                                       step.estimated ? "about " : "",
                                       total,
@@ -69,33 +83,60 @@ void start_progress(progress& fresh, MemoryContext memory)
     int length;
     const char* const title = get_ps_display(&length);
     fresh.title = MemoryContextStrdup(memory, pnstrdup(title, static_cast<Size>(length)));
-    fresh.phase_began = GetCurrentTimestamp();
-    fresh.next_notice = TimestampTzPlusMilliseconds(fresh.phase_began, progress_interval * 1000L);
+    fresh.began = fresh.phase_began = GetCurrentTimestamp();
+    fresh.next_notice = TimestampTzPlusMilliseconds(fresh.began, progress_interval * 1000L);
+    fresh.outer = innermost;
     fresh.at_end.func = end;
     fresh.at_end.arg = &fresh;
     MemoryContextRegisterResetCallback(memory, &fresh.at_end);
-    progress_due = 0;
-    enable_timeout_after(timeout, title_interval);
+    innermost = &fresh;
+    if (fresh.outer == nullptr)
+        enable_timeout_every(timeout,
+                             TimestampTzPlusMilliseconds(fresh.began, title_interval),
+                             title_interval);
 }
 
 void show_progress(progress& call, const progress_step& step)
 {
-    if (!is_wanted() || call.title == nullptr)
+    if ((call.due == 0 && !step.begins) || !is_wanted() || call.title == nullptr)
         return;
     const TimestampTz now = GetCurrentTimestamp();
     if (step.begins)
         call.phase_began = now;
-    if (progress_due == 0)
+    if (now - call.began < title_interval * 1000L)
         return;
-    progress_due = 0;
-    enable_timeout_after(timeout, title_interval);
+    call.due = 0;
     const char* const text = how_far(call, step, now);
     if (update_process_title)
-        set_ps_display(psprintf("%s: %s: %s", call.title, step.phase, text));
+        set_ps_display(psprintf("%s: %s", call.title, text));
     if (progress_interval > 0 && now >= call.next_notice) {
         call.next_notice = TimestampTzPlusMilliseconds(now, progress_interval * 1000L);
-        ereport(NOTICE, errmsg("%s: %s", step.phase, text));
+        ereport(NOTICE, errmsg_internal("%s", text));
     }
+}
+
+void begin_phase(const char* phase, double rows)
+{
+    progress* const call = innermost;
+    if (call == nullptr)
+        return;
+    call->counted = {phase, true, 0, static_cast<std::uint64_t>(rows), rows > 0};
+    show_progress(*call, call->counted);
+    call->counted.begins = false;
+}
+
+void count_row()
+{
+    progress* const call = innermost;
+    if (call == nullptr || call->counted.phase == nullptr)
+        return;
+    progress_step& step = call->counted;
+    step.done++;
+    if (call->due == 0)
+        return;
+    if (step.done > step.total)
+        step.total = 0;
+    show_progress(*call, step);
 }
 
 } // namespace minhash::pg

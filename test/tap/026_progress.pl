@@ -1,0 +1,168 @@
+# Long calls say how far they are: in notices, in the title of the process, and by a wait event. Statements are held by
+# an advisory lock while they are looked at.
+use strict;
+use warnings;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+plan skip_all => 'no /proc' if !-r '/proc/self/status';
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', "log_statement = none\njit = off\nmax_worker_processes = 10\nupdate_process_title = on\n");
+$node->start;
+# held(): what comes after it is shown as soon as a second has passed.
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;
+CREATE TABLE many AS SELECT n AS id, minhash(md5(n::text)) AS sig FROM generate_series(1, 20000) n;
+ALTER TABLE many ADD PRIMARY KEY (id);
+CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
+    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
+CREATE FUNCTION slow(id int) RETURNS int LANGUAGE plpgsql AS
+    'BEGIN IF id % 3 = 0 THEN PERFORM pg_sleep(1.2); END IF; RETURN id; END';
+CREATE FUNCTION held(id int) RETURNS int LANGUAGE plpgsql AS
+    'BEGIN IF id = 5 THEN PERFORM pg_advisory_xact_lock(1); END IF; RETURN slow(id); END';
+CREATE FUNCTION failing() RETURNS int LANGUAGE plpgsql AS
+    'BEGIN PERFORM count(*) FROM lsh_pairs(''SELECT 1 / 0, body FROM few''); RETURN 0;
+     EXCEPTION WHEN division_by_zero THEN RETURN 1; END';
+ANALYZE;
+SQL
+
+sub holds_soon
+{
+    my ($condition) = @_;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    while (time < $end)
+    {
+        return 1 if $condition->();
+        sleep 0.02;
+    }
+    return 0;
+}
+
+sub title_of
+{
+    my ($pid) = @_;
+    open my $line, '<', "/proc/$pid/cmdline" or return '';
+    local $/;
+    my $title = <$line> // '';
+    $title =~ s/[\0 ]+$//;
+    return $title;
+}
+
+# A session of psql; gives its output and the process that serves it.
+sub start_session
+{
+    my ($sql, $output) = @_;
+    my $input = "SELECT pg_backend_pid();\n$sql;\n";
+    my $session = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$input, '>', $output, '2>', $output);
+    holds_soon(sub { $session->pump_nb; $$output =~ /^\d+$/m });
+    my ($pid) = $$output =~ /^(\d+)$/m;
+    return ($session, $pid);
+}
+
+# Runs SQL that waits for the advisory lock 1 somewhere; gives the title and the wait event meanwhile, and its output.
+sub hold
+{
+    my ($sql) = @_;
+    my ($holder_output, $output) = ('', '');
+    my $input = "SELECT pg_advisory_lock(1), 'locked';\n";
+    my $holder = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$input, '>', \$holder_output);
+    holds_soon(sub { $holder->pump; $holder_output =~ /locked/ });
+    my ($session, $pid) = start_session($sql, \$output);
+    my $event = '';
+    holds_soon(sub {
+        $event = $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid");
+        $event eq 'advisory' });
+    my $title = title_of($pid);
+    $holder->finish;
+    $session->finish;
+    return ($title, $event, $output);
+}
+
+# The title of the process, by the second.
+my ($title, $event, $output) = hold(q{SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')});
+like($title, qr/SELECT: reading rows: 3 of about 10 \(30%\), about \d+ s left(?: waiting)?$/, 'ps shows how far a call is');
+is($event, 'advisory', 'and pg_stat_activity what its query waits for');
+unlike($output, qr/NOTICE/, 'nothing is said before ten seconds have passed');
+
+($title) = hold(q{DO $$ BEGIN PERFORM count(*) FROM lsh_pairs('SELECT slow(id), body FROM few WHERE id < 5');
+    PERFORM held(5); END $$});
+like($title, qr/ DO(?: waiting)?$/, 'the title is as before when the call has ended');
+
+($title) = hold(q{SET update_process_title = off; SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')});
+unlike($title, qr/reading rows/, 'no title where none is wanted');
+
+# Calls within the query of another one: they come and go, some by an error.
+my $nested = q{SELECT slow(id), body || (SELECT count(*) FROM lsh_pairs('SELECT id, body FROM few')) FROM few};
+my ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; SELECT count(*) FROM lsh_pairs(\$\$$nested\$\$)");
+is(join(' ', $err =~ /reading rows: (\d+) of about 10 /g), '3 6 9', 'a call goes on saying how far it is after one in its query');
+$nested = q{SELECT slow(id), body || failing() FROM few};
+($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; SELECT count(*) FROM lsh_pairs(\$\$$nested\$\$)");
+is(join(' ', $err =~ /reading rows: (\d+) of about 10 /g), '3 6 9', 'and after one that failed');
+$nested = q{SELECT id, body || (SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')) FROM few WHERE id = 1};
+($title) = hold("SELECT count(*) FROM lsh_pairs(\$\$$nested\$\$)");
+like($title, qr/SELECT: reading rows: 3 of about 10 /, 'ps shows the inner call');
+($code, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM lsh_pairs('SELECT 1 / 0, body FROM few');\n"
+      . "SET minhash_lsh.progress_interval = '1s'; SELECT count(*) FROM lsh_pairs('SELECT slow(id), body FROM few')", on_error_stop => 0);
+is(join(' ', $err =~ /reading rows: (\d+) of about 10 /g), '3 6 9', 'the next call after a failed one says how far it is');
+
+# Other functions.
+($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
+      . q{SELECT count(*) FROM lsh_components('SELECT slow(id), 0 FROM few')});
+like($err, qr/NOTICE:  joining pairs: 2 of about 10/, 'lsh_components()');
+($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
+      . q{SELECT count(*) FROM lsh_evaluate('SELECT slow(id), body FROM few', anchors => 10)});
+like($err, qr/NOTICE:  reading rows: 3 of about 10/, 'lsh_evaluate()');
+
+# Band tables. Of each row 128 keys are sorted and written.
+my $said = "SET minhash_lsh.progress_interval = '1s'; SET client_min_messages = notice; ";
+($code, $out, $err) = $node->psql('postgres', $said . q{SELECT lsh_create_band_table('many', bands => 128, rows => 1)});
+is($out, 'many_bands', 'a large band table is made');
+like($err, qr/NOTICE:  making the primary key$/m, 'and said how far it is');
+($code, $out, $err) = $node->psql('postgres', $said . q{SELECT added, removed FROM lsh_refresh_band_table('many')});
+is($out, '0|0', 'it is refreshed');
+like($err, qr/NOTICE:  reading rows to find missing keys: \d+ of about 20000 \(\d+%\)/, 'and said how far it is');
+
+# An event trigger holds it after the keys were written.
+$node->safe_psql('postgres', <<'SQL');
+SELECT lsh_drop_band_table('many');
+DELETE FROM many WHERE id > 10;
+ANALYZE many;
+CREATE FUNCTION hold_command() RETURNS event_trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_sleep(1.2); IF tg_tag = ''ALTER TABLE'' THEN PERFORM pg_advisory_xact_lock(1); END IF; END';
+CREATE EVENT TRIGGER hold_commands ON ddl_command_end WHEN TAG IN ('CREATE TABLE AS', 'ALTER TABLE')
+    EXECUTE FUNCTION hold_command();
+SQL
+($title, $event, $output) = hold("$said SELECT lsh_create_band_table('many', bands => 128, rows => 1);");
+like($title, qr/SELECT: making the primary key(?: waiting)?$/, 'ps shows the phase of a band table');
+like($output, qr/NOTICE:  reading rows: 0 of about 10 \(0%\)$/m, 'a phase is told as it begins');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER hold_commands');
+
+# While a call waits for its workers, its wait event says so.
+($output) = '';
+my ($session, $pid) = start_session('SET max_parallel_maintenance_workers = 2; '
+      . q{SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, bands => 128, rows => 1)}, \$output);
+my @workers;
+ok(holds_soon(sub {
+    @workers = ();
+    for my $line (glob '/proc/[0-9]*/cmdline')
+    {
+        my ($worker) = $line =~ m{/proc/(\d+)/};
+        push @workers, $worker if title_of($worker) =~ /minhash_lsh worker for PID $pid(?!\d)/;
+    }
+    @workers == 2 }), 'workers run');
+kill 'STOP', @workers;
+ok(holds_soon(sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid")
+      =~ /^(?:Extension|MinhashBulk)$/ }), 'pg_stat_activity shows that a call waits for its workers');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+kill 'CONT', @workers;
+$session->finish;
+
+$node->stop;
+done_testing();

@@ -16,6 +16,15 @@ FROM generate_series(0.5, 0.9, 0.1) AS threshold,
 
 SELECT similarity, repeat('#', (40 * probability)::int) AS found FROM lsh_curve(13, 7, 10);
 
+SELECT found, round(lsh_similarity(found, bands => 13, rows => 7)::numeric, 3) AS from_similarity
+FROM unnest('{0.05, 0.5, 0.95}'::float8[]) AS found;
+
+SELECT minhash_similarity(a, b) AS estimated,
+       ARRAY(SELECT band FROM lsh_bands(a, bands => 3, rows => 4) x JOIN lsh_bands(b, bands => 3, rows => 4) y
+             USING (band, key) ORDER BY band) AS shared_bands
+FROM (VALUES (minhash_from_values('{1,4,2,7, 0,5,3,9, 8,1,6,2}', seed => 1),
+              minhash_from_values('{1,4,2,7, 0,5,3,9, 8,1,6,4}', seed => 1))) AS signatures (a, b);
+
 CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
 INSERT INTO articles VALUES
     (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),

@@ -6,6 +6,11 @@ SELECT minhash_similarity(minhash_elements('{red,green,blue}'::text[]),
                           minhash_elements(ARRAY['blue', 'red'])) AS estimated,
        element_jaccard('{red,green,blue}'::text[], ARRAY['blue', 'red']) AS exact;
 
+SELECT bit_count(a & b)::float8 / bit_count(a | b) AS exact,
+       element_jaccard(array_agg(i) FILTER (WHERE get_bit(a, i - 1) = 1),
+                       array_agg(i) FILTER (WHERE get_bit(b, i - 1) = 1)) AS of_positions
+FROM (VALUES (B'10111', B'10011')) AS vectors (a, b), generate_series(1, length(a)) AS i GROUP BY a, b;
+
 CREATE TABLE purchases AS SELECT n % 3 AS customer, n % 100 + n % 3 * 10 AS product FROM generate_series(1, 3000) n;
 CREATE TABLE customers AS SELECT customer AS id, minhash_elements_agg(product) AS sig FROM purchases GROUP BY customer;
 SELECT left_id, right_id, round(similarity::numeric, 1) AS estimated

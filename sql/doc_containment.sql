@@ -14,6 +14,13 @@ INSERT INTO drafts VALUES
 SELECT left_id AS text, right_id AS lies_within, round(similarity::numeric, 2) AS share
 FROM lsh_pairs('SELECT id, body FROM drafts', measure => 'containment', threshold => 0.8) ORDER BY 1, 2;
 
+SELECT count(found.left_id) AS found, count(*) AS there
+FROM lsh_pairs('SELECT id, body FROM drafts WHERE id % 2 = 0', measure => 'containment', recall => 1,
+               other_query => 'SELECT id, body FROM drafts') AS there
+     LEFT JOIN lsh_pairs('SELECT id, body FROM drafts WHERE id % 2 = 0', measure => 'containment',
+                         other_query => 'SELECT id, body FROM drafts') AS found USING (left_id, right_id)
+WHERE left_id <> right_id;
+
 SELECT left_id AS text, right_id AS lies_within
 FROM lsh_pairs('SELECT id, body FROM drafts WHERE id < 3', measure => 'containment',
                other_query => 'SELECT id, body FROM drafts WHERE id >= 3') ORDER BY 1, 2;
@@ -53,13 +60,13 @@ WHERE id = 1;
 CREATE TABLE passages AS
     SELECT id, position AS place, regexp_replace(passage, '\s+', ' ', 'g') AS passage
     FROM speeches, lsh_windows(body, words => 20, step => 10);
-CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 22, rows = 4));
+CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 21, rows = 6));
 
 PREPARE who_has(text) AS
     SELECT id, count(DISTINCT place) AS windows, min(place) AS first_place
     FROM lsh_windows($1, words => 20, step => 1) AS sought,
          LATERAL (SELECT id, place FROM passages
-                  WHERE minhash_similar(minhash(passage), minhash(sought.passage), 0.6)) found
+                  WHERE minhash_similar(minhash(passage), minhash(sought.passage), 0.7)) found
     GROUP BY id ORDER BY windows DESC, id;
 EXECUTE who_has('Now we are engaged in a great civil war, testing whether that nation, or any nation so conceived and so
                  dedicated, can long endure. We are met on a great battle-field');

@@ -22,7 +22,7 @@ run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE UNLOGGED TABLE texts (id bigint
 "$make_pairs" 20000 1060 "$work/truth" | run -c 'COPY texts FROM STDIN'
 run -c "CREATE UNLOGGED TABLE passages AS SELECT id, position AS place, regexp_replace(passage, '\s+', ' ', 'g') AS passage
         FROM texts, lsh_windows(body, words => 20, step => 10)" -c '\timing on' \
-    -c 'CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 22, rows = 4))' -c '\timing off' \
+    -c 'CREATE INDEX ON passages USING gin (minhash(passage) gin_minhash_ops (bands = 21, rows = 6))' -c '\timing off' \
     -c 'VACUUM ANALYZE passages' -c "SELECT format('%s windows, %s', count(*), pg_size_pretty(pg_indexes_size('passages')))
         FROM passages"
 run -c "SELECT format('EXECUTE who_has(%L, %s);', passage, id) FROM texts, LATERAL
@@ -33,7 +33,7 @@ run -c "SELECT format('EXECUTE who_has(%L, %s);', passage, id) FROM texts, LATER
               SELECT id, count(DISTINCT place) AS windows, min(place) AS first_place
               FROM lsh_windows($1, words => 20, step => 1) AS sought,
                    LATERAL (SELECT id, place FROM passages
-                            WHERE minhash_similar(minhash(passage), minhash(sought.passage), 0.6)) found
+                            WHERE minhash_similar(minhash(passage), minhash(sought.passage), 0.7)) found
               GROUP BY id ORDER BY windows DESC, id) AS who;'
     cat "$work/excerpts"
     echo '\timing on'

@@ -141,7 +141,7 @@ CREATE EVENT TRIGGER hold_commands ON ddl_command_end WHEN TAG IN ('CREATE TABLE
 SQL
 ($title, $event, $output) = hold("$said SELECT lsh_create_band_table('many', bands => 128, rows => 1);");
 like($title, qr/SELECT: making the primary key(?: waiting)?$/, 'ps shows the phase of a band table');
-like($output, qr/NOTICE:  reading rows: 0 of about 10 \(0%\)$/m, 'a phase is told as it begins');
+like($output, qr/NOTICE:  making the primary key$/m, 'a phase is told as it begins');
 $node->safe_psql('postgres', 'DROP EVENT TRIGGER hold_commands');
 
 # While a call waits for its workers, its wait event says so.

@@ -1,5 +1,5 @@
 // CREATE INDEX: the table's rows become pages of records, and these one run (or a few, to keep to
-// maintenance_work_mem). Pages are written one after the other and logged at the end.
+// maintenance_work_mem). Each page is logged by the process that fills it, so that all share that.
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/build_workers.h"
@@ -33,7 +33,6 @@ namespace {
 enum phase : std::int64_t {
     reading_table = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1,
     sorting,
-    logging,
 };
 
 void report(phase now)
@@ -91,7 +90,7 @@ BlockNumber write_empty_page(Relation index, page_kind kind, std::uint64_t id)
                   constraint_threshold(index));
     else
         init_page(BufferGetPage(buffer), kind, 0, id);
-    finish_page(index, buffer, true);
+    finish_page(index, buffer);
     return block;
 }
 
@@ -106,8 +105,6 @@ char* name_phase(int64 now)
         return const_cast<char*>("scanning table");
     case sorting:
         return const_cast<char*>("sorting keys");
-    case logging:
-        return const_cast<char*>("writing WAL");
     }
     return nullptr;
 }
@@ -144,12 +141,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     }
     stored.run_count = made.run_count;
     memcpy(static_cast<void*>(stored.runs), made.runs, made.run_count * sizeof(run));
-    MarkBufferDirty(first);
-    UnlockReleaseBuffer(first);
-
-    report(logging);
-    if (RelationNeedsWAL(index))
-        log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+    finish_page(index, first);
     IndexBuildResult* const result =
         static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
     result->heap_tuples = shared.rows;

@@ -45,7 +45,7 @@ void write_page(reader& state)
     const int bytes = state.count * state.shape.record_bytes;
     memcpy(contents_of(page), state.page, static_cast<std::size_t>(bytes));
     set_used_bytes(page, bytes);
-    finish_page(state.index, buffer, true);
+    finish_page(state.index, buffer);
     const std::uint64_t records = pg_atomic_add_fetch_u64(&state.shared->records, state.count);
     state.count = 0;
     if (!IsParallelWorker())

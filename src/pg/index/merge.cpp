@@ -102,7 +102,7 @@ void repack(Relation index,
                static_cast<std::size_t>(count) * bytes);
         set_used_bytes(page, count * shape.record_bytes);
         next = BufferGetBlockNumber(buffer);
-        finish_page(index, buffer, false);
+        finish_page(index, buffer);
         made.add(next);
         count = 0;
     };

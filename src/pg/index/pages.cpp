@@ -4,8 +4,9 @@
 #include "pg/index/pages.h"
 
 extern "C" {
-#include "access/generic_xlog.h"
 #include "access/xact.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/indexfsm.h"
@@ -111,17 +112,21 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id)
     trailer_of(page) = {id, InvalidBlockNumber, kind, static_cast<std::uint16_t>(level)};
 }
 
-void finish_page(Relation index, Buffer buffer, bool building)
+// PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvolatile"
+
+void finish_page(Relation index, Buffer buffer)
 {
-    if (building) {
-        MarkBufferDirty(buffer);
-    } else {
-        GenericXLogState* const log = GenericXLogStart(index);
-        GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE);
-        GenericXLogFinish(log);
-    }
+    START_CRIT_SECTION();
+    MarkBufferDirty(buffer);
+    if (RelationNeedsWAL(index))
+        log_newpage_buffer(buffer, true);
+    END_CRIT_SECTION();
     UnlockReleaseBuffer(buffer);
 }
+
+#pragma GCC diagnostic pop
 
 int records_on(Relation index, Buffer buffer, const layout& shape)
 {

@@ -28,8 +28,9 @@ Buffer new_page(Relation index, bool building);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 
-// Logs a whole page that was filled and is not reachable yet, and lets go of it.
-void finish_page(Relation index, Buffer buffer, bool building);
+// Logs a whole page that was filled, and lets go of it. Nobody reads it yet: nothing leads to it,
+// or the index is being built.
+void finish_page(Relation index, Buffer buffer);
 
 // The number of records on a page of records; an ERROR if it cannot be.
 int records_on(Relation index, Buffer buffer, const layout& shape);

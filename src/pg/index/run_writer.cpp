@@ -75,7 +75,7 @@ void write_leaf(leaf_writer& out)
         put_bits(entries, bit, out.numbers[at] - out.least_number);
     set_used_bytes(page, static_cast<int>(sizeof(node_head) + (bit + 7) / 8));
     out.next = BufferGetBlockNumber(buffer);
-    finish_page(out.index, buffer, out.building);
+    finish_page(out.index, buffer);
     out.fences.add({base, out.next});
     out.count = 0;
 }
@@ -180,7 +180,7 @@ void write_inner_pages(Relation index, bool building, growing<fence>& fences, ru
             }
             set_used_bytes(page, static_cast<int>(sizeof(node_head)) + count * inner_width);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
-            finish_page(index, buffer, building);
+            finish_page(index, buffer);
         }
         std::swap(fences, above);
     }
@@ -339,9 +339,10 @@ run join_bands(Relation index,
             const BlockNumber next = trailer_of(page).next;
             if (block == made[band].last && band + 1 < shape.shape.bands) {
                 trailer_of(page).next = made[band + 1].first;
-                MarkBufferDirty(buffer);
+                finish_page(index, buffer);
+            } else {
+                UnlockReleaseBuffer(buffer);
             }
-            UnlockReleaseBuffer(buffer);
             block = next;
         }
     }

@@ -8,6 +8,7 @@ extern "C" {
 #include "access/rmgr.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_class.h"
+#include "commands/explain.h"
 #include "commands/vacuum.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -25,6 +26,10 @@ extern "C" {
 #include "utils/rel.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
+#endif
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
 #endif
 }
 
@@ -79,6 +84,51 @@ void count_index_scan(IndexScanDescData& scan)
     if (scan.instrument != nullptr)
         scan.instrument->nsearches++;
 #endif
+}
+
+#if PG_VERSION_NUM >= 180000
+namespace {
+
+void (*show_scan)(IndexScanDescData& scan, ExplainState& state);
+explain_per_node_hook_type next_hook;
+
+void show_node(PlanState* node,
+               List* ancestors,
+               const char* relationship,
+               const char* plan_name,
+               ExplainState* state)
+{
+    if (next_hook != nullptr)
+        next_hook(node, ancestors, relationship, plan_name, state);
+    IndexScanDesc scan = nullptr;
+    if (IsA(node, IndexScanState))
+        scan = castNode(IndexScanState, node)->iss_ScanDesc;
+    else if (IsA(node, BitmapIndexScanState))
+        scan = castNode(BitmapIndexScanState, node)->biss_ScanDesc;
+    if (state->analyze && scan != nullptr)
+        show_scan(*scan, *state);
+}
+
+} // namespace
+#endif
+
+void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state))
+{
+#if PG_VERSION_NUM >= 180000
+    show_scan = show;
+    next_hook = explain_per_node_hook;
+    explain_per_node_hook = show_node;
+#endif
+}
+
+void show_property(ExplainState& state, const char* name, const char* value)
+{
+    ExplainPropertyText(name, value, &state);
+}
+
+void show_property(ExplainState& state, const char* name, std::int64_t value)
+{
+    ExplainPropertyInteger(name, nullptr, value, &state);
 }
 
 Oid file_of(RelationData* relation)

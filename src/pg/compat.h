@@ -12,6 +12,7 @@ extern "C" {
 }
 #endif
 
+struct ExplainState;
 struct IndexAmRoutine;
 struct IndexInfo;
 struct IndexScanDescData;
@@ -47,6 +48,12 @@ void vacuum_delay();
 
 // Counts a search of an index for its statistics, and for EXPLAIN where that shows it.
 void count_index_scan(IndexScanDescData& scan);
+
+// Has `show` called for each scan of an index that EXPLAIN ANALYZE prints, so that it can add what
+// the scan did by the functions below. Only 18 asks for that.
+void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
+void show_property(ExplainState& state, const char* name, const char* value);
+void show_property(ExplainState& state, const char* name, std::int64_t value);
 
 // The file number of a relation, and the buffer that its block was in when it was last read, pinned
 // if it still is: that costs a third of finding the block's buffer.

@@ -1,6 +1,7 @@
 // The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
 #include "pg/glue.h"
 
+#include "pg/index/am.h"
 #include "pg/index/options.h"
 #include "pg/settings.h"
 
@@ -120,5 +121,6 @@ void _PG_init(void)
                                assign_instruction_set,
                                nullptr);
     lsh::define_options();
+    show_scans(lsh::show_scan);
     MarkGUCPrefixReserved("minhash_lsh");
 }

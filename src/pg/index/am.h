@@ -4,6 +4,8 @@
 
 #include "pg/glue.h"
 
+struct ExplainState;
+
 extern "C" {
 #include "access/genam.h"
 #include "nodes/execnodes.h"
@@ -40,6 +42,9 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
 bool next_row(IndexScanDesc scan, ScanDirection direction);
 int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap);
 void end_scan(IndexScanDesc scan);
+
+// Adds to EXPLAIN ANALYZE what a scan of an lsh index did.
+void show_scan(IndexScanDescData& scan, ExplainState& state);
 
 // cost.cpp
 void estimate_cost(PlannerInfo* root,

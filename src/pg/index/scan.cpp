@@ -21,6 +21,7 @@
 #include <functional>
 
 extern "C" {
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/table.h"
@@ -314,10 +315,12 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
     const MemoryContext context = state.context;
     const row_reader reader = state.reader;
+    const search_work work = state.found.work;
     MemoryContextReset(context);
     memset(static_cast<void*>(&state), 0, sizeof(state));
     state.context = context;
     state.reader = reader;
+    state.found.work = work;
     release_row(state.reader);
     state.for_constraint = is_constraint_scan(scan);
     if (keys != nullptr && scan->numberOfKeys > 0)
@@ -389,6 +392,19 @@ void end_scan(IndexScanDesc scan)
     MemoryContextDelete(state.context);
     pfree(&state); // a constraint makes a scan for each row of a statement
     scan->opaque = nullptr;
+}
+
+void show_scan(IndexScanDescData& scan, ExplainState& state)
+{
+    if (scan.indexRelation->rd_indam->ambeginscan != begin_scan)
+        return;
+    const search_work& work = static_cast<const scan_state*>(scan.opaque)->found.work;
+    if (work.depth > 0)
+        show_property(state, "Search", psprintf("%d slots of %d bands", work.depth, work.bands));
+    else if (work.compared > 0)
+        show_property(state, "Search", "all records");
+    show_property(state, "Records Compared", static_cast<std::int64_t>(work.compared));
+    show_property(state, "Records Found", static_cast<std::int64_t>(work.found));
 }
 
 } // namespace minhash::pg::lsh

@@ -45,6 +45,7 @@ void consider(search& state, const std::uint8_t* record, int equal)
         fail_damaged(state.index, meta_block, "A record cannot be of a row.");
     state.found.add({tid, static_cast<std::uint16_t>(equal)});
     state.found_with[equal]++;
+    state.work.found++;
 }
 
 // How many slots show that most records agree in fewer than `least`. Half of them do where even
@@ -71,6 +72,7 @@ void consider_all(search& state, const std::uint8_t* records, int count)
                      query,
                      static_cast<std::uint32_t>(first),
                      agreements);
+    state.work.compared += static_cast<std::uint64_t>(count);
     for (int at = 0; at < count; at++) {
         if (agreements[at] < least - (slots - first))
             continue;
@@ -285,6 +287,8 @@ std::uint64_t number_of(const ItemPointerData& tid)
 void find_by_prefix(search& state, int depth, int bands)
 {
     const int rows = state.shape.shape.rows;
+    state.work.depth = depth;
+    state.work.bands = bands;
     const std::uint64_t span = prefix_span(rows, depth);
     std::uint64_t* const keys = static_cast<std::uint64_t*>(
         palloc(sizeof(std::uint64_t) * static_cast<std::size_t>(bands)));
@@ -298,6 +302,7 @@ void find_by_prefix(search& state, int depth, int bands)
 
 void find_in_all(search& state, std::size_t wanted)
 {
+    state.work.depth = state.work.bands = 0;
     find(state, [&] { return try_all(state, wanted); });
 }
 

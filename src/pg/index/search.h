@@ -18,8 +18,17 @@ struct candidate {
     std::uint16_t equal; // slots of the copies that agree: at least as many as of the signatures
 };
 
+// What searches did, for EXPLAIN.
+struct search_work {
+    int depth; // of the last one, as in scan_plan
+    int bands;
+    std::uint64_t compared; // records with the query
+    std::uint64_t found;
+};
+
 struct search {
     Relation index;
+    search_work work;
     layout shape;
     meta now;           // as read at the start of the last search
     BlockNumber blocks; // that the index had then

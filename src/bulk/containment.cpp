@@ -22,13 +22,15 @@ struct search {
     growing<std::uint8_t> text;
 
     witness_index index;
-    std::uint32_t first;            // position of the index's first row
-    std::uint32_t* seen;            // of each of its rows, how many witnesses the row in hand has
-    growing<std::uint32_t> touched; // places of rows with any
+    std::uint32_t first;   // position of the index's first row
+    std::uint8_t* missing; // of each of its rows, how many witnesses the row
+                           // in hand needs yet
+    growing<std::span<const std::uint32_t>> having; // places that have its witnesses
+    growing<std::uint32_t> enough;                  // places of rows with enough
 
     std::uint32_t in_hand; // a row, or no_row
     distinct_elements set;
-    growing<std::uint32_t> times; // for each entry of its table, when it was met last
+    growing<std::uint32_t> times; // for each number of its elements, when it was met last
     std::size_t timed;
     std::uint32_t time;
 };
@@ -48,11 +50,11 @@ void read_row(search& self, std::uint32_t row)
     self.in_hand = row;
 }
 
-// A new time, at which no entry of the table has been met.
+// A new time, at which no element has been met.
 void start_time(search& self)
 {
-    if (self.timed < self.set.entries) {
-        grow(*self.owner, self.times, 0, self.set.entries);
+    if (self.timed <= self.set.count) {
+        grow(*self.owner, self.times, 0, self.set.count + 1);
         self.timed = self.times.room;
         self.time = 0;
     }
@@ -70,23 +72,16 @@ void start_time(search& self)
 std::uint64_t count_shared(search& self, std::uint32_t row)
 {
     start_time(self);
-    const std::uint32_t* const table = self.set.table.values;
-    const std::uint64_t* const list = self.set.list.values;
-    const std::size_t mask = self.set.entries - 1;
+    const searched_elements in(self.set);
     std::uint32_t* const times = self.times.values;
     std::uint64_t shared = 0;
     each_batch(*self.rows->signer,
                fetch_text(*self.rows, row, self.text),
                [&](const shingle_batch& batch) {
                    for (std::size_t i = 0; i < batch.count; i++) {
-                       const std::uint64_t hash = join(batch.lo[i], batch.hi[i]);
-                       const std::uint64_t element = hash != 0 ? hash : 1;
-                       const std::size_t at =
-                           probe(mask, place_of(element), [=](std::size_t place) {
-                               return table[place] == 0 || list[table[place]] == element;
-                           });
-                       shared += table[at] != 0 && times[at] != self.time;
-                       times[at] = self.time;
+                       const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
+                       shared += number != 0 && times[number] != self.time;
+                       times[number] = self.time;
                    }
                });
     return shared;
@@ -105,44 +100,76 @@ double contained_share(search& self, std::uint32_t row, std::uint32_t within)
     return share >= rows.task.threshold ? share : -1;
 }
 
-// Calls take(place) for each place of the index from `from` on that has enough witnesses in the row
-// in hand.
-template <typename Take>
-void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& take)
+// Finds the places of the index from `from` on that have witnesses in the row in hand. Returns the
+// number of lists of such places.
+std::size_t find_having(search& self, std::uint32_t row, std::uint32_t from)
 {
     constexpr std::size_t ahead = 8;
-    host& owner = *self.owner;
     const witness_index& index = self.index;
     const std::uint64_t salt = salt_of(*self.rows, row);
     const std::span<const std::uint64_t> list = self.set.elements();
-    std::size_t touched = 0;
-    for (std::size_t i = 0; i < self.set.count; i++) {
+    std::size_t count = 0;
+    grow(*self.owner, self.having, 0, list.size());
+    for (std::size_t i = 0; i < list.size(); i++) {
         if (i % 4096 == 0)
-            pause(owner);
-        if (i + ahead < self.set.count && (list[i + ahead] ^ salt) <= index.most_mark)
+            pause(*self.owner);
+        if (i + ahead < list.size() && (list[i + ahead] ^ salt) <= index.most_mark)
             __builtin_prefetch(&index.entries[place_of_mark(index, list[i + ahead] ^ salt)]);
         const std::uint64_t mark = list[i] ^ salt;
         if (mark > index.most_mark)
             continue;
         const std::span<const std::uint32_t> places = places_having(index, mark);
-        if (places.empty())
-            continue;
+        if (!places.empty() && places.back() >= from)
+            self.having.values[count++] = places;
+    }
+    return count;
+}
+
+// Says of the places from `from` on that no witness has been met yet, after `met` have been.
+void start_count(search& self, std::uint32_t from, std::size_t lists, std::size_t met)
+{
+    constexpr std::size_t copied_at_once = 64;
+    const std::uint8_t* const least = self.index.least.values;
+    const std::uint32_t end = self.index.places;
+    if (from < end && (end - from) / copied_at_once < met) {
+        std::copy(least + from, least + end, self.missing + from);
+        return;
+    }
+    for (const auto places : std::span(self.having.values, lists))
+        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from;)
+            self.missing[places[at]] = least[places[at]];
+}
+
+// Calls take(place) for each place of the index from `from` on that has enough witnesses in the row
+// in hand.
+template <typename Take>
+void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& take)
+{
+    constexpr std::size_t ahead = 4;
+    host& owner = *self.owner;
+    const std::size_t lists = find_having(self, row, from);
+    std::uint8_t* const missing = self.missing;
+    std::size_t met = 0;
+    std::size_t enough = 0;
+    for (std::size_t i = 0; i < lists; i++) {
         pause(owner);
-        grow(owner, self.touched, touched, touched + places.size());
-        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from;) {
+        if (i + ahead < lists)
+            __builtin_prefetch(&self.having.values[i + ahead].back());
+        const std::span<const std::uint32_t> places = self.having.values[i];
+        grow(owner, self.enough, enough, enough + places.size());
+        std::uint32_t* const to = self.enough.values;
+        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from; met++) {
             const std::uint32_t place = places[at];
-            if (self.seen[place]++ == 0)
-                self.touched.values[touched++] = place;
+            const std::uint8_t left = missing[place];
+            to[enough] = place;
+            enough += left == 1;
+            missing[place] = static_cast<std::uint8_t>(left - (left != 0));
         }
     }
-    for (std::size_t i = 0; i < touched; i++) {
-        const std::uint32_t place = self.touched.values[i];
-        const bool enough = self.seen[place] >= index.least.values[place];
-        self.seen[place] = 0;
-        if (!enough)
-            continue;
+    start_count(self, from, lists, met);
+    for (std::size_t i = 0; i < enough; i++) {
         pause(owner);
-        take(place);
+        take(self.enough.values[i]);
     }
 }
 
@@ -171,8 +198,8 @@ std::uint32_t index_rows(search& self, Task& task, std::uint32_t from, std::uint
                 self.missed);
     }
     make_index(self.index);
-    self.seen = allocate<std::uint32_t>(*self.owner, position - from);
-    std::fill_n(self.seen, position - from, 0);
+    self.missing = allocate<std::uint8_t>(*self.owner, position - from);
+    std::copy_n(self.index.least.values, position - from, self.missing);
     return position;
 }
 
@@ -202,7 +229,7 @@ void run_search(search& self, Task& task)
                     task.take(row, within, share);
             });
         }
-        release(owner, self.seen);
+        release(owner, self.missing);
         end_index(self.index);
         from = to;
     }
@@ -259,7 +286,8 @@ void end_search(search& self)
     host& owner = *self.owner;
     for (void* const memory : {static_cast<void*>(self.order),
                                static_cast<void*>(self.text.values),
-                               static_cast<void*>(self.touched.values),
+                               static_cast<void*>(self.having.values),
+                               static_cast<void*>(self.enough.values),
                                static_cast<void*>(self.times.values)})
         release(owner, memory);
     end_elements(self.set);

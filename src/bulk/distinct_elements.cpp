@@ -1,8 +1,5 @@
 #include "bulk/distinct_elements.h"
 
-#include "core/hash.h"
-#include "core/probe.h"
-
 #include <algorithm>
 #include <bit>
 
@@ -31,27 +28,6 @@ void clear(host& owner, Value* values, std::size_t count)
     }
 }
 
-// What a search needs of a set, so that the compiler can keep it in registers.
-struct searched {
-    std::uint32_t* table;
-    const std::uint64_t* list;
-    std::size_t mask;
-    probe_secret secret;
-
-    explicit searched(const distinct_elements& set)
-        : table(set.table.values), list(set.list.values), mask(set.entries - 1), secret(probing)
-    {
-    }
-
-    // The entry that has an element's number, or the free one that it would take.
-    std::uint32_t& entry(std::uint64_t element) const
-    {
-        return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
-            return table[at] == 0 || list[table[at]] == element;
-        })];
-    }
-};
-
 // Makes a table for a number of elements, and enters those of the list.
 void make_table(distinct_elements& set, std::size_t elements)
 {
@@ -61,7 +37,7 @@ void make_table(distinct_elements& set, std::size_t elements)
     set.entries = entries_for(elements);
     grow(owner, set.table, 0, set.entries);
     clear(owner, set.table.values, set.entries);
-    const searched in(set);
+    const searched_elements in(set);
     for (std::size_t number = 1; number <= set.count; number++) {
         if (number % 4096 == 0)
             pause(owner);
@@ -75,7 +51,7 @@ void insert(distinct_elements& set, const std::uint64_t* elements, std::size_t c
     grow(*set.owner, set.list, set.count + 1, set.count + count + 1);
     if (set.count + count >= set.entries / 4 * 3)
         make_table(set, set.count + count);
-    const searched in(set);
+    const searched_elements in(set);
     std::uint64_t* const list = set.list.values;
     std::uint32_t last = static_cast<std::uint32_t>(set.count);
     for (std::size_t index = 0; index < count; index++) {
@@ -111,7 +87,7 @@ std::size_t equal_front(const std::uint64_t* a, const std::uint64_t* b, std::siz
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
-    const searched in(leader);
+    const searched_elements in(leader);
     std::uint8_t* const marks = set.marks.values;
     std::size_t expected = set.expected;
     std::size_t others = 0;
@@ -173,9 +149,7 @@ void add(distinct_elements& set,
         std::uint64_t elements[step];
         const std::size_t part = std::min(step, count - from);
         for (std::size_t index = 0; index < part; index++) {
-            const std::uint32_t low = lo[from + index];
-            const std::uint32_t high = hi[from + index];
-            elements[index] = join(low + ((low | high) == 0), high); // 0 is no element
+            elements[index] = element_of(lo[from + index], hi[from + index]);
         }
         add_step(set, elements, part);
     }
@@ -212,7 +186,7 @@ void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
 
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements)
 {
-    const searched in(set);
+    const searched_elements in(set);
     std::size_t shared = 0;
     for (const std::uint64_t element : elements)
         shared += in.entry(element) != 0;

@@ -8,6 +8,9 @@
 
 #include "bulk/text_signer.h"
 
+#include "core/hash.h"
+#include "core/probe.h"
+
 #include <span>
 
 namespace minhash::bulk {
@@ -28,6 +31,33 @@ struct distinct_elements {
     std::span<const std::uint64_t> elements() const
     {
         return {list.values + 1, count};
+    }
+};
+
+// An element by the halves of its hash. 0 is none.
+inline std::uint64_t element_of(std::uint32_t lo, std::uint32_t hi) noexcept
+{
+    return join(lo + ((lo | hi) == 0), hi);
+}
+
+// What a search needs of a set, so that the compiler can keep it in registers.
+struct searched_elements {
+    std::uint32_t* table;
+    const std::uint64_t* list;
+    std::size_t mask;
+    probe_secret secret;
+
+    explicit searched_elements(const distinct_elements& set)
+        : table(set.table.values), list(set.list.values), mask(set.entries - 1), secret(probing)
+    {
+    }
+
+    // The entry that has an element's number, or the free one that it would take.
+    std::uint32_t& entry(std::uint64_t element) const
+    {
+        return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
+            return table[at] == 0 || list[table[at]] == element;
+        })];
     }
 };
 

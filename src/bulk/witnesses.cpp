@@ -15,6 +15,9 @@ namespace {
 // the least number; with more, the index is larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
+// If more witnesses are needed, this many are enough for a comparison.
+constexpr std::uint32_t most_least = std::numeric_limits<std::uint8_t>::max();
+
 // The rarest shingles of a row that witnesses are taken from, at least, besides those that may be
 // missing twice: so that at thresholds near 1, too, there are some.
 constexpr std::uint64_t least_pool = usual_witnesses;
@@ -29,7 +32,7 @@ std::size_t bytes_for(std::size_t marks, std::size_t places) noexcept
 {
     return marks * (sizeof(std::uint64_t) + sizeof(std::uint32_t)) +
            entries_for(marks) * sizeof(witness_index::entry) +
-           places * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+           places * (sizeof(std::uint64_t) + 2 * sizeof(std::uint8_t));
 }
 
 double log_choose(double all, double chosen) noexcept
@@ -105,7 +108,8 @@ void end_place(witness_index& index, std::uint32_t least)
     grow(owner, index.ends, index.places, index.places + std::size_t{1});
     grow(owner, index.least, index.places, index.places + std::size_t{1});
     index.ends.values[index.places] = index.mark_count;
-    index.least.values[index.places] = least;
+    index.least.values[index.places] =
+        static_cast<std::uint8_t>(std::min<std::uint32_t>(least, most_least));
     index.places++;
 }
 
@@ -152,11 +156,14 @@ void add_row(witness_index& index,
     host& owner = *index.owner;
     const std::uint64_t most_missing = set.count - least_contained(set.count, threshold);
     const std::uint64_t wanted = std::min<std::uint64_t>(set.count, 2 * most_missing + least_pool);
+    grow(owner, index.classes, 0, set.count);
+    std::uint8_t* const classes = index.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
     for (std::size_t i = 0; i < set.count; i++) {
         if (i % 4096 == 0)
             pause(owner);
-        of_class[frequency_class(notes, set.elements()[i])]++;
+        classes[i] = static_cast<std::uint8_t>(frequency_class(notes, set.elements()[i]));
+        of_class[classes[i]]++;
     }
     int most_frequent = 0;
     std::uint64_t pool = of_class[0];
@@ -173,9 +180,8 @@ void add_row(witness_index& index,
     for (std::size_t i = 0; i < set.count; i++) {
         if (i % 4096 == 0)
             pause(owner);
-        const std::uint64_t element = set.elements()[i];
-        if (frequency_class(notes, element) <= most_frequent)
-            offer(kept, element ^ salt);
+        if (classes[i] <= most_frequent)
+            offer(kept, set.elements()[i] ^ salt);
     }
     keep_smallest(kept);
     for (std::size_t i = 0; i < kept.count; i++)
@@ -241,6 +247,7 @@ void end_index(witness_index& index)
     release(owner, index.marks.values);
     release(owner, index.ends.values);
     release(owner, index.least.values);
+    release(owner, index.classes.values);
     release(owner, index.entries);
     release(owner, index.postings);
 }

@@ -38,10 +38,11 @@ struct witness_index {
     std::size_t room;             // bytes that all of them may take
     growing<std::uint64_t> marks; // witnesses of all rows
     std::size_t mark_count;
-    growing<std::uint64_t> ends;  // of each place, in `marks`
-    growing<std::uint32_t> least; // of each place; 0: it has no witnesses
+    growing<std::uint64_t> ends; // of each place, in `marks`
+    growing<std::uint8_t> least; // of each place, at most 255; 0: it has no witnesses
     std::uint32_t places;
-    std::uint64_t most_mark; // none is larger
+    std::uint64_t most_mark;       // none is larger
+    growing<std::uint8_t> classes; // of the shingles of the row that is added
 
     // A hash table of the witnesses, each with the places that have it.
     struct entry {

@@ -4,6 +4,7 @@ extern "C" {
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/generic_xlog.h"
+#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/rmgr.h"
 #include "access/xloginsert.h"
@@ -64,6 +65,18 @@ bool owns_relation(Oid relation, Oid user)
     return object_ownercheck(RelationRelationId, relation, user);
 #else
     return pg_class_ownercheck(relation, user);
+#endif
+}
+
+// 18 can leave room before the tuple.
+MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls)
+{
+#if PG_VERSION_NUM >= 180000
+    return heap_form_minimal_tuple(form, values, nulls, 0);
+#else
+    return heap_form_minimal_tuple(form,
+                                   const_cast<Datum*>(values), // which it only reads
+                                   const_cast<bool*>(nulls));
 #endif
 }
 

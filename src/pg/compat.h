@@ -16,8 +16,10 @@ struct ExplainState;
 struct IndexAmRoutine;
 struct IndexInfo;
 struct IndexScanDescData;
+struct MinimalTupleData;
 struct Path;
 struct RelationData;
+struct TupleDescData;
 
 // Soft errors came with 16: before, input functions have no context to save an error in, and it
 // is raised.
@@ -42,6 +44,8 @@ bool owns_relation(Oid relation, Oid user);
 // The wait event of a bulk function that waits for its workers, or of a worker that waits for work:
 // MinhashBulk, or before 17 that of all extensions.
 std::uint32_t bulk_wait_event();
+
+MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);
 
 // Answers to cancel, and sleeps as vacuum_cost_delay asks for within VACUUM.
 void vacuum_delay();

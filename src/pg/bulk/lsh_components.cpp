@@ -243,7 +243,7 @@ void start_answer(component_job& job, int level)
     const bool every_pair = job.thresholds == nullptr;
     Datum values[] = {0, 0, 0, 0, every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
     bool nulls[] = {false, false, false, false, every_pair};
-    job.answer = heap_form_minimal_tuple(job.result->setDesc, values, nulls);
+    job.answer = form_minimal_tuple(job.result->setDesc, values, nulls);
     job.answer_level = level;
     if (job.slot == nullptr)
         job.slot = MakeSingleTupleTableSlot(job.result->setDesc, &TTSOpsMinimalTuple);

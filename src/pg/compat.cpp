@@ -164,6 +164,8 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
         return false;
     pgstat_count_buffer_read(relation);
     pgstat_count_buffer_hit(relation);
+    if (VacuumCostActive) // as ReadBuffer() does
+        VacuumCostBalance += VacuumCostPageHit;
     return true;
 }
 

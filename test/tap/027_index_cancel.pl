@@ -48,7 +48,7 @@ my @cases = (
     [ 'index scan', $plain, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Index Scan using wide_sig' ],
     [ 'CREATE INDEX', '', 'CREATE INDEX docs_other ON docs USING lsh (sig)' ],
     [ 'CREATE INDEX with workers', 'SET max_parallel_maintenance_workers = 2; SET min_parallel_table_scan_size = 0; SET maintenance_work_mem = \'100MB\';',
-        'CREATE INDEX docs_other ON docs USING lsh (sig)' ],
+        'CREATE INDEX docs_other ON wide USING lsh (sig)' ],
     [ 'REINDEX CONCURRENTLY', '', 'REINDEX INDEX CONCURRENTLY docs_sig' ],
     [ 'lsh_check', '', q{SELECT lsh_check('docs_sig', heap => true)} ],
     # Deleted by the same session, which VACUUM then merges: all records are moved.

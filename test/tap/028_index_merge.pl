@@ -131,7 +131,7 @@ for my $deleted ('false', 'true')
     do {
         is(ask($reader, 'SELECT * FROM found(1000)'), "$rows|t", "$what: lookups, $rows rows");
         $rounds += is_merging();
-        $rows += $node->safe_psql('postgres', "WITH i AS (INSERT INTO docs SELECT $rows + 500 + generate_series(1, 20) WHERE $rows < 490 RETURNING 1) SELECT count(*) FROM i");
+        $rows += $node->safe_psql('postgres', "WITH i AS (INSERT INTO docs SELECT $rows + 500 + generate_series(1, 20) WHERE $rows <= 480 RETURNING 1) SELECT count(*) FROM i");
     } while is_merging();
     cmp_ok($rounds, '>', 0, "$what: $rounds times until it ends");
     is(finish($vacuum), '', "$what: it ends");

@@ -202,6 +202,15 @@ SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig');
 SELECT * FROM pg_temp.state('hot_sig_later');
 DROP TABLE hot;
 
+-- Building extends the file by several pages at once. Insertion uses those that are left.
+CREATE TABLE longer AS SELECT i AS id, minhash(md5(i::text), 1024) AS sig FROM generate_series(1, 3000) i;
+CREATE INDEX longer_sig ON longer USING lsh (sig);
+SELECT pg_relation_size('longer_sig') AS longer_bytes, pg_relation_size('longer_sig', 'fsm') > 0 AS some_left \gset
+INSERT INTO longer SELECT id + 10000, sig FROM longer WHERE id <= 8;
+SELECT :'some_left' AS some_left, pg_relation_size('longer_sig') = :longer_bytes AS same_size;
+SELECT * FROM lsh_check('longer_sig', heap => true);
+DROP TABLE longer;
+
 -- lsh_check: what it refuses.
 SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation))
     FROM unnest(ARRAY['documents', 'documents_pkey', 'parts_sig', 'pg_class']) relation;

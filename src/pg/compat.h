@@ -64,6 +64,9 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
+// Appends empty pages to a relation's file. The caller has locked it against others who do so.
+void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
+
 // Appends bytes to what a page holds, up to pd_lower, and logs that. The page is a standard one,
 // exclusively locked, and has room for them.
 void append_to_page(RelationData* relation, int buffer, std::span<const std::uint8_t> bytes);

@@ -46,13 +46,13 @@ run make_run(build_crew& crew, const layout& shape, std::span<const BlockNumber>
     shared_build& shared = *crew.shared;
     const std::uint64_t id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     if (crew.context == nullptr)
-        return write_run(crew.index, shape, pages, id, true);
+        return write_run(crew.index, shape, pages, id, &shared.supply);
     shared.run_id = id;
     shared.first = pages.front();
     shared.pages = static_cast<std::uint32_t>(pages.size());
     pg_atomic_write_u32(&shared.bands_left, static_cast<std::uint32_t>(shape.shape.bands));
     do_together(crew, build_job::writing_leaves);
-    return join_bands(crew.index, shape, pages, id, shared.leaves);
+    return join_bands(crew.index, shape, pages, id, shared.supply, shared.leaves);
 }
 
 // The runs of all pages of records, which are those after the meta page.
@@ -80,9 +80,9 @@ void make_runs(build_crew& crew, BlockNumber end, meta& made)
 }
 
 // A page without contents yet, at the end of an index that nobody knows.
-BlockNumber write_empty_page(Relation index, page_kind kind, std::uint64_t id)
+BlockNumber write_empty_page(Relation index, new_pages& supply, page_kind kind, std::uint64_t id)
 {
-    const Buffer buffer = new_page(index, true);
+    const Buffer buffer = new_page(index, &supply);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     if (kind == page_kind::meta)
         init_meta(BufferGetPage(buffer),
@@ -113,14 +113,14 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 {
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-    write_empty_page(index, page_kind::meta, 0);
     build_crew crew = make_crew(heap, index, info);
     shared_build& shared = *crew.shared;
+    write_empty_page(index, shared.supply, page_kind::meta, 0);
     report(reading_table);
     do_together(crew, build_job::reading_table);
     info->ii_BrokenHotChain = shared.broken_hot_chain;
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    const BlockNumber open = write_empty_page(index, page_kind::records, open_id);
+    const BlockNumber open = write_empty_page(index, shared.supply, page_kind::records, open_id);
     const std::uint64_t records = pg_atomic_read_u64(&shared.records);
     meta made = {};
     if (records > 0) {
@@ -142,6 +142,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     stored.run_count = made.run_count;
     memcpy(static_cast<void*>(stored.runs), made.runs, made.run_count * sizeof(run));
     finish_page(index, first);
+    free_left_pages(index, shared.supply);
     IndexBuildResult* const result =
         static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
     result->heap_tuples = shared.rows;

@@ -38,7 +38,7 @@ struct reader {
 // page's block is known.
 void write_page(reader& state)
 {
-    const Buffer buffer = new_page(state.index, true);
+    const Buffer buffer = new_page(state.index, &state.shared->supply);
     const Page page = BufferGetPage(buffer);
     init_page(page, page_kind::records, 0, pg_atomic_fetch_add_u64(&state.shared->next_id, 1));
     trailer_of(page).next = BufferGetBlockNumber(buffer) + 1;
@@ -98,6 +98,8 @@ void init_shared_build(shared_build& shared, Relation table, Relation index, boo
     shared.table = RelationGetRelid(table);
     shared.index = RelationGetRelid(index);
     shared.concurrently = concurrently;
+    BarrierInit(&shared.phases, 0);
+    init_new_pages(shared.supply);
     pg_atomic_init_u64(&shared.next_id, 1);
     pg_atomic_init_u64(&shared.records, 0);
     pg_atomic_init_u32(&shared.bands_left, 0);
@@ -162,6 +164,7 @@ void write_leaves(Relation index, shared_build& shared)
                 shape,
                 {pages.at, pages.count},
                 shared.run_id,
+                shared.supply,
                 shared.bands_left,
                 shared.leaves);
     pfree(pages.at);

@@ -3,11 +3,13 @@
 // in the memory that a parallel context gives them.
 #pragma once
 
+#include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
 
 extern "C" {
 #include "nodes/execnodes.h"
 #include "port/atomics.h"
+#include "storage/barrier.h"
 #include "storage/spin.h"
 }
 
@@ -18,14 +20,19 @@ namespace minhash::pg::lsh {
 enum class build_job {
     reading_table,
     writing_leaves,
+    nothing_more,
 };
 
 struct shared_build {
     Oid table;
     Oid index;
     bool concurrently;
-    build_job job; // what workers that start are to do
 
+    // Its phases are in turns: all processes do the job; the session's own prepares the next job.
+    Barrier phases;
+    build_job job;
+
+    new_pages supply;
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 

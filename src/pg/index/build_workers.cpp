@@ -13,6 +13,7 @@ extern "C" {
 #include "utils/backend_status.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 
 [[gnu::visibility("default")]] void minhash_lsh_build(dsm_segment*, shm_toc* directory);
 }
@@ -37,7 +38,32 @@ void do_part(build_crew& crew)
     case build_job::writing_leaves:
         write_leaves(crew.index, *crew.shared);
         break;
+    case build_job::nothing_more:
+        break;
     }
+}
+
+// Waits until all have ended their job, or until the next one is known.
+void start_or_end_job(build_crew& crew)
+{
+    BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+}
+
+// All jobs of a worker. One that comes late takes part from then on. One that fails never arrives,
+// but those who wait for it are told of its error, and end.
+void do_jobs(build_crew& crew)
+{
+    bool in_job = BarrierAttach(&crew.shared->phases) % 2 != 0;
+    while (true) {
+        if (!in_job)
+            start_or_end_job(crew);
+        if (crew.shared->job == build_job::nothing_more)
+            break;
+        do_part(crew);
+        start_or_end_job(crew);
+        in_job = false;
+    }
+    BarrierDetach(&crew.shared->phases);
 }
 
 template <typename Value>
@@ -87,27 +113,31 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info)
         memcpy(query, debug_query_string, query_bytes);
         shm_toc_insert(directory, of_query, query);
     }
+    BarrierAttach(&crew.shared->phases);
+    LaunchParallelWorkers(crew.context);
+    crew.processes = crew.context->nworkers_launched + 1;
     return crew;
 }
 
 void do_together(build_crew& crew, build_job job)
 {
     crew.shared->job = job;
-    if (crew.context != nullptr) {
-        if (crew.started)
-            ReinitializeParallelDSM(crew.context);
-        LaunchParallelWorkers(crew.context);
-        crew.started = true;
-        crew.processes = crew.context->nworkers_launched + 1;
+    if (crew.context == nullptr) {
+        do_part(crew);
+        return;
     }
+    start_or_end_job(crew);
     do_part(crew);
-    if (crew.context != nullptr)
-        WaitForParallelWorkersToFinish(crew.context);
+    start_or_end_job(crew);
 }
 
 void dismiss(build_crew& crew)
 {
     if (crew.context != nullptr) {
+        crew.shared->job = build_job::nothing_more;
+        start_or_end_job(crew);
+        BarrierDetach(&crew.shared->phases);
+        WaitForParallelWorkersToFinish(crew.context);
         DestroyParallelContext(crew.context);
         if (crew.snapshot != nullptr)
             UnregisterSnapshot(crew.snapshot);
@@ -133,7 +163,7 @@ void minhash_lsh_build(dsm_segment*, shm_toc* directory)
         index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
     crew.info = BuildIndexInfo(crew.index);
     crew.info->ii_Concurrent = concurrently;
-    lsh::do_part(crew);
+    lsh::do_jobs(crew);
     index_close(crew.index, NoLock);
     table_close(crew.table, NoLock);
 }

@@ -16,17 +16,16 @@ struct build_crew {
     ParallelContext* context; // null: there are no workers
     ParallelTableScanDescData* scan;
     SnapshotData* snapshot; // that the scan was registered with, if any
-    bool started;
-    int processes; // that did the last job
+    int processes;          // that do the jobs
 };
 
-// Prepares for as many workers as PostgreSQL plans for the index.
+// Starts as many workers as PostgreSQL plans for the index.
 build_crew make_crew(Relation table, Relation index, IndexInfo* info);
 
 // Lets all do a job, and waits until it is done. An error of a worker is raised here.
 void do_together(build_crew& crew, build_job job);
 
-// Lets go of workers and of the shared memory.
+// Lets workers end, and lets go of the shared memory.
 void dismiss(build_crew& crew);
 
 } // namespace minhash::pg::lsh

@@ -93,7 +93,7 @@ Buffer lock_open_page(Relation index, insert_cache& cache)
 // Puts the record on a new page, which becomes the open one. Returns whether the tail is long now.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
-    const Buffer next = new_page(index, false);
+    const Buffer next = new_page(index, nullptr);
     const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
     GenericXLogState* const log = GenericXLogStart(index);
     meta& stored = meta_of(GenericXLogRegisterBuffer(log, first, 0));

@@ -93,7 +93,7 @@ void repack(Relation index,
     int count = 0;
     BlockNumber next = following;
     const auto write = [&] {
-        const Buffer buffer = new_page(index, false);
+        const Buffer buffer = new_page(index, nullptr);
         const Page page = BufferGetPage(buffer);
         init_page(page, page_kind::records, 0, first_id + made.count);
         trailer_of(page).next = next;
@@ -204,7 +204,7 @@ void rewrite(
                              shape,
                              {blocks.at + first, std::min(piece, blocks.count - first)},
                              first_id + at,
-                             false);
+                             nullptr);
     }
     switch_runs(index, which, before, {made, pieces});
     MemoryContextSwitchTo(old);

@@ -3,8 +3,9 @@
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
 
+#include <algorithm>
+
 extern "C" {
-#include "access/xact.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -86,17 +87,59 @@ Buffer take_free_page(Relation index)
     }
 }
 
+// As many pages as the file is extended by: few enough that little is left of them in the end.
+constexpr BlockNumber most_at_once = 1024;
+constexpr BlockNumber left_share = 64;
+
+// Makes the file so long that it has the block.
+void extend(Relation index, new_pages& supply, BlockNumber block)
+{
+    LockRelationForExtension(index, ExclusiveLock);
+    const BlockNumber end = pg_atomic_read_u32(&supply.end);
+    if (block >= end) {
+        const BlockNumber more = std::clamp<BlockNumber>(end / left_share, 1, most_at_once);
+        const BlockNumber pages = std::max(more, block - end + 1);
+        extend_file(index, end, pages);
+        pg_atomic_write_u32(&supply.end, end + pages);
+    }
+    UnlockRelationForExtension(index, ExclusiveLock);
+}
+
+Buffer take_page(Relation index, new_pages& supply)
+{
+    const BlockNumber block = pg_atomic_fetch_add_u32(&supply.next, 1);
+    if (block >= pg_atomic_read_u32(&supply.end))
+        extend(index, supply, block);
+    return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
+}
+
 } // namespace
 
-Buffer new_page(Relation index, bool building)
+void init_new_pages(new_pages& supply)
 {
-    if (!building) {
-        const Buffer buffer = take_free_page(index);
-        if (buffer != InvalidBuffer)
-            return buffer;
-    }
+    pg_atomic_init_u32(&supply.next, 0);
+    pg_atomic_init_u32(&supply.end, 0);
+}
+
+void free_left_pages(Relation index, new_pages& supply)
+{
+    const BlockNumber first = pg_atomic_read_u32(&supply.next);
+    const BlockNumber end = pg_atomic_read_u32(&supply.end);
+    for (BlockNumber block = first; block < end; block++)
+        RecordFreeIndexPage(index, block);
+    if (first < end)
+        IndexFreeSpaceMapVacuum(index);
+}
+
+Buffer new_page(Relation index, new_pages* supply)
+{
+    if (supply != nullptr)
+        return take_page(index, *supply);
+    const Buffer free = take_free_page(index);
+    if (free != InvalidBuffer)
+        return free;
     // The page is locked before others can see it, so that VACUUM never finds it empty.
-    const bool shared = building ? IsInParallelMode() : !RELATION_IS_LOCAL(index);
+    const bool shared = !RELATION_IS_LOCAL(index);
     if (shared)
         LockRelationForExtension(index, ExclusiveLock);
     const Buffer buffer = ReadBuffer(index, P_NEW);

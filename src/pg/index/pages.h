@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "miscadmin.h"
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 }
@@ -22,9 +23,21 @@ read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy stra
 // Whether a page is initialised and of the kind.
 bool is_kind(Page page, page_kind kind);
 
-// A page for new contents, exclusively locked: a free one, or one more. `building` says that nobody
-// else knows the index, but for parallel workers of its build.
-Buffer new_page(Relation index, bool building);
+// The new pages of a build, which all of its processes take in the order of their blocks. The file
+// is extended by many pages at once, so some are left at the end.
+struct new_pages {
+    pg_atomic_uint32 next;
+    pg_atomic_uint32 end; // of the file
+};
+
+void init_new_pages(new_pages& supply);
+
+// Lets insertion use the pages that are left.
+void free_left_pages(Relation index, new_pages& supply);
+
+// A page for new contents, exclusively locked: one of a build's supply, or, if there is none, a
+// free one or one more.
+Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 

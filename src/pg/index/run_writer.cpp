@@ -36,7 +36,7 @@ struct fence {
 // held while others are read.
 struct leaf_writer {
     Relation index;
-    bool building;
+    new_pages* supply;
     std::uint64_t id;
     BlockNumber next;
     growing<fence> fences; // from the last to the first
@@ -56,7 +56,7 @@ int width_of(std::uint64_t value)
 
 void write_leaf(leaf_writer& out)
 {
-    const Buffer buffer = new_page(out.index, out.building);
+    const Buffer buffer = new_page(out.index, out.supply);
     const Page page = BufferGetPage(buffer);
     init_page(page, page_kind::leaf, 0, out.id);
     trailer_of(page).next = out.next;
@@ -156,7 +156,7 @@ std::size_t read_band(Relation index,
 }
 
 // The levels above the leaves. `fences` is from the first page to the last.
-void write_inner_pages(Relation index, bool building, growing<fence>& fences, run& made)
+void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences, run& made)
 {
     growing<fence> above;
     above.start(256);
@@ -167,7 +167,7 @@ void write_inner_pages(Relation index, bool building, growing<fence>& fences, ru
             CHECK_FOR_INTERRUPTS();
             const int count =
                 static_cast<int>(std::min<std::size_t>(inner_room, fences.count - first));
-            const Buffer buffer = new_page(index, building);
+            const Buffer buffer = new_page(index, supply);
             const Page page = BufferGetPage(buffer);
             init_page(page, page_kind::inner, static_cast<int>(made.height), made.id);
             head_of(page) = {0, 0, static_cast<std::uint16_t>(count), 8, 4, 0};
@@ -205,7 +205,7 @@ band_writer* make_writer(Relation index,
                          const layout& shape,
                          std::span<const BlockNumber> pages,
                          std::uint64_t id,
-                         bool building)
+                         new_pages* supply)
 {
     band_writer* const made = static_cast<band_writer*>(palloc(sizeof(band_writer)));
     const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
@@ -214,7 +214,7 @@ band_writer* make_writer(Relation index,
     made->keys.start(most);
     made->other.start(most);
     made->out.index = index;
-    made->out.building = building;
+    made->out.supply = supply;
     made->out.id = id;
     made->out.next = InvalidBlockNumber;
     made->out.count = 0;
@@ -268,11 +268,11 @@ run write_run(Relation index,
               const layout& shape,
               std::span<const BlockNumber> pages,
               std::uint64_t id,
-              bool building)
+              new_pages* supply)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    band_writer& writer = *make_writer(index, shape, pages, id, building);
+    band_writer& writer = *make_writer(index, shape, pages, id, supply);
     run made = run_of(pages, id);
     for (int band = shape.shape.bands - 1; band >= 0; band--)
         made.records = write_band(writer, band);
@@ -281,7 +281,7 @@ run write_run(Relation index,
     growing<fence>& fences = writer.out.fences;
     if (fences.count > 0) {
         std::reverse(fences.at, fences.at + fences.count);
-        write_inner_pages(index, building, fences, made);
+        write_inner_pages(index, supply, fences, made);
     }
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
@@ -292,12 +292,13 @@ void write_bands(Relation index,
                  const layout& shape,
                  std::span<const BlockNumber> pages,
                  std::uint64_t id,
+                 new_pages& supply,
                  pg_atomic_uint32& bands_left,
                  band_leaves* made)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    band_writer& writer = *make_writer(index, shape, pages, id, true);
+    band_writer& writer = *make_writer(index, shape, pages, id, &supply);
     leaf_writer& out = writer.out;
     for (;;) {
         std::uint32_t left = pg_atomic_read_u32(&bands_left);
@@ -322,6 +323,7 @@ run join_bands(Relation index,
                const layout& shape,
                std::span<const BlockNumber> pages,
                std::uint64_t id,
+               new_pages& supply,
                const band_leaves* made)
 {
     const MemoryContext context = make_context();
@@ -347,7 +349,7 @@ run join_bands(Relation index,
         }
     }
     if (fences.count > 0)
-        write_inner_pages(index, true, fences, joined);
+        write_inner_pages(index, &supply, fences, joined);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return joined;

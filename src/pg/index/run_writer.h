@@ -10,17 +10,20 @@ extern "C" {
 
 namespace minhash::pg::lsh {
 
+struct new_pages;
+
 // How many pages of records one run may have, so that sorting them keeps to the memory (in kB) and
 // to what the sort can number.
 std::size_t pages_of_a_run(const layout& shape, int memory);
 
 // Writes the run of the records on the pages. Its pages are reachable by nobody until the meta page
-// names the run. Nothing is locked meanwhile, so it answers to cancel.
+// names the run. Nothing is locked meanwhile, so it answers to cancel. `supply` is that of a build,
+// and null otherwise.
 run write_run(Relation index,
               const layout& shape,
               std::span<const BlockNumber> pages,
               std::uint64_t id,
-              bool building);
+              new_pages* supply);
 
 // The leaves of one band.
 struct band_leaves {
@@ -35,12 +38,14 @@ void write_bands(Relation index,
                  const layout& shape,
                  std::span<const BlockNumber> pages,
                  std::uint64_t id,
+                 new_pages& supply,
                  pg_atomic_uint32& bands_left,
                  band_leaves* made);
 run join_bands(Relation index,
                const layout& shape,
                std::span<const BlockNumber> pages,
                std::uint64_t id,
+               new_pages& supply,
                const band_leaves* made);
 
 } // namespace minhash::pg::lsh

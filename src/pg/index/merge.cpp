@@ -10,6 +10,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -25,7 +26,7 @@ constexpr std::size_t foreground_factor = 1;
 constexpr std::size_t vacuum_factor = 4;
 
 // A merge of more records would let a writer wait too long.
-constexpr std::size_t foreground_records = 131072;
+constexpr std::size_t foreground_records = 262144;
 
 // A run is written anew if one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
@@ -152,6 +153,43 @@ void switch_runs(Relation index, const group& old, const meta& before, std::span
     UnlockReleaseBuffer(buffer);
 }
 
+// Frees the pages of a run that the meta page does not name any more. VACUUM finds those that are
+// left if this is interrupted.
+void free_tree(Relation index, const run& which)
+{
+    if (which.root == InvalidBlockNumber)
+        return;
+    const BlockNumber end = RelationGetNumberOfBlocks(index);
+    growing<BlockNumber> blocks;
+    blocks.start(256);
+    blocks.add(which.root);
+    std::size_t level_end = 1;
+    std::uint32_t level = which.height;
+    for (std::size_t at = 0; at < blocks.count; at++) {
+        vacuum_delay();
+        if (at == level_end) {
+            level--;
+            level_end = blocks.count;
+        }
+        const BlockNumber block = blocks.at[at];
+        check_block(index, block, end);
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
+        const std::uint64_t* keys = nullptr;
+        const char* below = nullptr;
+        int count = 0;
+        leaf_view leaf;
+        const bool known = level > 0
+                               ? view_inner(index, buffer, which.id, level, keys, below, count)
+                               : view_leaf(index, buffer, which.id, leaf);
+        if (!known)
+            fail_damaged(index, block, "A page of a run is missing.");
+        for (int child = 0; child < count; child++)
+            blocks.add(block_at(below, child));
+        free_page(index, buffer);
+    }
+    pfree(blocks.at);
+}
+
 // Makes one run of a group; several if one would take more memory (in kB).
 void rewrite(
     Relation index, const layout& shape, const meta& before, const group& which, int memory)
@@ -207,6 +245,10 @@ void rewrite(
                              nullptr);
     }
     switch_runs(index, which, before, {made, pieces});
+    for (std::uint32_t at = which.from; at < which.to; at++)
+        free_tree(index, before.runs[at]);
+    if (which.from < which.to)
+        IndexFreeSpaceMapVacuum(index);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 extern "C" {
+#include "access/generic_xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -37,12 +38,12 @@ struct page_place {
     Buffer buffer;
 };
 
-constexpr std::size_t place_count = 1024;
+constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
 } // namespace
 
-Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
+Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)
 {
     // To the buffer manager, this block is a wish for a new page.
     if (block == InvalidBlockNumber)
@@ -56,6 +57,12 @@ Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrate
         known ? place.buffer : ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
     if (may_recall && !known)
         place = {file, block, buffer};
+    return buffer;
+}
+
+Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
+{
+    const Buffer buffer = pin_page(index, block, strategy);
     LockBuffer(buffer, mode);
     return buffer;
 }
@@ -153,6 +160,16 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id)
 {
     PageInit(page, BLCKSZ, sizeof(page_trailer));
     trailer_of(page) = {id, InvalidBlockNumber, kind, static_cast<std::uint16_t>(level)};
+}
+
+void free_page(Relation index, Buffer buffer)
+{
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    GenericXLogState* const log = GenericXLogStart(index);
+    init_page(GenericXLogRegisterBuffer(log, buffer, 0), page_kind::free, 0, 0);
+    GenericXLogFinish(log);
+    UnlockReleaseBuffer(buffer);
+    RecordFreeIndexPage(index, block);
 }
 
 // PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.

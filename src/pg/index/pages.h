@@ -16,7 +16,8 @@ namespace minhash::pg::lsh {
 // A page that is not as it must be: an ERROR.
 [[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
 
-// A page, locked in the mode. An ERROR if the block cannot be one of the index.
+// A page, pinned, or also locked in the mode. An ERROR if the block cannot be one of the index.
+Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy = nullptr);
 Buffer
 read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
 
@@ -40,6 +41,9 @@ void free_left_pages(Relation index, new_pages& supply);
 Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
+
+// Lets a page, locked exclusively, be used again, and lets go of it.
+void free_page(Relation index, Buffer buffer);
 
 // Logs a whole page that was filled, and lets go of it. Nobody reads it yet: nothing leads to it,
 // or the index is being built.

@@ -152,24 +152,32 @@ bool descend(const search& state,
     return true;
 }
 
-// The numbers of entries from `least` to `most`, from a leaf on.
+// A leaf pinned, and its first bytes on their way from memory. Those of large runs are so many that
+// hardly one is read twice, so they should not take the place of others.
+Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
+{
+    check_block(state.index, block, state.blocks);
+    const Buffer buffer =
+        which.height > 1 ? ReadBuffer(state.index, block) : pin_page(state.index, block);
+    __builtin_prefetch(BufferGetPage(buffer));
+    __builtin_prefetch(BufferGetPage(buffer) + trailer_offset);
+    return buffer;
+}
+
+// The numbers of entries from `least` to `most`, from a pinned leaf on, which is released.
 bool read_range(
-    search& state, const run& which, BlockNumber block, std::uint64_t least, std::uint64_t most)
+    search& state, const run& which, Buffer buffer, std::uint64_t least, std::uint64_t most)
 {
     const Relation index = state.index;
-    BlockNumber pages = 0;
-    while (block != InvalidBlockNumber) {
+    for (BlockNumber pages = 0;;) {
         CHECK_FOR_INTERRUPTS();
-        check_block(index, block, state.blocks);
-        if (++pages > state.blocks)
-            fail_damaged(index, block, "Leaves lead back to themselves.");
-        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
         leaf_view leaf;
         if (!view_leaf(index, buffer, which.id, leaf)) {
             UnlockReleaseBuffer(buffer);
             return false;
         }
-        block = trailer_of(BufferGetPage(buffer)).next;
+        BlockNumber block = trailer_of(BufferGetPage(buffer)).next;
         for (int at = leaf.lower_bound(least); at < leaf.head->count; at++) {
             if (leaf.key(at) > most) {
                 block = InvalidBlockNumber;
@@ -178,8 +186,38 @@ bool read_range(
             state.numbers.add(leaf.number(at));
         }
         UnlockReleaseBuffer(buffer);
+        if (block == InvalidBlockNumber)
+            return true;
+        if (++pages > state.blocks)
+            fail_damaged(index, block, "Leaves lead back to themselves.");
+        buffer = fetch_leaf(state, which, block);
     }
-    return true;
+}
+
+// The same for the leaves of several keys, some of them at a time: waiting for memory is most of
+// the time of a lookup, and so they are waited for together.
+bool read_ranges(search& state,
+                 const run& which,
+                 std::span<const BlockNumber> blocks,
+                 std::span<const std::uint64_t> keys,
+                 std::uint64_t span)
+{
+    constexpr std::size_t most = 6; // PostgreSQL remembers 8 pins of a session fast
+    Buffer leaves[most];
+    bool valid = true;
+    for (std::size_t first = 0; valid && first < keys.size(); first += most) {
+        const std::size_t count = std::min(most, keys.size() - first);
+        for (std::size_t at = 0; at < count; at++)
+            leaves[at] = fetch_leaf(state, which, blocks[first + at]);
+        for (std::size_t at = 0; at < count; at++) {
+            const std::uint64_t key = keys[first + at];
+            if (valid)
+                valid = read_range(state, which, leaves[at], key, key + span);
+            else
+                ReleaseBuffer(leaves[at]);
+        }
+    }
+    return valid;
 }
 
 // Compares the records of the numbers.
@@ -238,9 +276,8 @@ bool try_prefix(search& state, std::span<const std::uint64_t> keys, std::uint64_
         const run& which = state.now.runs[at];
         if (which.root == InvalidBlockNumber)
             continue;
-        valid = descend(state, which, keys, blocks);
-        for (std::size_t key = 0; valid && key < keys.size(); key++)
-            valid = read_range(state, which, blocks[key], keys[key], keys[key] + span);
+        valid = descend(state, which, keys, blocks) &&
+                read_ranges(state, which, {blocks, keys.size()}, keys, span);
     }
     pfree(blocks);
     return valid && consider_numbers(state) &&

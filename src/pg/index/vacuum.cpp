@@ -109,15 +109,14 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
         const Buffer buffer = read_for_vacuum(info, block);
         const Page page = BufferGetPage(buffer);
-        bool is_free = PageIsNew(page) || is_kind(page, page_kind::free);
+        const bool is_free = PageIsNew(page) || is_kind(page, page_kind::free);
         if (!is_free && is_kind(page, trailer_of(page).kind) &&
             is_unreachable(page, block, now, records)) {
-            GenericXLogState* const log = GenericXLogStart(index);
-            init_page(GenericXLogRegisterBuffer(log, buffer, 0), page_kind::free, 0, 0);
-            GenericXLogFinish(log);
+            free_page(index, buffer);
             stats.pages_newly_deleted++;
             stats.pages_deleted++;
-            is_free = true;
+            stats.pages_free++;
+            continue;
         }
         UnlockReleaseBuffer(buffer);
         if (is_free) {

@@ -10,13 +10,13 @@ INSERT INTO articles VALUES
     (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
     (5, '');
 
-CREATE INDEX articles_minhash ON articles USING gin (minhash(body));
+CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 SELECT id, body FROM articles
 WHERE minhash_similar(minhash(body), minhash('A quick brown fox jumps over a lazy dog near the bank of the river.'),
                       0.8);
 
 ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
-CREATE INDEX articles_sig ON articles USING gin (sig);
+CREATE INDEX articles_sig ON articles USING lsh (sig);
 PREPARE look_up(text) AS
     SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
     FROM articles WHERE minhash_similar(sig, minhash($1), 0.8) ORDER BY distance, id;
@@ -24,20 +24,18 @@ EXECUTE look_up('A quick brown fox jumps over the lazy dog near the bank of a ri
 
 SELECT method, num_hashes, unit, shingle_size, seed FROM minhash_scheme((SELECT sig FROM articles WHERE id = 1));
 
+SELECT id, round((sig <%> minhash('A quick brown fox by the river.'))::numeric, 2) AS distance
+FROM articles ORDER BY sig <%> minhash('A quick brown fox by the river.') LIMIT 2;
+
+SELECT records, runs FROM lsh_check('articles_sig', heap => true);
+
 SELECT bands, rows FROM lsh_params(threshold => 0.6);
+DROP INDEX articles_sig;
 CREATE INDEX articles_sig_low ON articles USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
 PREPARE look_up_low(text) AS
     SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
     FROM articles WHERE minhash_similar(sig, minhash($1), 0.6) ORDER BY distance, id;
 EXECUTE look_up_low('A quick brown fox jumps over the lazy dog near the river.');
-
-CREATE INDEX articles_lsh ON articles USING lsh (sig);
-SELECT id, round((sig <%> minhash('A quick brown fox by the river.'))::numeric, 2) AS distance
-FROM articles ORDER BY sig <%> minhash('A quick brown fox by the river.') LIMIT 2;
-
-SELECT records, runs FROM lsh_check('articles_lsh', heap => true);
-
-DROP INDEX articles_lsh;
 
 SELECT lsh_create_band_table('articles', threshold => 0.8, recall => 0.95);
 SELECT id, round(similarity::numeric, 2) AS estimated

@@ -15,7 +15,7 @@ INSERT INTO articles VALUES
 SELECT left_id, right_id, round(similarity::numeric, 3) AS similarity
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8) ORDER BY similarity DESC, 1, 2;
 
-CREATE INDEX articles_minhash ON articles USING gin (minhash(body));
+CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 
 SELECT id, left(body, 30) AS body FROM articles
 WHERE minhash_similar(minhash(body), minhash('A quick brown fox jumps over a lazy dog near the bank of the river.'),

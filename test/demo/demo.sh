@@ -178,7 +178,7 @@ or, in a database of your own, as a superuser once and then as anybody, with psq
 
   CREATE EXTENSION minhash_lsh;
   SELECT * FROM lsh_pairs('SELECT id, body FROM articles');       -- your table, its id, its text
-  CREATE INDEX ON articles USING gin (minhash(body));
+  CREATE INDEX ON articles USING lsh (minhash(body));
   SELECT id FROM articles WHERE minhash_similar(minhash(body), minhash('a text'), 0.8);
 
   psql -q -v source=articles -v id=id -v text=body -f doc/examples/report.sql   a report on it

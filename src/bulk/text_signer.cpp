@@ -16,11 +16,11 @@ text_signer* make_signer(host& owner, const scheme& scheme)
 
 void start_bag(text_signer& state, std::size_t bytes)
 {
-    const std::size_t wanted = bag_table_size(bytes);
+    const std::size_t wanted = minhash::bag_room(bytes);
     if (state.bag_room.size() < wanted) {
         release(*state.owner, state.bag_room.data());
         state.bag_room = {};
-        state.bag_room = {allocate<bag_entry>(*state.owner, wanted), wanted};
+        state.bag_room = {allocate<std::uint32_t>(*state.owner, wanted), wanted};
     }
     // A small text must not pay for the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));

@@ -23,7 +23,7 @@ struct text_signer {
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
+    std::span<std::uint32_t> bag_room; // of which a bag takes as much as its text needs
 };
 
 text_signer* make_signer(host& owner, const scheme& scheme);

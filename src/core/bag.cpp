@@ -4,116 +4,222 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace minhash {
 
 namespace {
 
-constexpr std::size_t largest_table = std::size_t{1} << 22; // 64 MiB
-constexpr std::uint64_t last_hash = ~std::uint64_t{0};
+// An entry of a table: the shingle in two words, and how often it occurred; 0: the entry is free.
+constexpr std::size_t entry_words = 3;
 
 // Most texts have few distinct shingles for their size, and a table that fits the cache is worth
-// a pass that has to be started again.
-constexpr std::size_t first_table = std::size_t{1} << 14; // 256 KiB
+// a pass that has to be started again. The largest single table has 12 MiB.
+constexpr std::size_t first_table = std::size_t{1} << 14;
+constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
 
-void clear(bag_counter& state) noexcept
+// Of each of the parts, which have 64 MiB together: 768 KiB of table, and as many shingles as make
+// it worth while to bring the table to the cache.
+constexpr std::size_t part_table = std::size_t{1} << 16;
+constexpr std::size_t part_waiting = std::size_t{1} << 15;
+constexpr std::size_t waiting_words = 2 * bag_parts * part_waiting;
+constexpr std::size_t room_of_parts = bag_parts * part_table * entry_words + waiting_words;
+
+// How many entries a table may use.
+constexpr std::size_t limit_of(std::size_t entries) noexcept
 {
-    std::fill(state.table.begin(), state.table.end(), bag_entry{0, 0});
-    state.used = 0;
-    state.overflowed = false;
+    return entries / 4 * 3;
 }
 
-// Shingles that are looked up at once: their entries are asked for together, as most of them are
-// not in the cache.
-constexpr std::size_t block = 128;
-
-// Counts the shingles of a block that lie in the pass's range, moves them to kept_lo and kept_hi,
-// and notes how often each occurred before. Returns how many.
-std::size_t count_block(bag_counter& state,
-                        const std::uint32_t* lo,
-                        const std::uint32_t* hi,
-                        std::size_t count,
-                        std::uint32_t* kept_lo,
-                        std::uint32_t* kept_hi,
-                        std::uint32_t* occurrences) noexcept
+std::uint64_t load64(const std::uint32_t* words) noexcept
 {
-    bag_entry* const table = state.table.data();
-    const std::size_t mask = state.table.size() - 1;
-    const std::size_t limit = state.table.size() / 4 * 3;
-    std::uint64_t shingles[block];
-    std::uint64_t places[block];
-    std::size_t kept = 0;
-    for (std::size_t index = 0; index < count; index++) {
-        const std::uint64_t shingle = join(lo[index], hi[index]);
-        shingles[kept] = shingle;
-        places[kept] = place_of(shingle);
-        __builtin_prefetch(table + (places[kept] & mask), 1);
-        kept += shingle >= state.first && shingle <= state.last;
-    }
-    for (std::size_t index = 0; index < kept && !state.overflowed; index++) {
-        const std::uint64_t shingle = shingles[index];
-        bag_entry& entry = table[probe(mask, places[index], [=](std::size_t at) {
-            return table[at].occurrences == 0 || table[at].shingle == shingle;
-        })];
-        state.used += entry.occurrences == 0;
-        state.overflowed = state.used > limit;
-        entry.shingle = shingle;
-        occurrences[index] = entry.occurrences++;
-        split(shingle, kept_lo[index], kept_hi[index]);
-    }
-    return kept;
+    std::uint64_t value;
+    std::memcpy(&value, words, sizeof(value));
+    return value;
+}
+
+void store64(std::uint32_t* words, std::uint64_t value) noexcept
+{
+    std::memcpy(words, &value, sizeof(value));
+}
+
+std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept
+{
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+
+void start_pass(bag_counter& state) noexcept
+{
+    std::fill_n(state.tables, state.parts * state.entries * entry_words, 0);
+    std::fill_n(state.waits, state.parts, 0);
+    std::fill_n(state.used, state.parts, 0);
+    state.shingles = 0;
+    state.overflowed = false;
+    state.part = 0;
+    state.counted = 0;
+}
+
+// Reads all of an array, so that it comes to the cache in its order: several times as fast as by
+// places that are looked up. (Prefetches are dropped where there are many.)
+[[gnu::always_inline]] inline void fetch(const std::uint32_t* words, std::size_t count) noexcept
+{
+    for (std::size_t at = 0; at < count; at += 64 / sizeof(*words))
+        (void)*static_cast<const volatile std::uint32_t*>(words + at);
 }
 
 } // namespace
 
-std::size_t bag_table_size(std::size_t text_bytes) noexcept
+std::size_t bag_room(std::size_t text_bytes) noexcept
 {
-    return std::bit_ceil(2 * std::clamp<std::size_t>(text_bytes, 64, largest_table / 2));
+    if (text_bytes > limit_of(single_table))
+        return room_of_parts;
+    return std::bit_ceil(2 * std::clamp<std::size_t>(text_bytes, 64, single_table / 2)) *
+           entry_words;
 }
 
-void start(bag_counter& state, std::span<bag_entry> room) noexcept
+void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 {
     state.room = room;
-    state.table = room.first(std::min(room.size(), first_table));
+    state.tables = room.data();
+    state.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
+    state.waiting = state.few_waiting;
+    state.most_waiting = max_batch;
+    state.parts = 1;
     state.first = 0;
-    state.last = last_hash;
-    clear(state);
+    state.factor = 1;
+    start_pass(state);
 }
 
 bool start_next_pass(bag_counter& state) noexcept
 {
-    const std::uint64_t width = state.last - state.first;
-    if (state.overflowed && state.table.size() < state.room.size()) {
-        state.table = state.room.first(std::min(state.room.size(), state.table.size() * growth));
-    } else if (state.overflowed) {
-        state.last = state.first + width / 2;
-    } else {
-        if (state.last == last_hash)
+    const std::size_t limit = limit_of(state.entries) * state.parts;
+    const bool can_grow = state.parts == 1 && state.entries < single_table &&
+                          state.entries * growth * entry_words <= state.room.size();
+    const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
+    // In no language for long, so that the largest single table would overflow, too.
+    const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
+    if (!state.overflowed) {
+        // The least distance from `first` whose part is beyond the last.
+        const unsigned __int128 beyond = static_cast<unsigned __int128>(state.parts) << 64;
+        const auto width = (beyond + state.factor - 1) / state.factor;
+        if (width > ~state.first)
             return false;
-        // Twice as wide, or one crowded range would leave its width to all others.
-        state.first = state.last + 1;
-        const std::uint64_t left = last_hash - state.first;
-        state.last = left / 2 < width ? last_hash : state.first + 2 * width;
+        state.first += static_cast<std::uint64_t>(width);
+        // As wide as will use nine tenths of the tables.
+        std::size_t used = 0;
+        for (std::size_t part = 0; part < state.parts; part++)
+            used += state.used[part];
+        state.factor = std::max(state.parts, state.factor * used / (limit - limit / 10) + 1);
+    } else if (can_grow && !(parts_fit && mostly_new)) {
+        state.entries *= growth;
+    } else if (parts_fit) {
+        state.waiting = state.room.data();
+        state.most_waiting = part_waiting;
+        state.tables = state.waiting + waiting_words;
+        state.entries = part_table;
+        state.parts = bag_parts;
+        state.factor = bag_parts;
+    } else {
+        state.factor *= 2;
     }
-    clear(state);
+    start_pass(state);
     return true;
 }
 
-void number_occurrences(bag_counter& state, shingle_batch& batch) noexcept
+void set_aside(bag_counter& state, const shingle_batch& batch) noexcept
 {
-    alignas(64) std::uint32_t occurrences[max_batch + padding] = {};
-    std::size_t kept = 0;
-    for (std::size_t from = 0; from < batch.count && !state.overflowed; from += block)
-        kept += count_block(state,
-                            batch.lo + from,
-                            batch.hi + from,
-                            std::min(block, batch.count - from),
-                            batch.lo + kept,
-                            batch.hi + kept,
-                            occurrences + kept);
-    batch.count = state.overflowed ? 0 : kept;
-    kernels->hash_occurrences(batch.lo, batch.hi, occurrences, batch.count);
+    if (state.overflowed)
+        return;
+    state.shingles += batch.count;
+    if (state.parts == 1 && state.factor == 1) {
+        for (std::size_t index = 0; index < batch.count; index++)
+            store64(state.waiting + 2 * index, join(batch.lo[index], batch.hi[index]));
+        state.waits[0] = static_cast<std::uint32_t>(batch.count);
+        return;
+    }
+
+    const std::size_t parts = state.parts;
+    const std::uint64_t first = state.first;
+    const std::uint64_t factor = state.factor;
+    const probe_secret secret = probing;
+    std::uint32_t* ends[bag_parts];
+    for (std::size_t part = 0; part < parts; part++)
+        ends[part] = state.waiting + 2 * (part * state.most_waiting + state.waits[part]);
+    for (std::size_t index = 0; index < batch.count; index++) {
+        const std::uint64_t shingle = join(batch.lo[index], batch.hi[index]);
+        const std::uint64_t part = high_product(place_of(shingle, secret) - first, factor);
+        if (part >= parts)
+            continue;
+        store64(ends[part], shingle);
+        __builtin_prefetch(ends[part] + 64, 1);
+        ends[part] += 2;
+    }
+    for (std::size_t part = 0; part < parts; part++) {
+        const std::uint32_t* const begin = state.waiting + 2 * part * state.most_waiting;
+        state.waits[part] = static_cast<std::uint32_t>((ends[part] - begin) / 2);
+    }
+}
+
+bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept
+{
+    if (state.overflowed)
+        return false;
+    const std::size_t enough = complete ? 1 : state.most_waiting - max_batch + 1;
+    while (state.counted == 0 && state.part < state.parts && state.waits[state.part] < enough)
+        state.part++;
+    if (state.part == state.parts) {
+        state.part = 0;
+        return false;
+    }
+
+    const std::size_t waits = state.waits[state.part];
+    const std::size_t count = std::min(waits - state.counted, max_batch);
+    const std::uint32_t* const shingles =
+        state.waiting + 2 * (state.part * state.most_waiting + state.counted);
+    std::uint32_t* const table = state.tables + state.part * state.entries * entry_words;
+    const std::size_t mask = state.entries - 1;
+    const std::size_t limit = limit_of(state.entries);
+    const probe_secret secret = probing;
+    const auto place_at = [&](std::size_t index) {
+        return place_of(load64(shingles + 2 * index), secret) & mask;
+    };
+    if (state.parts > 1 && state.counted == 0)
+        fetch(table, state.entries * entry_words);
+
+    alignas(64) std::uint32_t occurrences[max_batch + padding];
+    std::size_t used = state.used[state.part];
+    for (std::size_t index = 0; index < count; index++) {
+        constexpr std::size_t ahead = 32;
+        if (state.parts == 1 && index + ahead < count)
+            __builtin_prefetch(table + place_at(index + ahead) * entry_words, 1);
+        const std::uint64_t shingle = load64(shingles + 2 * index);
+        const std::size_t found = probe(mask, place_at(index), [=](std::size_t at) {
+            const std::uint32_t* const entry = table + at * entry_words;
+            return load64(entry) == shingle || entry[2] == 0;
+        });
+        std::uint32_t* const entry = table + found * entry_words;
+        used += entry[2] == 0;
+        if (used > limit) {
+            state.overflowed = true;
+            return false;
+        }
+        store64(entry, shingle);
+        occurrences[index] = entry[2]++;
+        split(shingle, batch.lo[index], batch.hi[index]);
+    }
+    state.used[state.part] = static_cast<std::uint32_t>(used);
+    std::fill_n(occurrences + count, padding, 0);
+    kernels->hash_occurrences(batch.lo, batch.hi, occurrences, count);
+    batch.count = count;
+
+    state.counted += count;
+    if (state.counted == waits) {
+        state.waits[state.part] = 0;
+        state.counted = 0;
+        state.part++;
+    }
+    return true;
 }
 
 } // namespace minhash

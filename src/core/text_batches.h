@@ -25,8 +25,9 @@ void each_batch(Signer& state, Slices slices, Take&& take)
             const std::span<const std::uint8_t> slice = slices.next();
             cut(state.cutter, slice.data(), slice.size(), slices.at_end(), state.batch);
             if (bag)
-                number_occurrences(state.bag, state.batch);
-            take(state.batch);
+                each_occurrence(state.bag, slices.at_end(), state.batch, take);
+            else
+                take(state.batch);
         } while (!slices.at_end() && !(bag && state.bag.overflowed));
     } while (bag && start_next_pass(state.bag));
 }

@@ -40,13 +40,13 @@ scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag)
 
 void start_bag(set_signer& state, std::size_t text_bytes)
 {
-    const std::size_t wanted = bag_table_size(text_bytes);
+    const std::size_t wanted = minhash::bag_room(text_bytes);
     if (state.bag_room.size() < wanted) {
         if (!state.bag_room.empty())
             pfree(state.bag_room.data());
         state.bag_room = {};
-        const std::size_t bytes = wanted * sizeof(bag_entry);
-        state.bag_room = {static_cast<bag_entry*>(allocate_large(state.memory, bytes)), wanted};
+        const std::size_t bytes = wanted * sizeof(std::uint32_t);
+        state.bag_room = {static_cast<std::uint32_t*>(allocate_large(state.memory, bytes)), wanted};
     }
     // A small text must not pay for the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));

@@ -18,8 +18,8 @@ struct set_signer {
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<bag_entry> bag_room; // of which a bag takes as much as its text needs
-    MemoryContext memory;          // of bag_room
+    std::span<std::uint32_t> bag_room; // of which a bag takes as much as its text needs
+    MemoryContext memory;              // of bag_room
 };
 
 // What signs texts: reads one and cuts it into the batches.

@@ -61,23 +61,23 @@ std::vector<hash_list> crafted_sets()
 
 double probes_of_bag(const hash_list& shingles)
 {
-    std::vector<minhash::bag_entry> table(entries * 8);
-    minhash::bag_counter counter;
-    minhash::start(counter, table);
+    std::vector<std::uint32_t> room(entries * 2 * 3);
+    const auto counter = std::make_unique<minhash::bag_counter>();
+    minhash::start(*counter, room);
     const auto batch = std::make_unique<minhash::shingle_batch>();
     do {
-        for (std::size_t at = 0; at < shingles.size(); at += batch->count) {
+        for (std::size_t at = 0; at < shingles.size(); at += 1000) {
             batch->count = std::min<std::size_t>(1000, shingles.size() - at);
             for (std::size_t i = 0; i < batch->count; i++)
                 minhash::split(shingles[at + i], batch->lo[i], batch->hi[i]);
-            const std::size_t given = batch->count;
-            minhash::number_occurrences(counter, *batch);
-            batch->count = given;
+            minhash::each_occurrence(*counter, true, *batch, [](auto&) {});
         }
-    } while (minhash::start_next_pass(counter));
-    return probes_per_entry(counter.table.size(), [&](std::size_t at, std::uint64_t& hash) {
-        hash = counter.table[at].shingle;
-        return counter.table[at].occurrences > 0;
+    } while (minhash::start_next_pass(*counter));
+    EXPECT_EQ(counter->parts, 1u);
+    return probes_per_entry(counter->entries, [&](std::size_t at, std::uint64_t& hash) {
+        const std::uint32_t* const entry = counter->tables + at * 3;
+        hash = minhash::join(entry[0], entry[1]);
+        return entry[2] > 0;
     });
 }
 

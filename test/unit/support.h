@@ -171,15 +171,18 @@ inline minhash::signature view(const scheme& scheme, const slot_list& slots)
 inline slot_list sign(const std::string& text,
                       const scheme& scheme,
                       std::size_t slice = minhash::slice_bytes,
-                      std::size_t bag_entries = 0)
+                      std::size_t bag_words = 0)
 {
     const auto state = std::make_unique<minhash::sketch>();
     minhash::start(*state, scheme.method, scheme.num_hashes);
 
-    std::vector<minhash::bag_entry> table(bag_entries > 0 ? bag_entries
-                                                          : minhash::bag_table_size(text.size()));
-    minhash::bag_counter counter;
-    minhash::start(counter, table);
+    std::vector<std::uint32_t> room(bag_words > 0 ? bag_words : minhash::bag_room(text.size()));
+    const auto counter = std::make_unique<minhash::bag_counter>();
+    minhash::start(*counter, room);
+    const auto take = [&state](const minhash::shingle_batch& batch) {
+        minhash::absorb(*state, batch.lo, batch.hi, batch.count);
+    };
+    const auto none = std::make_unique<minhash::shingle_batch>();
     do {
         for_each_batch(text,
                        scheme.shingles,
@@ -187,10 +190,14 @@ inline slot_list sign(const std::string& text,
                        slice,
                        [&](minhash::shingle_batch& batch) {
                            if (scheme.shingles.bag)
-                               minhash::number_occurrences(counter, batch);
-                           minhash::absorb(*state, batch.lo, batch.hi, batch.count);
+                               minhash::each_occurrence(*counter, false, batch, take);
+                           else
+                               take(batch);
                        });
-    } while (scheme.shingles.bag && minhash::start_next_pass(counter));
+        none->count = 0;
+        if (scheme.shingles.bag)
+            minhash::each_occurrence(*counter, true, *none, take);
+    } while (scheme.shingles.bag && minhash::start_next_pass(*counter));
     return minhash::is_empty(*state) ? slot_list() : slots_of(*state);
 }
 

@@ -116,8 +116,12 @@ Datum sign_array(FunctionCallInfo fcinfo)
         while (members.left > 0 && !(is_bag && state.bag.overflowed)) {
             take(members, state);
             if (is_bag)
-                number_occurrences(state.bag, state.batch);
-            absorb_batch(state);
+                each_occurrence(state.bag,
+                                members.left == 0,
+                                state.batch,
+                                [&state](const shingle_batch&) { absorb_batch(state); });
+            else
+                absorb_batch(state);
         }
     } while (is_bag && start_next_pass(state.bag));
     PG_FREE_IF_COPY(array, elements);

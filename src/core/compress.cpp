@@ -1,4 +1,5 @@
 #include "core/compress.h"
+#include "core/hash.h"
 #include "core/kernels.h"
 
 #include <algorithm>
@@ -23,16 +24,23 @@ void put(std::uint8_t* packed, int bits, std::size_t slot, std::uint32_t number)
 
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
 {
-    if (bits == 8 && value.scheme.bits == bits_per_slot) { // in vectors
-        for (std::size_t slot = 0; slot < value.scheme.num_hashes; slot++)
-            packed[slot] = static_cast<std::uint8_t>(value.slots[slot] * 0x9E3779B1 >> 24);
+    if (bits == 8 && value.scheme.bits == bits_per_slot) {
+        kernels->compress_slots(value.slots.data(), value.scheme.num_hashes, packed);
+        return;
+    }
+    if (bits == 4 && value.scheme.bits == bits_per_slot && value.scheme.num_hashes % 2 == 0) {
+        alignas(64) std::uint8_t wide[max_num_hashes];
+        kernels->compress_slots(value.slots.data(), value.scheme.num_hashes, wide);
+        for (std::size_t pair = 0; pair < value.scheme.num_hashes / std::size_t{2}; pair++)
+            packed[pair] =
+                static_cast<std::uint8_t>(wide[2 * pair] >> 4 | (wide[2 * pair + 1] & 0xF0));
         return;
     }
     std::memset(packed, 0, slot_bytes(bits, value.scheme.num_hashes));
     for (std::size_t slot = 0; slot < value.scheme.num_hashes; slot++) {
         const std::uint32_t number = slot_of(value, slot);
         const std::uint32_t kept = value.scheme.bits == bits_per_slot
-                                       ? number * 0x9E3779B1 >> (bits_per_slot - bits)
+                                       ? number * compress_factor >> (bits_per_slot - bits)
                                        : number >> (value.scheme.bits - bits);
         put(packed, bits, slot, kept);
     }

@@ -18,6 +18,9 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
 
+// What a slot is multiplied by, so that its upper bits depend on all of it (compress.h).
+constexpr std::uint32_t compress_factor = 0x9E3779B1;
+
 // Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4,
 // `bin` and `value` for its later rounds. They come from splitmix64 (Steele, Lea, Flood 2014) with
 // fixed seeds, independent of the user's seed, which enters through the shingle hash alone.

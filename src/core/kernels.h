@@ -14,8 +14,8 @@ namespace minhash {
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
 // writable, for `padding` elements beyond their length. Only what may lie in tables' pages needs no
-// padding: the text of fold() and is_ascii(), the slots of count_equal(), count_agreements() and
-// merge().
+// padding: the text of fold() and is_ascii(), the slots of count_equal(), compress_slots(),
+// count_agreements() and merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
@@ -101,6 +101,11 @@ struct kernel_table {
     std::uint32_t (*count_equal)(const std::uint32_t* a,
                                  const std::uint32_t* b,
                                  std::uint32_t num_hashes) noexcept;
+    // The upper eight bits of each slot's product with compress_factor (hash.h), neither array
+    // padded.
+    void (*compress_slots)(const std::uint32_t* slots,
+                           std::uint32_t num_hashes,
+                           std::uint8_t* packed) noexcept;
     // The number of different ones among packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
     std::uint32_t (*count_different)(const std::uint8_t* a,
                                      const std::uint8_t* b,

@@ -183,6 +183,29 @@ TEST(compress, every_table_counts_agreements_of_many_with_one)
     minhash::kernels = former;
 }
 
+TEST(compress, kernels_keep_the_same_bits)
+{
+    const auto* const former = minhash::kernels;
+    support::random_source random = {84};
+    for (std::size_t count = 16; count < 200; count++) {
+        const support::slot_list slots = random_slots(count, random);
+        const auto exact = support::exact_copy<std::uint32_t>(slots.data(), count);
+        minhash::signature given = view(slots);
+        given.slots = {exact.get(), count};
+        for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
+            minhash::kernels = table;
+            for (const int bits : {4, 8}) {
+                const packed_signature packed = compress(given, bits);
+                for (std::size_t slot = 0; slot < count; slot++)
+                    ASSERT_EQ(minhash::slot_of(packed.view(), slot),
+                              slots[slot] * 0x9E3779B1 >> (32 - bits))
+                        << table->name << ", slot " << slot << " of " << count;
+            }
+        }
+    }
+    minhash::kernels = former;
+}
+
 TEST(compress, similarity_leaves_out_accidents)
 {
     scheme scheme = support::default_scheme;

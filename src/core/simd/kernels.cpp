@@ -32,6 +32,7 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,
+    .compress_slots = simd::compress_slots,
     .count_different = simd::count_different,
     .count_agreements = simd::count_agreements,
     .merge = simd::merge,

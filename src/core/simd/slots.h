@@ -95,6 +95,19 @@ u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
     return equal;
 }
 
+void compress_slots(const u32* slots, u32 num_hashes, u8* packed) noexcept
+{
+    typedef u8 narrow __attribute__((vector_size(lanes)));
+    std::size_t slot = 0;
+    for (; slot + lanes <= num_hashes; slot += lanes) {
+        const narrow kept =
+            __builtin_convertvector(load(slots + slot) * compress_factor >> 24, narrow);
+        std::memcpy(packed + slot, &kept, sizeof(kept));
+    }
+    for (; slot < num_hashes; slot++)
+        packed[slot] = static_cast<u8>(slots[slot] * compress_factor >> 24);
+}
+
 // Slots of whole bytes that differ, counted byte by byte.
 template <typename Slots>
 u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept

@@ -79,7 +79,7 @@ void send_text(comparisons& state, job& to, std::uint32_t row)
     text_ring& sent = state.sent[to.worker];
     if (lasts(sent, row))
         return;
-    const text_bytes text = fetch_text(rows, row, state.check->text);
+    const text_bytes text = fetch_document(rows, row, state.check->text);
     place_text(sent, row, text.size());
     const row_pair header = {new_text | row, static_cast<std::uint32_t>(text.size())};
     add_record(*rows.crew, to, &header, sizeof(header));
@@ -92,8 +92,8 @@ bool fit_worker(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.check->rows;
     const text_ring& sent = state.sent[0];
-    return (a & sent.mask) != (b & sent.mask) && text_size(rows, a) <= most_placed(sent) &&
-           text_size(rows, b) <= most_placed(sent);
+    return (a & sent.mask) != (b & sent.mask) && document_size(rows, a) <= most_placed(sent) &&
+           document_size(rows, b) <= most_placed(sent);
 }
 
 void hand_out(comparisons& state)
@@ -142,7 +142,7 @@ void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
     if (!may_be_near(check, a, b))
         return;
     crew& crew = *rows.crew;
-    if (!count_work(crew, rows.documents->size / rows.count)) {
+    if (!count_work(crew, rows.document_bytes / rows.count)) {
         const double similarity = compare(check.sets, a, b, check.least, true);
         if (similarity >= 0)
             state.take(state.taker, a, b, similarity);

@@ -46,7 +46,7 @@ void read_row(search& self, std::uint32_t row)
     if (self.in_hand == row)
         return;
     self.in_hand = no_row;
-    read_text(*self.rows->signer, fetch_text(*self.rows, row, self.text), self.set);
+    read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.set);
     self.in_hand = row;
 }
 
@@ -76,7 +76,7 @@ std::uint64_t count_shared(search& self, std::uint32_t row)
     std::uint32_t* const times = self.times.values;
     std::uint64_t shared = 0;
     each_batch(*self.rows->signer,
-               fetch_text(*self.rows, row, self.text),
+               fetch_document(*self.rows, row, self.text),
                [&](const shingle_batch& batch) {
                    for (std::size_t i = 0; i < batch.count; i++) {
                        const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));

@@ -37,6 +37,10 @@ struct host {
     const volatile int* reporting;
     const char* phase; // the one before, while report() is called
 
+    // The bytes that a row was taken from, by the place that came with it (bulk/rows.h). They are
+    // good until the next call.
+    std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
+
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 

@@ -19,9 +19,11 @@ constexpr std::size_t large_stores = 4; // slots, documents, and two of the host
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
 constexpr std::size_t fixed_bytes = 28;
 
+// A document of `bytes` lies in the store of documents, or where the host reads it again.
 struct document_place {
-    std::uint64_t offset;
-    std::uint64_t bytes;
+    std::uint64_t at;
+    std::uint32_t bytes;
+    std::uint32_t kept;
 };
 
 std::size_t large_chunk_for(const memory_budget& budget)
@@ -29,7 +31,7 @@ std::size_t large_chunk_for(const memory_budget& budget)
     return chunk_for(budget, large_stores, large_chunk);
 }
 
-document_place place_of_text(row_set& rows, std::uint32_t row)
+document_place place_of_document(row_set& rows, std::uint32_t row)
 {
     document_place copy;
     return *static_cast<const document_place*>(
@@ -86,6 +88,17 @@ void append_keys(row_set& rows,
     }
 }
 
+void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
+{
+    document_place document = {place, static_cast<std::uint32_t>(bytes.size()), place == 0};
+    if (document.kept) {
+        document.at = rows.documents->size;
+        append(*rows.documents, bytes.data(), bytes.size());
+    }
+    append(*rows.document_at, &document, sizeof(document));
+    rows.document_bytes += bytes.size();
+}
+
 // Signatures and keys of texts, as worker.h says. Answers come in the order of their rows.
 void append_signed(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
@@ -130,9 +143,12 @@ void sign_later(row_set& rows, text_bytes text)
 scheme kept_scheme(const task& task)
 {
     constexpr std::uint8_t enough = 8;
+    constexpr std::uint8_t few = 4;
     scheme kept = task.scheme;
     if (task.exact && !task.whole_slots)
         kept.bits = std::min(kept.bits, enough);
+    if (task.elsewhere)
+        kept.bits = std::min(kept.bits, few);
     return kept;
 }
 
@@ -161,7 +177,7 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
         header.shape = task.shape;
         start_jobs(*rows->crew, header, {rows, append_signed});
     }
-    if (task.exact) {
+    if (has_documents(task)) {
         rows->documents = open_store(budget, large_chunk_for(budget));
         rows->document_at = open_store(budget, small_chunk);
     }
@@ -176,16 +192,18 @@ void set_scope(row_set& rows, std::uint32_t scope)
     rows.scopes.values[rows.count] = scope;
 }
 
-bool take_signature(row_set& rows, const signature& value)
+bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
     if (value.empty())
         return false;
     append_signature(rows, value);
     count_row(rows);
+    if (rows.task.elsewhere)
+        append_document(rows, value.stored_slots(), place);
     return true;
 }
 
-bool take_text(row_set& rows, text_bytes text)
+bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
 {
     if (rows.notes != nullptr) {
         if (!note_set(*rows.notes, *rows.signer, text))
@@ -200,11 +218,8 @@ bool take_text(row_set& rows, text_bytes text)
         sign_later(rows, text);
         count_row(rows);
     }
-    if (rows.task.exact) {
-        const document_place at = {rows.documents->size, text.size()};
-        append(*rows.documents, text.data(), text.size());
-        append(*rows.document_at, &at, sizeof(at));
-    }
+    if (rows.task.exact)
+        append_document(rows, text, place);
     return true;
 }
 
@@ -216,18 +231,20 @@ void finish_rows(row_set& rows)
         finish_jobs(*rows.crew);
 }
 
-std::size_t text_size(row_set& rows, std::uint32_t row)
+std::size_t document_size(row_set& rows, std::uint32_t row)
 {
-    return place_of_text(rows, row).bytes;
+    return place_of_document(rows, row).bytes;
 }
 
-text_bytes fetch_text(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
+text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
-    const document_place at = place_of_text(rows, row);
-    if (!in_place(*rows.documents, at.offset, at.bytes))
-        grow(*rows.owner, buffer, 0, at.bytes);
-    const void* const text = fetch(*rows.documents, at.offset, at.bytes, buffer.values);
-    return {static_cast<const std::uint8_t*>(text), at.bytes};
+    const document_place document = place_of_document(rows, row);
+    if (!document.kept)
+        return rows.owner->read_again(*rows.owner, document.at);
+    if (!in_place(*rows.documents, document.at, document.bytes))
+        grow(*rows.owner, buffer, 0, document.bytes);
+    const void* const bytes = fetch(*rows.documents, document.at, document.bytes, buffer.values);
+    return {static_cast<const std::uint8_t*>(bytes), document.bytes};
 }
 
 void close_band(row_set& rows, int band)

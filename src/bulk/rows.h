@@ -26,11 +26,18 @@ struct task {
         bulk::measure::jaccard; // containment: of texts, exactly, and without signatures
     double recall = 0;          // of containment: the share of pairs to be found
     bool whole_slots = false;   // exact tasks keep signatures as they are, too
+    bool elsewhere = false;     // of signatures: the host can read most of them again
 };
 
 // The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
-// of them to compare.
+// of them to compare; where signatures that can be read again do, slots of 4 bits.
 scheme kept_scheme(const task& task);
+
+// Whether texts or whole signatures decide, which are documents of their rows.
+inline bool has_documents(const task& task)
+{
+    return task.exact || task.elsewhere;
+}
 
 struct row_set {
     host* owner;
@@ -41,13 +48,14 @@ struct row_set {
     std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
 
     byte_store* slots;
-    byte_store** keys;       // of each band; after them, of the whole signature
-    byte_store* documents;   // of exact tasks, in UTF-8
-    byte_store* document_at; // a document_place for each row
-    text_signer* signer;     // of tasks with texts, else null
-    set_notes* notes;        // of containment, else null
-    bulk::crew* crew;        // the same
-    job* signing;            // texts that came last, and are to be signed by the crew, or null
+    byte_store** keys;            // of each band; after them, of the whole signature
+    byte_store* documents;        // texts in UTF-8 or slots: those that the host cannot read again
+    byte_store* document_at;      // a document_place for each row
+    std::uint64_t document_bytes; // of all of them
+    text_signer* signer;          // of tasks with texts, else null
+    set_notes* notes;             // of containment, else null
+    bulk::crew* crew;             // the same
+    job* signing;                 // texts that came last, and are to be signed by the crew, or null
     growing<std::uint32_t> scopes; // of each row, in scoped tasks
 };
 
@@ -58,9 +66,10 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts);
 void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
-// set, which is near nothing and not taken.
-bool take_text(row_set& rows, text_bytes text);
-bool take_signature(row_set& rows, const signature& value);
+// set, which is near nothing and not taken. By a place that is not 0 the host can read the text, or
+// the slots as they are stored, again; then they are not kept.
+bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
+bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
 // To be called when all rows have been taken: waits for signatures that are still being made.
 void finish_rows(row_set& rows);
@@ -78,11 +87,12 @@ inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
     return fetch(*rows.slots, row * std::uint64_t{bytes}, bytes, buffer);
 }
 
-// The text of a row of an exact task, where it lies or in the buffer, which grows as it must.
-text_bytes fetch_text(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
+// The document of a row, where it lies or in the buffer, which grows as it must. Good until the
+// next call.
+text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
 // Its bytes.
-std::size_t text_size(row_set& rows, std::uint32_t row);
+std::size_t document_size(row_set& rows, std::uint32_t row);
 
 // Frees the keys of a band that has been gone through.
 void close_band(row_set& rows, int band);

@@ -35,7 +35,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     verifier& state = *static_cast<verifier*>(from);
     row_set& rows = *state.rows;
-    read_text(*rows.signer, fetch_text(rows, row, state.text), set);
+    read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
 // The fewest equal slots at the start of signatures of pairs that are not to be lost.
@@ -67,6 +67,18 @@ std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t 
     return count_equal(rows.kept, state.first_at, fetch_slots(rows, b, state.slots[1]));
 }
 
+// The same of signatures that rows keep fewer bits of.
+std::int64_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    row_set& rows = *state.rows;
+    if (state.whole_row != a) {
+        const text_bytes slots = fetch_document(rows, a, state.text);
+        std::memcpy(state.whole, slots.data(), slots.size());
+        state.whole_row = a;
+    }
+    return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
+}
+
 } // namespace
 
 std::size_t kept_bytes(const row_set& rows)
@@ -81,6 +93,7 @@ void start_verifier(verifier& state, row_set& rows)
     state = {};
     state.rows = &rows;
     state.first_slots = no_row;
+    state.whole_row = no_row;
     const task& task = rows.task;
     state.least = task.threshold;
     const int hashes = task.scheme.num_hashes;
@@ -93,6 +106,7 @@ void start_verifier(verifier& state, row_set& rows)
     state.least_at_start = least_at_start(task, state.least_equal);
     for (void*& buffer : state.slots)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
+    state.whole = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     if (task.exact)
         start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, kept_bytes(rows));
 }
@@ -111,6 +125,7 @@ void end_verifier(verifier& state)
         end_sets(state.sets);
     for (void* const buffer : state.slots)
         release(owner, buffer);
+    release(owner, state.whole);
     release(owner, state.text.values);
 }
 
@@ -122,7 +137,9 @@ bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
 double verify(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     const task& task = state.rows->task;
-    const std::int64_t equal = compare_signatures(state, a, b);
+    std::int64_t equal = compare_signatures(state, a, b);
+    if (task.elsewhere && equal >= state.least_equal)
+        equal = compare_whole(state, a, b);
     if (equal < state.least_equal)
         return -1;
     if (!task.exact)
@@ -141,6 +158,8 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
                     fetch_slots(rows, b, state.slots[1]),
                     bytes) != 0)
         return false;
+    if (rows.task.elsewhere)
+        return compare_whole(state, a, b) == rows.task.scheme.num_hashes;
     return !rows.task.exact || compare(state.sets, a, b, 1, false) == 1;
 }
 

@@ -11,6 +11,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "commands/vacuum.h"
+#include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
@@ -66,6 +67,16 @@ bool owns_relation(Oid relation, Oid user)
     return object_ownercheck(RelationRelationId, relation, user);
 #else
     return pg_class_ownercheck(relation, user);
+#endif
+}
+
+// 18 knows by itself that a query runs once.
+void run_to_end(QueryDesc& query)
+{
+#if PG_VERSION_NUM >= 180000
+    ExecutorRun(&query, ForwardScanDirection, 0);
+#else
+    ExecutorRun(&query, ForwardScanDirection, 0, true);
 #endif
 }
 

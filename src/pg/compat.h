@@ -18,6 +18,7 @@ struct IndexInfo;
 struct IndexScanDescData;
 struct MinimalTupleData;
 struct Path;
+struct QueryDesc;
 struct RelationData;
 struct TupleDescData;
 
@@ -44,6 +45,9 @@ bool owns_relation(Oid relation, Oid user);
 // The wait event of a bulk function that waits for its workers, or of a worker that waits for work:
 // MinhashBulk, or before 17 that of all extensions.
 std::uint32_t bulk_wait_event();
+
+// Runs a started query to its end.
+void run_to_end(QueryDesc& query);
 
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);
 

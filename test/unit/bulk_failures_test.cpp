@@ -23,6 +23,8 @@ problem every_way(int kind)
     made.crossing = kind == 1 || kind == 5;
     made.memory = kind == 2 ? 1 << 24 : 0;
     made.workers = kind % 3;
+    made.elsewhere = static_cast<std::uint32_t>(kind % 4);
+    made.task.elsewhere = !made.from_texts;
     made.clusters = {true, true};
     support::random_source random = {86};
     for (int i = 0; i < 120; i++)

@@ -68,6 +68,11 @@ struct test_host : bulk::host {
     random_source chance = {87};
     long answered = 0;
 
+    // What rows are taken from, by their numbers from 1 on, and what the last of them was read
+    // into.
+    std::vector<std::vector<std::uint8_t>> documents;
+    std::vector<std::uint8_t> read_last;
+
     test_host()
     {
         static_cast<bulk::host&>(*this) = {
@@ -82,6 +87,7 @@ struct test_host : bulk::host {
             .report = report,
             .reporting = &never,
             .phase = nullptr,
+            .read_again = read_again,
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,
@@ -133,6 +139,15 @@ private:
     {
         if (++calls[kind] == fails_at && failing == kind)
             std::longjmp(back, kind);
+    }
+
+    // In other memory each time, so that use of what was read before is seen.
+    static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t place)
+    {
+        test_host& self = self_of(host);
+        self.count(read_failed);
+        std::vector<std::uint8_t>(self.documents[place - 1]).swap(self.read_last);
+        return self.read_last;
     }
 
     static void* take(bulk::host& host, std::size_t bytes)
@@ -281,6 +296,12 @@ struct problem {
     std::vector<std::uint32_t> ranks;
     int workers = 0;
     std::vector<std::uint32_t> scopes; // of scoped tasks
+    std::uint32_t elsewhere = 0; // rows that can be read again: of all numbers but its multiples
+
+    std::uint64_t place_of(std::uint32_t row) const
+    {
+        return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1;
+    }
 
     std::uint32_t scope_of(std::uint32_t row) const
     {
@@ -339,15 +360,23 @@ inline row_set& take_rows(engine_call& call)
     call.host->most_workers = given.workers;
     call.budget = bulk::make_budget(*call.host, given.memory);
     row_set& rows = *bulk::make_rows(call.budget, given.task, given.from_texts);
+    call.host->documents.clear();
+    for (std::uint32_t row = 0; row < given.count() && given.elsewhere > 0; row++)
+        if (given.from_texts)
+            call.host->documents.emplace_back(given.texts[row].begin(), given.texts[row].end());
+        else
+            call.host->documents.push_back(given.slots[row]);
     for (std::uint32_t row = 0; row < given.count(); row++) {
         if (row == given.first_count)
             rows.first_count = rows.count;
         if (given.task.scoped)
             bulk::set_scope(rows, given.scope_of(row));
         if (given.from_texts)
-            bulk::take_text(rows, bytes_of(given.texts[row]));
+            bulk::take_text(rows, bytes_of(given.texts[row]), given.place_of(row));
         else
-            bulk::take_signature(rows, minhash::with_slots(given.task.scheme, given.slots[row]));
+            bulk::take_signature(rows,
+                                 minhash::with_slots(given.task.scheme, given.slots[row]),
+                                 given.place_of(row));
     }
     return rows;
 }
@@ -631,6 +660,8 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     made.task.scoped = random.below(4) == 0;
     for (std::size_t row = 0; made.task.scoped && row < made.count(); row++)
         made.scopes.push_back(static_cast<std::uint32_t>(random.below(4)));
+    made.elsewhere = static_cast<std::uint32_t>(random.below(4));
+    made.task.elsewhere = !made.from_texts && made.elsewhere > 0;
     return made;
 }
 

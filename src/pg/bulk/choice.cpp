@@ -147,6 +147,8 @@ bool keep_waiting(bulk_job& job, const query_row& row)
     append_datum(waiting.values, row.value, false);
     if (job.wanted.ranked)
         append_datum(waiting.ranks, row.rank, row.no_rank);
+    bulk::grow(job, waiting.places, waiting.count, waiting.count + std::size_t{1});
+    waiting.places.values[waiting.count] = row.place;
     if (job.scope_column > 0) {
         bulk::grow(job, waiting.scopes, waiting.count, waiting.count + std::size_t{1});
         waiting.scopes.values[waiting.count] = row.scope;
@@ -167,6 +169,7 @@ query_row waiting_row(bulk_job& job, std::uint32_t place)
         row.rank = fetch_datum(waiting.ranks, place, row.no_rank);
     if (job.scope_column > 0)
         row.scope = waiting.scopes.values[place];
+    row.place = waiting.places.values[place];
     return row;
 }
 
@@ -176,6 +179,7 @@ void drop_waiting(bulk_job& job)
     for (datum_store* const store : {&waiting.ids, &waiting.values, &waiting.ranks})
         if (OidIsValid(store->type))
             close_datums(*store);
+    bulk::release(job, waiting.places.values);
     bulk::release(job, waiting.scopes.values);
     waiting = {};
 }
@@ -198,7 +202,10 @@ void choose_by_waiting(bulk_job& job, bool ended)
     expect_rows(job, ended, wanted.rows, wanted.pairs);
 
     bulk::work_costs costs = bulk::costs_of(taken.mean_bytes);
-    const double slot_size = is_exact(job) ? 1 : sizeof(std::uint32_t); // bulk::kept_scheme()
+    const double slot_size = // bulk::kept_scheme()
+        is_exact(job)                                     ? 1
+        : !job.from_texts && job.again.scanned != nullptr ? 0.5
+                                                          : sizeof(std::uint32_t);
     if (wanted.rows * hashes * slot_size > static_cast<double>(job.budget.limit))
         costs.hash += bulk::filing_cost;
     bulk::sampled_counts counts;
@@ -247,6 +254,8 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
         .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
         .scoped = job.scope_column > 0,
         .whole_slots = job.wanted.whole_slots,
+        .elsewhere = job.again.scanned != nullptr && !job.from_texts && !job.wanted.whole_slots &&
+                     scheme.bits == bits_per_slot,
     };
 }
 

@@ -17,6 +17,7 @@ struct waiting_rows {
     datum_store ids;
     datum_store values;
     datum_store ranks;
+    bulk::growing<std::uint64_t> places;
     bulk::growing<std::uint32_t> scopes; // of scoped tasks
     std::uint32_t count;
 };
@@ -27,6 +28,7 @@ struct query_row {
     Datum value;
     Datum rank; // if the query has one
     bool no_rank;
+    std::uint64_t place; // where the value can be read again, or 0
     std::uint32_t scope; // of scoped tasks
 };
 

@@ -26,6 +26,7 @@ namespace {
 struct receiver {
     DestReceiver pub; // PostgreSQL knows this part
     bulk_job* job;
+    const QueryDesc* query;
 };
 
 void check_scheme(bulk_job& job, const scheme& scheme, Datum id)
@@ -75,13 +76,13 @@ bool take_value(bulk_job& job, const query_row& row)
         const signature given = decode_next(job, PG_DETOAST_DATUM(row.value), row.id);
         if (job.scope_column > 0)
             bulk::set_scope(*job.rows, row.scope);
-        return bulk::take_signature(*job.rows, given);
+        return bulk::take_signature(*job.rows, given, row.place);
     }
     if (job.rows == nullptr)
         job.rows = bulk::make_rows(job.budget, make_task(job, job.wanted.texts), true);
     if (job.scope_column > 0)
         bulk::set_scope(*job.rows, row.scope);
-    return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(row.value)));
+    return bulk::take_text(*job.rows, utf8_of(job, DatumGetTextPP(row.value)), row.place);
 }
 
 // Rows that are near nothing.
@@ -144,6 +145,8 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     row.id = convert_id(job.short_id, row.id);
     if (job.scope_column > 0 && !no_value)
         row.scope = scope_of(job, slot);
+    if (!no_value)
+        row.place = place_of(job.again, row.value);
     bool enough = false;
     if (no_value)
         take_lone(job, row.id);
@@ -214,6 +217,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     const int former_scope = job.scope_column;
     job.rank_column = 0;
     job.scope_column = 0;
+    start_rereading(job.again, *reinterpret_cast<receiver*>(self)->query, 2);
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && job.wanted.ranked ? job.rank_column : job.scope_column;
@@ -270,11 +274,23 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 
 void ignore(DestReceiver*) {}
 
+std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)
+{
+    bulk_job& job = static_cast<bulk_job&>(host);
+    const auto* const stored = reinterpret_cast<const text*>(read_again(job.again, place));
+    if (job.from_texts)
+        return utf8_of(job, stored);
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)) + header_bytes,
+            VARSIZE_ANY_EXHDR(stored) - header_bytes};
+}
+
 } // namespace
 
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
+    fresh.read_again = read_document_again;
+    fresh.again.memory = fresh.memory;
     start_reporting(fresh);
     allow_workers(fresh, fcinfo->flinfo->fn_oid);
     fresh.wanted = wanted;
@@ -296,7 +312,8 @@ void read_query(bulk_job& job, const planned_select& query)
     job.expected_rows = query.rows;
     job.rows_before = row_count(job);
     job.estimated = true;
-    run_select(query, receiving.pub);
+    run_select(query, receiving.pub, &receiving.query);
+    job.again.scanned = nullptr;
     job.estimated = false;
     if (job.waiting.count > 0)
         end_waiting(job, true);
@@ -332,6 +349,7 @@ bulk::text_bytes utf8_of(bulk_job& job, const text* document)
 
 void end_job(bulk_job& job)
 {
+    end_rereading(job.again);
     end_workers(job);
     bulk::close_stores(job.budget);
 }

@@ -8,6 +8,7 @@
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
 #include "pg/bulk/numbered.h"
+#include "pg/bulk/reread.h"
 #include "pg/bulk/select.h"
 #include "pg/text_reader.h"
 
@@ -45,6 +46,7 @@ struct bulk_job : bulk_host {
     std::uint8_t header[header_bytes]; // of the first signature that came stored, and its size
     std::size_t header_size;
     text_reader reader;
+    rereading again;
     bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
     MemoryContext row_memory;
 };

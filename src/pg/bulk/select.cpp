@@ -3,6 +3,7 @@
 extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
@@ -10,6 +11,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
+#include "utils/snapmgr.h"
 #include "utils/varlena.h"
 }
 
@@ -64,6 +66,11 @@ void refuse_name(const char* query, const char* columns)
             errhint("Use SELECT %s FROM %s, with the table's columns.", columns, query));
 }
 
+void tell_query(void* of)
+{
+    errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(of)->sourceText);
+}
+
 } // namespace
 
 planned_select plan_select(const char* query, const char* columns)
@@ -79,18 +86,32 @@ planned_select plan_select(const char* query, const char* columns)
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
     ReleaseCachedPlan(planned, nullptr);
-    return {plan, rows};
+    return {plan, query, rows};
 }
 
-void run_select(const planned_select& query, DestReceiver& to)
+void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running)
 {
     to.mydest = DestTuplestore; // anything but DestNone
-    SPIExecuteOptions options = {};
-    options.read_only = true; // sees what the calling statement sees
-    options.dest = &to;
-    const int result = SPI_execute_plan_extended(query.plan, &options);
-    if (result < 0)
-        elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(result));
+    CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
+    QueryDesc* const started = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
+                                               query.text,
+                                               GetActiveSnapshot(),
+                                               InvalidSnapshot,
+                                               &to,
+                                               nullptr,
+                                               nullptr,
+                                               0);
+    if (running != nullptr)
+        *running = started;
+    ErrorContextCallback context = {error_context_stack, tell_query, started};
+    error_context_stack = &context;
+    ExecutorStart(started, 0);
+    run_to_end(*started);
+    ExecutorFinish(started);
+    ExecutorEnd(started);
+    error_context_stack = context.previous;
+    FreeQueryDesc(started);
+    ReleaseCachedPlan(plan, nullptr);
 }
 
 Oid check_ids(Oid wanted, Oid given)

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "executor/execdesc.h"
 #include "executor/spi.h"
 #include "tcop/dest.h"
 }
@@ -13,6 +14,7 @@ namespace minhash::pg {
 
 struct planned_select {
     SPIPlanPtr plan;
+    const char* text;
     double rows; // that PostgreSQL expects
 };
 
@@ -21,8 +23,9 @@ struct planned_select {
 // that the caller wants, for a hint.
 planned_select plan_select(const char* query, const char* columns = "id, body");
 
-// Runs it. It sees what the calling statement sees. `to.mydest` is set here.
-void run_select(const planned_select& query, DestReceiver& to);
+// Runs it. It sees what the calling statement sees. `to.mydest` is set here, and `running` while it
+// runs. (SPI's own way to run it would not tell which plan it is.)
+void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running = nullptr);
 
 // An ERROR if ids of type `given` cannot be taken for those of type `wanted`. The result is to be
 // handed to convert_id(): smallint or integer where bigint is wanted, else InvalidOid.

@@ -19,22 +19,18 @@ constexpr std::size_t large_stores = 4; // slots, documents, and two of the host
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
 constexpr std::size_t fixed_bytes = 28;
 
-// A document of `bytes` lies in the store of documents, or where the host reads it again.
-struct document_place {
-    std::uint64_t at;
-    std::uint32_t bytes;
-    std::uint32_t kept;
-};
+// Beside where a document lies: it is in the store of documents, and not where the host reads it.
+constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 
 std::size_t large_chunk_for(const memory_budget& budget)
 {
     return chunk_for(budget, large_stores, large_chunk);
 }
 
-document_place place_of_document(row_set& rows, std::uint32_t row)
+std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
 {
-    document_place copy;
-    return *static_cast<const document_place*>(
+    std::uint64_t copy;
+    return *static_cast<const std::uint64_t*>(
         fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
@@ -90,13 +86,16 @@ void append_keys(row_set& rows,
 
 void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
 {
-    document_place document = {place, static_cast<std::uint32_t>(bytes.size()), place == 0};
-    if (document.kept) {
-        document.at = rows.documents->size;
+    std::uint64_t at = place;
+    if (place == 0) {
+        at = kept_here | rows.documents->size;
         append(*rows.documents, bytes.data(), bytes.size());
     }
-    append(*rows.document_at, &document, sizeof(document));
-    rows.document_bytes += bytes.size();
+    append(*rows.document_at, &at, sizeof(at));
+    const auto size = static_cast<std::uint32_t>(bytes.size());
+    if (rows.document_sizes != nullptr)
+        append(*rows.document_sizes, &size, sizeof(size));
+    rows.document_bytes += size;
 }
 
 // Signatures and keys of texts, as worker.h says. Answers come in the order of their rows.
@@ -143,7 +142,8 @@ void sign_later(row_set& rows, text_bytes text)
 scheme kept_scheme(const task& task)
 {
     constexpr std::uint8_t enough = 8;
-    constexpr std::uint8_t few = 4;
+    const std::uint8_t few =
+        task.threshold >= 0.7 ? 2 : 4; // as those that agree by chance add to the rest
     scheme kept = task.scheme;
     if (task.exact && !task.whole_slots)
         kept.bits = std::min(kept.bits, enough);
@@ -165,7 +165,7 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
     rows->keys = allocate<byte_store*>(owner, stores);
     const std::size_t chunk = chunk_for(budget, stores, small_chunk);
     for (std::size_t i = 0; i < stores; i++)
-        rows->keys[i] = open_store(budget, chunk);
+        rows->keys[i] = open_store(budget, chunk, reading::in_order);
     rows->slots = open_store(budget, large_chunk_for(budget));
     if (texts) {
         rows->signer = make_signer(owner, task.scheme);
@@ -180,6 +180,8 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
     if (has_documents(task)) {
         rows->documents = open_store(budget, large_chunk_for(budget));
         rows->document_at = open_store(budget, small_chunk);
+        if (texts)
+            rows->document_sizes = open_store(budget, small_chunk);
     }
     if (task.measure == measure::containment)
         rows->notes = make_notes(budget);
@@ -233,18 +235,24 @@ void finish_rows(row_set& rows)
 
 std::size_t document_size(row_set& rows, std::uint32_t row)
 {
-    return place_of_document(rows, row).bytes;
+    if (rows.document_sizes == nullptr)
+        return slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
+    std::uint32_t copy;
+    return *static_cast<const std::uint32_t*>(
+        fetch(*rows.document_sizes, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
-    const document_place document = place_of_document(rows, row);
-    if (!document.kept)
-        return rows.owner->read_again(*rows.owner, document.at);
-    if (!in_place(*rows.documents, document.at, document.bytes))
-        grow(*rows.owner, buffer, 0, document.bytes);
-    const void* const bytes = fetch(*rows.documents, document.at, document.bytes, buffer.values);
-    return {static_cast<const std::uint8_t*>(bytes), document.bytes};
+    const std::uint64_t place = place_of_document(rows, row);
+    if (!(place & kept_here))
+        return rows.owner->read_again(*rows.owner, place);
+    const std::uint64_t at = place & ~kept_here;
+    const std::size_t size = document_size(rows, row);
+    if (!in_place(*rows.documents, at, size))
+        grow(*rows.owner, buffer, 0, size);
+    const void* const bytes = fetch(*rows.documents, at, size, buffer.values);
+    return {static_cast<const std::uint8_t*>(bytes), size};
 }
 
 void close_band(row_set& rows, int band)

@@ -30,7 +30,7 @@ struct task {
 };
 
 // The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
-// of them to compare; where signatures that can be read again do, slots of 4 bits.
+// of them to compare; where signatures that can be read again do, slots of 2 or 4 bits.
 scheme kept_scheme(const task& task);
 
 // Whether texts or whole signatures decide, which are documents of their rows.
@@ -50,7 +50,8 @@ struct row_set {
     byte_store* slots;
     byte_store** keys;            // of each band; after them, of the whole signature
     byte_store* documents;        // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store* document_at;      // a document_place for each row
+    byte_store* document_at;      // where the document of each row lies
+    byte_store* document_sizes;   // of texts, else null
     std::uint64_t document_bytes; // of all of them
     text_signer* signer;          // of tasks with texts, else null
     set_notes* notes;             // of containment, else null

@@ -1,6 +1,6 @@
 // A store is a file of its first `filed` bytes, then chunks in memory, of which only the newest is
 // written to. When the budget is used up, whichever store has most full chunks writes its oldest
-// one; so what is small, like keys of one band, stays in memory longest. Chunks that were written
+// one. Chunks that were written
 // out are kept and taken again, by any store with chunks of that size.
 #include "bulk/store.h"
 
@@ -80,7 +80,10 @@ bool make_room(memory_budget& budget)
     std::size_t most = 0;
     for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
         const std::size_t bytes = full_chunks(*store) * store->chunk_bytes;
-        if (bytes > most) {
+        if (bytes == 0)
+            continue;
+        const bool first = largest == nullptr || (store->in_order && !largest->in_order);
+        if (first || (store->in_order == largest->in_order && bytes > most)) {
             most = bytes;
             largest = store;
         }
@@ -123,12 +126,13 @@ std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size
     return wanted;
 }
 
-byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes)
+byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how)
 {
     byte_store* const store = allocate<byte_store>(*budget.owner);
     *store = {};
     store->budget = &budget;
     store->chunk_bytes = chunk_bytes;
+    store->in_order = how == reading::in_order;
     store->next = budget.stores;
     budget.stores = store;
     return store;

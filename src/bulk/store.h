@@ -1,6 +1,7 @@
 // Bytes that are appended and then read at random: in memory while there is room, then in a
 // temporary file. Several stores share a budget; when it is used up, the store that has most in
-// memory writes its oldest chunk to its file.
+// memory writes its oldest chunk to its file: of those that are read in order, if any can, as
+// reading a file piece by piece takes longer.
 //
 // (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
 // sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
@@ -35,6 +36,7 @@ struct byte_store {
     char* at; // where the next byte goes, and the end of its chunk
     char* end;
     int file;         // 0: none
+    bool in_order;    // how it will be read
     byte_store* next; // of the budget's
 };
 
@@ -42,8 +44,12 @@ struct byte_store {
 // budget with one chunk each, which always stays in memory.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
+// How a store will be read.
+enum class reading { at_random, in_order };
+
 // A store with chunks of `chunk_bytes`, a power of two.
-byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes);
+byte_store*
+open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
 // Frees a store and its file, if there is one.
 void close_store(byte_store* store);

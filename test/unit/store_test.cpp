@@ -20,7 +20,10 @@ TEST(store, gives_back_what_was_appended_in_memory_and_in_files)
         std::vector<bulk::byte_store*> all;
         std::vector<std::string> expected(stores);
         for (std::size_t i = 0; i < stores; i++)
-            all.push_back(bulk::open_store(budget, std::size_t{1} << (10 + random.below(3))));
+            all.push_back(bulk::open_store(budget,
+                                           std::size_t{1} << (10 + random.below(3)),
+                                           random.below(2) == 0 ? bulk::reading::in_order
+                                                                : bulk::reading::at_random));
         for (int step = 0; step < 400; step++) {
             const std::size_t i = random.below(stores);
             std::string bytes(random.below(10) == 0 ? random.below(9000) : random.below(40), 'x');
@@ -73,6 +76,26 @@ TEST(store, chunks_become_smaller_where_memory_is_short)
     const bulk::memory_budget little = bulk::make_budget(host, 1 << 20);
     EXPECT_EQ(bulk::chunk_for(little, 64, 64 * 1024), 4096u);
     EXPECT_EQ(bulk::chunk_for(little, 5000, 64 * 1024), 1024u);
+}
+
+TEST(store, files_first_what_is_read_in_order)
+{
+    constexpr std::size_t chunk = 1024;
+    test_host host;
+    bulk::memory_budget budget = bulk::make_budget(host, 20 * chunk);
+    bulk::byte_store& at_random = *bulk::open_store(budget, chunk);
+    bulk::byte_store& in_order = *bulk::open_store(budget, chunk, bulk::reading::in_order);
+    const std::string bytes(chunk, 'x');
+    for (int i = 0; i < 16; i++)
+        bulk::append(at_random, bytes.data(), bytes.size());
+    for (int i = 0; i < 8; i++)
+        bulk::append(in_order, bytes.data(), bytes.size());
+    EXPECT_EQ(at_random.filed, 0);
+    EXPECT_GT(in_order.filed, 0);
+    for (int i = 0; i < 16; i++)
+        bulk::append(at_random, bytes.data(), bytes.size());
+    EXPECT_GT(at_random.filed, 0);
+    bulk::close_stores(budget);
 }
 
 } // namespace

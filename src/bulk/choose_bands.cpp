@@ -71,9 +71,9 @@ bands_plan foretell(const bands_wanted& wanted,
                     const work_costs& costs) noexcept
 {
     const double slots = static_cast<double>(sample.size()) - 1;
-    const int least = least_agreement(wanted.threshold, num_hashes, share_missed);
+    const int least = least_agreement(wanted.threshold, num_hashes, wanted.missed);
     const int start = std::min<int>(num_hashes, slots_at_start);
-    const int least_at_start = least_agreement(wanted.threshold, start, share_missed);
+    const int least_at_start = least_agreement(wanted.threshold, start, wanted.missed);
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);

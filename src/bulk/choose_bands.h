@@ -39,8 +39,12 @@ work_costs costs_of(double text_bytes) noexcept;
 // What a hash takes more, for each row, if signatures go to temporary files.
 constexpr double filing_cost = 5;
 
-// The share of true pairs that comparing signatures before an exact comparison may lose.
-constexpr double share_missed = 1.0 / 30000;
+// The share of pairs at the threshold that comparing signatures before an exact comparison may
+// lose, each time: a tenth of what may be missed in all.
+constexpr double share_missed(double promised) noexcept
+{
+    return (1 - promised) / 10;
+}
 
 // Slots that are compared first, if signatures have more: most candidates that are not near show it
 // there, and signatures of many slots come from memory slowly.
@@ -57,6 +61,7 @@ struct bands_wanted {
     double window; // rows, one after the other, from which the sample was taken
     double threshold;
     double recall;    // of pairs at the threshold
+    double missed;    // share_missed(), of exact comparisons
     int least_hashes; // the same as most_hashes if signatures are given
     int most_hashes;
     bool exact; // candidates whose signatures agree enough are compared by their texts

@@ -24,7 +24,7 @@ struct task {
     bool scoped;              // rows can only be near others of their scope
     bulk::measure measure =
         bulk::measure::jaccard; // containment: of texts, exactly, and without signatures
-    double recall = 0;          // of containment: the share of pairs to be found
+    double recall = 0.99;       // of exact tasks: the share of pairs to be found
     bool whole_slots = false;   // exact tasks keep signatures as they are, too
     bool elsewhere = false;     // of signatures: the host can read most of them again
 };

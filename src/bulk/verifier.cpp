@@ -1,6 +1,6 @@
 // Signatures come first, as they are small and near each other; texts are compared only if the
 // estimate leaves a chance. How far below the threshold an estimate may be is a quantile of its
-// error, so that one true pair of 30,000 is lost by it.
+// error, so that few of the pairs that may be missed are lost by it.
 #include "bulk/verifier.h"
 
 #include "core/compress.h"
@@ -46,7 +46,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
         return 0;
     if (task.exact)
         return static_cast<std::uint32_t>(
-            least_agreement(task.threshold, slots_at_start, share_missed));
+            least_agreement(task.threshold, slots_at_start, share_missed(task.recall)));
     const std::uint32_t others = hashes - slots_at_start;
     return least_equal > others ? least_equal - others : 0;
 }
@@ -98,9 +98,9 @@ void start_verifier(verifier& state, row_set& rows)
     state.least = task.threshold;
     const int hashes = task.scheme.num_hashes;
     state.least_equal =
-        task.exact
-            ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed))
-            : least_reaching(task.threshold, task.scheme);
+        task.exact ? static_cast<std::uint32_t>(
+                         least_agreement(task.threshold, hashes, share_missed(task.recall)))
+                   : least_reaching(task.threshold, task.scheme);
     state.start = rows.kept;
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);

@@ -110,6 +110,7 @@ inline bulk::bands_plan choose(bulk::host& host,
                                        .window = static_cast<double>(window),
                                        .threshold = threshold,
                                        .recall = bulk::recall_to_expect(recall),
+                                       .missed = bulk::share_missed(recall),
                                        .least_hashes = 64,
                                        .most_hashes = 1024,
                                        .exact = true};

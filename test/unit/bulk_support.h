@@ -435,8 +435,9 @@ public:
         minhash::scheme start = given.task.scheme;
         start.num_hashes = std::min(start.num_hashes, bulk::slots_at_start);
         const auto agree = [&](const minhash::scheme& part) {
-            const int least =
-                minhash::least_agreement(given.task.threshold, part.num_hashes, bulk::share_missed);
+            const int least = minhash::least_agreement(given.task.threshold,
+                                                       part.num_hashes,
+                                                       bulk::share_missed(given.task.recall));
             return static_cast<int>(
                        minhash::count_equal(part, stored[a].data(), stored[b].data())) >= least;
         };

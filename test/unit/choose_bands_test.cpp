@@ -32,7 +32,15 @@ counts sample_of(const std::vector<double>& similarities, int times, support::ra
 
 bands_wanted wanted_of(double rows, double threshold, double recall)
 {
-    return {rows, rows * (rows - 1) / 2, rows, threshold, recall, 64, 1024, true};
+    return {rows,
+            rows * (rows - 1) / 2,
+            rows,
+            threshold,
+            recall,
+            minhash::bulk::share_missed(recall),
+            64,
+            1024,
+            true};
 }
 
 const minhash::bulk::work_costs costs = minhash::bulk::costs_of(1000);

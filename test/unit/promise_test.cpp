@@ -50,6 +50,7 @@ bands_plan choose(test_host& host, const problem& given, double recall)
                                  .window = rows,
                                  .threshold = given.task.threshold,
                                  .recall = bulk::recall_to_expect(recall),
+                                 .missed = bulk::share_missed(recall),
                                  .least_hashes = 64,
                                  .most_hashes = 1024,
                                  .exact = true},

@@ -195,6 +195,7 @@ void choose_by_waiting(bulk_job& job, bool ended)
         .window = static_cast<double>(job.waiting.count),
         .threshold = job.wanted.threshold,
         .recall = bulk::recall_to_expect(recall_of(job)),
+        .missed = bulk::share_missed(recall_of(job)),
         .least_hashes = open_hashes ? least_hashes : hashes,
         .most_hashes = open_hashes ? most_hashes : hashes,
         .exact = is_exact(job),
@@ -253,6 +254,7 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
         .exact = is_exact(job),
         .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
         .scoped = job.scope_column > 0,
+        .recall = recall_of(job),
         .whole_slots = job.wanted.whole_slots,
         .elsewhere = job.again.scanned != nullptr && !job.from_texts && !job.wanted.whole_slots &&
                      scheme.bits == bits_per_slot,

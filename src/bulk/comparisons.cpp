@@ -132,15 +132,19 @@ void start_comparisons(comparisons& state, verifier& check, void* taker, near_pa
 void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
     verifier& check = *state.check;
-    row_set& rows = *check.rows;
-    if (!rows.task.exact) {
+    if (!check.rows->task.exact) {
         const double similarity = verify(check, a, b);
         if (similarity >= 0)
             state.take(state.taker, a, b, similarity);
-        return;
+    } else if (may_be_near(check, a, b)) {
+        compare_later(state, a, b);
     }
-    if (!may_be_near(check, a, b))
-        return;
+}
+
+void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    verifier& check = *state.check;
+    row_set& rows = *check.rows;
     crew& crew = *rows.crew;
     if (!count_work(crew, rows.document_bytes / rows.count)) {
         const double similarity = compare(check.sets, a, b, check.least, true);

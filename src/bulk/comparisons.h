@@ -24,6 +24,9 @@ void start_comparisons(comparisons& state, verifier& check, void* taker, near_pa
 // Verifies a pair, perhaps later. Near pairs are taken in the order of these calls.
 void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b);
 
+// The same for a pair of an exact task whose signatures say that it may be near.
+void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b);
+
 // Waits until all pairs have been verified.
 void finish_comparisons(comparisons& state);
 

@@ -61,6 +61,24 @@ void start_sets(exact_sets& state,
                 std::size_t bytes);
 void end_sets(exact_sets& state);
 
+// Fetches from memory what compare() will read of a row: first what says where its elements are,
+// and later those.
+[[gnu::always_inline]] inline void prefetch_place(const exact_sets& state, std::uint32_t row)
+{
+    __builtin_prefetch(state.sizes + row);
+    __builtin_prefetch(state.places + (row & state.place_mask));
+}
+
+[[gnu::always_inline]] inline void prefetch_record(const exact_sets& state, std::uint32_t row)
+{
+    const std::uint64_t place = state.places[row & state.place_mask];
+    if (place >= state.ring_end)
+        return;
+    const auto* const at = reinterpret_cast<const char*>(state.ring + place % state.ring_words);
+    for (std::size_t line = 0; line < 256; line += 64)
+        __builtin_prefetch(at + line);
+}
+
 // The Jaccard similarity of two rows if it is at least `least`, else a negative number. Unless
 // `exactly`, any number from `least` on may stand for the similarity. Cheaper if one of the rows
 // was there in the call before.

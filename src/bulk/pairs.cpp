@@ -11,6 +11,11 @@ namespace {
 // Rows of the largest bucket that is written as pairs.
 constexpr std::size_t small_bucket = 32;
 
+// Of buckets of these sizes, signatures are looked at before pairs are written: they are few in
+// comparison with the pairs, and fit into the processor's cache.
+constexpr std::size_t least_gathered = 8;
+constexpr std::size_t most_gathered = 1024;
+
 // Marks the number of a large bucket where a row's number could be. (There are no more rows.)
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
@@ -37,15 +42,19 @@ struct pair_finder {
                            // leader's rows, or no_row; else null
     int range_bits;        // rows per range, as a power of two
     std::size_t range_count;
-    byte_store** ranges; // of candidates: the row that verifies them in the upper half
+    byte_store** ranges;      // of candidates: the row that verifies them in the upper half
+    std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
+    std::uint32_t bucket_count;
+    growing<std::uint32_t> before; // a bucket's rows: their buckets before it
     byte_store* large_buckets;
     byte_store* large_rows;
     std::uint32_t large_count;
 
     verifier check;
     comparisons compared;
-    std::uint32_t* met; // for each row, the last one that met it
-    void* buffer;       // a piece of large_rows
+    std::uint32_t* met;             // for each row, the last one that met it
+    void* buffer;                   // a piece of large_rows
+    growing<std::uint32_t> buckets; // the large ones of a row, one of each band at most
 };
 
 // Whether a leader has rows of the first query, and of the second one.
@@ -71,15 +80,54 @@ void record_candidate(pair_finder& finder, std::uint32_t row, std::uint32_t met)
     append(*finder.ranges[row >> finder.range_bits], &candidate, sizeof(candidate));
 }
 
+// Records two rows of a bucket, by their places, unless they were together in an earlier one.
+void record_two(pair_finder& finder,
+                std::span<const std::uint32_t> bucket,
+                std::size_t a,
+                std::size_t b)
+{
+    const std::uint32_t* const before = finder.before.values;
+    if (before[a] == before[b] && before[a] != 0)
+        return;
+    if (finder.rights == nullptr) {
+        record_candidate(finder, bucket[a], bucket[b]);
+        return;
+    }
+    for (const auto& [left, right] : {std::pair(bucket[a], bucket[b]), {bucket[b], bucket[a]}})
+        if (is_left(finder, left) && is_right(finder, right) && verifies(finder, left, right))
+            record_candidate(finder, left, right);
+}
+
+// Notes that these rows have been together.
+void note_bucket(pair_finder& finder, std::span<const std::uint32_t> bucket)
+{
+    grow(*finder.owner, finder.before, 0, bucket.size());
+    const std::uint32_t number = finder.bucket_count == no_row ? 0 : ++finder.bucket_count;
+    for (std::size_t i = 0; i < bucket.size(); i++) {
+        finder.before.values[i] = finder.bucket_of[bucket[i]];
+        finder.bucket_of[bucket[i]] = number;
+    }
+}
+
 void record_bucket(pair_finder& finder, std::span<const std::uint32_t> bucket)
 {
     pause(*finder.owner);
+    note_bucket(finder, bucket);
+    if (bucket.size() >= least_gathered && bucket.size() <= most_gathered &&
+        can_gather(finder.check)) {
+        gather_starts(finder.check, bucket);
+        for (std::size_t a = 0; a < bucket.size(); a++) {
+            pause(*finder.owner);
+            each_likely(finder.check, a, bucket.size(), [&finder, bucket, a](std::size_t b) {
+                record_two(finder, bucket, a, b);
+            });
+        }
+        return;
+    }
     if (bucket.size() <= small_bucket) {
-        for (const std::uint32_t left : bucket)
-            for (const std::uint32_t right : bucket)
-                if (is_left(finder, left) && is_right(finder, right) &&
-                    verifies(finder, left, right))
-                    record_candidate(finder, left, right);
+        for (std::size_t a = 0; a < bucket.size(); a++)
+            for (std::size_t b = a + 1; b < bucket.size(); b++)
+                record_two(finder, bucket, a, b);
         return;
     }
     const std::uint64_t start = finder.large_rows->size;
@@ -176,7 +224,11 @@ void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
                                     at.offset + at.bytes - offset);
         const std::uint32_t* const rows = static_cast<const std::uint32_t*>(piece);
         const std::size_t count = bytes / sizeof(std::uint32_t);
-        for (std::size_t i = 0; i < count; i++) {
+        // Of one query, a row verifies those after it, and rows come in their order.
+        std::size_t i = 0;
+        if (finder.rights == nullptr)
+            i = static_cast<std::size_t>(std::upper_bound(rows, rows + count, row) - rows);
+        for (; i < count; i++) {
             if (i + ahead < count && finder.met[rows[i + ahead]] != row)
                 prefetch(finder.check, rows[i + ahead]);
             if (verifies(finder, row, rows[i]))
@@ -186,20 +238,47 @@ void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
     }
 }
 
+// Verifies a row with others, in two steps: signatures, which are fetched ahead, and then sets.
+void verify_rows(pair_finder& finder, std::uint32_t row, std::span<std::uint32_t> others)
+{
+    std::size_t likely = 0;
+    for (std::size_t i = 0; i < others.size(); i++) {
+        pause(*finder.owner);
+        if (i + ahead < others.size())
+            prefetch(finder.check, others[i + ahead]);
+        const std::uint32_t other = others[i];
+        if (!finder.rows->task.exact)
+            verify_later(finder.compared, row, other);
+        else if (may_be_near(finder.check, row, other))
+            others[likely++] = other;
+    }
+    for (std::size_t i = 0; i < likely; i++) {
+        pause(*finder.owner);
+        if (i + 2 * ahead < likely)
+            prefetch_place(finder.check.sets, others[i + 2 * ahead]);
+        if (i + ahead < likely)
+            prefetch_record(finder.check.sets, others[i + ahead]);
+        compare_later(finder.compared, row, others[i]);
+    }
+}
+
 // Verifies the candidates of one row, which come in any order and more than once.
 void verify_row(pair_finder& finder, std::uint32_t row, std::span<std::uint32_t> candidates)
 {
-    std::sort(candidates.begin(), candidates.end());
-    candidates = candidates.first(static_cast<std::size_t>(
-        std::unique(candidates.begin(), candidates.end()) - candidates.begin()));
-    for (std::size_t i = 0; i < candidates.size(); i++) {
-        if (i + ahead < candidates.size() && candidates[i + ahead] < bucket_mark)
-            prefetch(finder.check, candidates[i + ahead]);
-        if (candidates[i] < bucket_mark)
-            verify_once(finder, row, candidates[i]);
-        else
-            verify_bucket(finder, row, candidates[i] - bucket_mark);
+    std::size_t rows = 0;
+    std::size_t buckets = 0;
+    for (const std::uint32_t candidate : candidates) {
+        if (candidate >= bucket_mark) {
+            finder.buckets.values[buckets++] = candidate - bucket_mark;
+        } else if (finder.met[candidate] != row) {
+            finder.met[candidate] = row;
+            candidates[rows++] = candidate;
+        }
     }
+    std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(rows));
+    verify_rows(finder, row, candidates.first(rows));
+    for (std::size_t i = 0; i < buckets; i++)
+        verify_bucket(finder, row, finder.buckets.values[i]);
 }
 
 // The candidates of one range, row by row. They are read as often as memory makes necessary.
@@ -282,6 +361,8 @@ void start_ranges(pair_finder& finder)
     const std::size_t chunk = chunk_for(budget, finder.range_count, 32 * 1024);
     for (std::size_t i = 0; i < finder.range_count; i++)
         finder.ranges[i] = open_store(budget, chunk);
+    finder.bucket_of = allocate<std::uint32_t>(*finder.owner, count);
+    std::fill_n(finder.bucket_of, count, 0);
     finder.large_buckets = open_store(budget, chunk);
     finder.large_rows = open_store(budget, chunk);
 }
@@ -297,6 +378,7 @@ void verify_ranges(pair_finder& finder)
     reader.room = std::max(least_room, rows.budget->limit / 16);
     reader.buffer = allocate<char>(owner, finder.ranges[0]->chunk_bytes);
     finder.buffer = allocate<char>(owner, finder.large_rows->chunk_bytes);
+    grow(owner, finder.buckets, 0, static_cast<std::size_t>(rows.task.shape.bands));
     finder.met = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(finder.met, rows.count, no_row);
     for (std::size_t i = 0; i < finder.range_count; i++) {
@@ -333,6 +415,7 @@ void end_finder(pair_finder& finder)
                                static_cast<void*>(finder.rights),
                                static_cast<void*>(finder.ranges),
                                static_cast<void*>(finder.met),
+                               static_cast<void*>(finder.buckets.values),
                                finder.buffer})
         release(owner, memory);
 }
@@ -363,6 +446,8 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
         close_band(rows, band);
     }
     end_walk(walk);
+    release(*rows.owner, finder.bucket_of);
+    release(*rows.owner, finder.before.values);
 
     for (std::uint32_t row = 0; row < rows.count; row++)
         if (finder.same.leader[row] == row && finder.same.next[row] != no_row)

@@ -3,8 +3,6 @@
 // error, so that few of the pairs that may be missed are lost by it.
 #include "bulk/verifier.h"
 
-#include "core/compress.h"
-
 #include <algorithm>
 
 namespace minhash::bulk {
@@ -127,11 +125,33 @@ void end_verifier(verifier& state)
         release(owner, buffer);
     release(owner, state.whole);
     release(owner, state.text.values);
+    release(owner, state.starts.values);
+    release(owner, state.agreements.values);
 }
 
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     return compare_signatures(state, a, b) >= state.least_equal;
+}
+
+bool can_gather(const verifier& state)
+{
+    return state.rows->kept.bits == 8;
+}
+
+void gather_starts(verifier& state, std::span<const std::uint32_t> rows)
+{
+    constexpr std::size_t fetched_ahead = 16;
+    host& owner = *state.rows->owner;
+    const std::size_t bytes = state.start.num_hashes;
+    grow(owner, state.starts, 0, rows.size() * bytes);
+    grow(owner, state.agreements, 0, rows.size());
+    std::uint8_t* to = state.starts.values;
+    for (std::size_t i = 0; i < rows.size(); i++, to += bytes) {
+        if (i + fetched_ahead < rows.size())
+            prefetch(state, rows[i + fetched_ahead]);
+        std::memcpy(to, fetch_start(state, rows[i]), bytes);
+    }
 }
 
 double verify(verifier& state, std::uint32_t a, std::uint32_t b)

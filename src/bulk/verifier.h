@@ -6,6 +6,8 @@
 #include "bulk/exact_sets.h"
 #include "bulk/rows.h"
 
+#include "core/compress.h"
+
 namespace minhash::bulk {
 
 struct verifier {
@@ -17,6 +19,8 @@ struct verifier {
     void* slots[2];            // room for signatures that come from a file
     std::uint32_t first_slots; // the row in slots[0]
     const void* first_at;
+    growing<std::uint8_t> starts;      // of gathered rows
+    growing<std::uint16_t> agreements; // of one of them with those after it
 
     exact_sets sets; // of exact tasks
     growing<std::uint8_t> text;
@@ -37,6 +41,26 @@ void end_verifier(verifier& state);
 
 // Whether signatures let two rows be near: what comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
+
+// The same of many rows with each other, by the starts of their signatures alone, which are brought
+// together first. Where signatures cannot be looked at like this, it is not worth it.
+bool can_gather(const verifier& state);
+void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
+
+// Calls take(place) for the places of the gathered rows that may be near the one at `place`, and
+// come after it. There are `count`.
+template <typename Take>
+void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
+{
+    const std::uint32_t slots = state.start.num_hashes;
+    const std::uint8_t* const start = state.starts.values + place * slots;
+    std::uint16_t* const agreements = state.agreements.values;
+    count_agreements(start + slots, slots, count - place - 1, start, slots, agreements);
+    const std::uint32_t least = state.least_at_start > 0 ? state.least_at_start : state.least_equal;
+    for (std::size_t other = place + 1; other < count; other++)
+        if (agreements[other - place - 1] >= least)
+            take(other);
+}
 
 // The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
 // is that of the call before.

@@ -184,12 +184,29 @@ void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
     });
 }
 
-std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements)
+std::size_t count_shared(const distinct_elements& set,
+                         std::span<const std::uint64_t> elements,
+                         std::size_t& expected)
 {
     const searched_elements in(set);
     std::size_t shared = 0;
-    for (const std::uint64_t element : elements)
-        shared += in.entry(element) != 0;
+    std::size_t next = expected;
+    for (std::size_t index = 0; index < elements.size();) {
+        if (next <= set.count && in.list[next] == elements[index]) {
+            const std::size_t run =
+                equal_front(elements.data() + index,
+                            in.list + next,
+                            std::min(elements.size() - index, set.count + 1 - next));
+            shared += run;
+            index += run;
+            next += run;
+            continue;
+        }
+        const std::uint32_t number = in.entry(elements[index++]);
+        shared += number != 0;
+        next = number != 0 ? number + std::size_t{1} : next;
+    }
+    expected = next;
     return shared;
 }
 

@@ -79,8 +79,11 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of some distinct elements a set has.
-std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements);
+// How many of some distinct elements a set has. `expected` is the number in the set that is looked
+// at first, 1 to start with, and is kept for the elements that follow.
+std::size_t count_shared(const distinct_elements& set,
+                         std::span<const std::uint64_t> elements,
+                         std::size_t& expected);
 
 // The marks of the 64 elements from number 64 * word + 1 on, as bits. Those that the leader does
 // not have are 0.

@@ -43,10 +43,13 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
 
 } // namespace
 
-// The record of a row: how it is kept, and then, by itself, its elements; or by its leader, two
-// sets of bits, one for the leader's elements and one as large of places of the others, and those.
+// The record of a row: how it is kept, and then, by its leader, two sets of bits, one for the
+// leader's elements and one as large of places of the others, and those. The elements of a row that
+// is kept by itself are a list elsewhere. It is not written before it is needed: most rows that
+// lead others are never met again, and the others are compared with each other by their bits.
 struct kept_row {
     std::uint64_t leader; // where its record is, or nowhere: the row is kept by itself
+    std::uint64_t list;   // then where its elements are, or nowhere
     std::uint32_t row;
     std::uint32_t bits;   // elements of the leader
     std::uint32_t had;    // how many of those the row has
@@ -80,13 +83,18 @@ namespace {
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// The record at a place, or null if others have taken its room. It is good until another one is
+// What is at a place, or null if others have taken its room. It is good until something else is
 // kept.
-const kept_row* record_at(const exact_sets& state, std::uint64_t place)
+std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
 {
     if (place >= state.ring_end || state.ring_end - place > state.ring_words)
         return nullptr;
-    return reinterpret_cast<const kept_row*>(state.ring + place % state.ring_words);
+    return state.ring + place % state.ring_words;
+}
+
+kept_row* record_at(const exact_sets& state, std::uint64_t place)
+{
+    return reinterpret_cast<kept_row*>(find_at(state, place));
 }
 
 // The record of a row, or null if it is not kept, or no longer its leader.
@@ -105,20 +113,29 @@ std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
     return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
-// Room for the record of a row, in place of the oldest ones; null if it is too large to be kept.
-kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
+// Where there is room for some words, in place of the oldest; nowhere if they are too many.
+std::uint64_t take_room(exact_sets& state, std::size_t words)
 {
     if (words > state.ring_words / 4)
-        return nullptr;
+        return nowhere;
     const std::size_t left = state.ring_words - state.ring_end % state.ring_words;
     if (left < words)
         state.ring_end += left;
     const std::uint64_t place = state.ring_end;
     state.ring_end += words;
+    return place;
+}
+
+// Room for the record of a row, or null.
+kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
+{
+    const std::uint64_t place = take_room(state, words);
+    if (place == nowhere)
+        return nullptr;
     state.places[row & state.place_mask] = place;
     if (state.others_row == row)
         state.others_row = none;
-    return reinterpret_cast<kept_row*>(state.ring + place % state.ring_words);
+    return record_at(state, place);
 }
 
 // Room for a row by itself: where its elements go, or null.
@@ -127,11 +144,12 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     kept_row* const record = keep(state, row, header_words + count);
     if (record == nullptr)
         return nullptr;
-    *record = {nowhere, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0};
-    return const_cast<std::uint64_t*>(record->elements());
+    const std::uint64_t list = state.places[row & state.place_mask] + header_words;
+    *record = {nowhere, list, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0};
+    return find_at(state, list);
 }
 
-// Where the loaded row is kept by itself, or nowhere.
+// Where the loaded row is kept by itself, or nowhere. Its list waits, if the row can be read again.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -140,12 +158,39 @@ std::uint64_t place_of_loaded(exact_sets& state)
     if (record_of(state, state.loaded_row) != nullptr)
         return nowhere;
     const std::span<const std::uint64_t> elements = state.loaded.elements();
-    std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, elements.size());
-    if (kept == nullptr)
-        return nowhere;
-    std::copy(elements.begin(), elements.end(), kept);
+    if (state.source.any_row) {
+        kept_row* const record = keep(state, state.loaded_row, header_words);
+        if (record == nullptr)
+            return nowhere;
+        const auto count = static_cast<std::uint32_t>(elements.size());
+        *record = {nowhere, nowhere, state.loaded_row, 0, 0, count, 0, 0};
+    } else {
+        std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, elements.size());
+        if (kept == nullptr)
+            return nowhere;
+        std::copy(elements.begin(), elements.end(), kept);
+    }
     state.loaded_at = state.places[state.loaded_row & state.place_mask];
     return state.loaded_at;
+}
+
+// Writes the list of the loaded row, which is kept by itself.
+void list_loaded(exact_sets& state)
+{
+    const std::span<const std::uint64_t> elements = state.loaded.elements();
+    const std::uint64_t list = take_room(state, elements.size());
+    kept_row* const record = record_at(state, state.loaded_at);
+    if (list == nowhere || record == nullptr)
+        return;
+    std::copy(elements.begin(), elements.end(), find_at(state, list));
+    record->list = list;
+}
+
+// Whether the elements of a record can be had.
+bool is_listed(const exact_sets& state, const kept_row& record)
+{
+    const kept_row& listed = record.leader == nowhere ? record : *record_at(state, record.leader);
+    return find_at(state, listed.list) != nullptr;
 }
 
 // Calls take(number) for the loaded row's elements that `fresh` has marked.
@@ -169,6 +214,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     if (record == nullptr)
         return;
     *record = {leader,
+               nowhere,
                row,
                static_cast<std::uint32_t>(bits),
                static_cast<std::uint32_t>(had),
@@ -218,12 +264,13 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// The elements of a record, until another one is asked for or kept.
+// The elements of a record that is listed, until those of another one are asked for, or something
+// is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
     if (record.leader == nowhere)
-        return {record.elements(), record.others};
-    const std::uint64_t* const leader = record_at(state, record.leader)->elements();
+        return {find_at(state, record.list), record.others};
+    const std::uint64_t* const leader = find_at(state, record_at(state, record.leader)->list);
     grow(*state.owner, state.scratch, 0, record.count());
     std::uint64_t* to = state.scratch.values;
     for (std::size_t word = 0; word < words_for(record.bits); word++)
@@ -241,13 +288,29 @@ void load_record(exact_sets& state, const kept_row& record)
     state.loaded_row = record.row;
 }
 
+void load_text(exact_sets& state, std::uint32_t row)
+{
+    state.loaded_row = none;
+    state.loaded_at = nowhere;
+    state.source.read(state.source.from, row, state.loaded);
+    state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
+    state.loaded_row = row;
+}
+
 // Makes the row that is kept by itself at a place the one that others are looked up in.
 void load_at(exact_sets& state, std::uint64_t place)
 {
     if (state.loaded_at == place)
         return;
-    load_record(state, *record_at(state, place));
+    const kept_row& record = *record_at(state, place);
+    const bool listed = is_listed(state, record);
+    if (listed)
+        load_record(state, record);
+    else
+        load_text(state, record.row);
     state.loaded_at = place;
+    if (!listed)
+        list_loaded(state);
 }
 
 // Makes a row the one that others are looked up in.
@@ -255,17 +318,17 @@ void load(exact_sets& state, std::uint32_t row)
 {
     if (state.loaded_row == row)
         return;
-    const kept_row* const record = record_of(state, row);
+    const kept_row* record = record_of(state, row);
+    if (record != nullptr && record->leader != nowhere && !is_listed(state, *record)) {
+        load_at(state, record->leader);
+        record = record_of(state, row);
+    }
     if (record != nullptr && record->leader == nowhere) {
         load_at(state, leader_of(state, *record));
-    } else if (record != nullptr) {
+    } else if (record != nullptr && is_listed(state, *record)) {
         load_record(state, *record);
     } else {
-        state.loaded_row = none;
-        state.loaded_at = nowhere;
-        state.source.read(state.source.from, row, state.loaded);
-        state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
-        state.loaded_row = row;
+        load_text(state, row);
         (void)place_of_loaded(state);
     }
 }
@@ -290,12 +353,15 @@ answer count_in(host& owner,
                 std::uint64_t shared,
                 const question& asked)
 {
+    std::size_t expected = 1;
     for (std::size_t from = 0; from < elements.size(); from += step) {
         if (shared + (elements.size() - from) < asked.needed)
             return {false, shared, from};
         if (shared >= asked.needed && !asked.exactly)
             return {true, shared, from};
-        shared += count_shared(set, elements.subspan(from, std::min(step, elements.size() - from)));
+        shared += count_shared(set,
+                               elements.subspan(from, std::min(step, elements.size() - from)),
+                               expected);
         if (from % (step * 64) == 0)
             pause(owner);
     }
@@ -334,7 +400,7 @@ answer count_in_loaded(exact_sets& state, const kept_row& record, double least, 
     const answer found = count_in(*state.owner, state.loaded, elements, 0, asked);
     if (found.shared < found.looked_at / 2 || record.leader != nowhere)
         return found;
-    auto* const leader = const_cast<kept_row*>(record_at(state, state.loaded_at));
+    kept_row* const leader = record_at(state, state.loaded_at);
     if (leader == nullptr || leader->met++ < least_met)
         return found;
     state.fresh.leader = &state.loaded;
@@ -358,10 +424,10 @@ answer all_shared(
 
 answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
-    if (!is_at_hand(state, a))
+    if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))
-        load(state, a);
+        load(state, a); // and not b: the next pairs are more likely to have a
     if (!is_at_hand(state, b)) {
         if (const kept_row* const record = record_of(state, a))
             load_at(state, leader_of(state, *record));
@@ -386,7 +452,8 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
     if (b == state.loaded_row)
         std::swap(a, b);
     load(state, a);
-    if (const kept_row* const record = record_of(state, b))
+    if (const kept_row* const record = record_of(state, b);
+        record != nullptr && is_listed(state, *record))
         return count_in_loaded(state, *record, least, exactly);
     const std::size_t shared = read_by_loaded(state, b);
     return all_shared(state, a, b, shared, least);

@@ -24,6 +24,8 @@ struct element_source {
     void* from;
     // Starts the set and adds all elements of a row. Some may come more than once.
     void (*read)(void* from, std::uint32_t row, distinct_elements& set);
+    // Whether any row can be read at any time, and not only the two that are being compared.
+    bool any_row;
 };
 
 struct kept_row;

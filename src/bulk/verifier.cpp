@@ -106,7 +106,11 @@ void start_verifier(verifier& state, row_set& rows)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     state.whole = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     if (task.exact)
-        start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, kept_bytes(rows));
+        start_sets(state.sets,
+                   *rows.owner,
+                   {&state, read_elements, true},
+                   rows.count,
+                   kept_bytes(rows));
 }
 
 void accept_all(verifier& state)

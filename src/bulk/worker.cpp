@@ -63,7 +63,7 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
 {
     host& owner = *self.owner;
     if (!self.comparing) {
-        start_sets(self.sets, owner, {&self, read_elements}, header.rows, header.set_bytes);
+        start_sets(self.sets, owner, {&self, read_elements, false}, header.rows, header.set_bytes);
         start_ring(self.texts, owner, header.ring_bytes);
         self.text_room = allocate<std::uint8_t>(owner, header.ring_bytes);
         self.comparing = true;

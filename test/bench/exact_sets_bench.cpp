@@ -81,6 +81,7 @@ result with_kept_sets(const text_list& texts, std::size_t reach, double least, b
             start_elements(set, text.size());
             each_batch(text, [&] { add(set, batch.lo, batch.hi, batch.count); });
         },
+        true,
     };
     start_sets(sets, host, source, static_cast<std::uint32_t>(texts.size()), 16 << 20);
     const result all = time_pairs(texts, reach, [&](std::uint32_t a, std::uint32_t b) {

@@ -45,12 +45,48 @@ void make_table(distinct_elements& set, std::size_t elements)
     }
 }
 
+// Elements of a row whose sequence is noted. With more, what it saves is not worth its memory.
+constexpr std::size_t most_noted = 64 * 1024;
+
+void insert_noting(distinct_elements& set, const std::uint64_t* elements, std::size_t count)
+{
+    host& owner = *set.owner;
+    const std::size_t noted = set.noted;
+    const std::size_t kept = noted == 0 ? 0 : noted + 1;
+    grow(owner, set.sequence, kept, noted + count + 1);
+    grow(owner, set.numbers, kept, noted + count + 1);
+    grow(owner, set.firsts, kept, noted + count + 1);
+    std::copy_n(elements, count, set.sequence.values + noted + 1);
+    const searched_elements in(set);
+    std::uint64_t* const list = set.list.values;
+    std::uint32_t* const numbers = set.numbers.values + noted + 1;
+    std::uint32_t* const firsts = set.firsts.values;
+    std::uint32_t last = static_cast<std::uint32_t>(set.count);
+    for (std::size_t index = 0; index < count; index++) {
+        std::uint32_t& entry = in.entry(elements[index]);
+        if (entry == 0) {
+            entry = ++last;
+            list[last] = elements[index];
+            firsts[last] = static_cast<std::uint32_t>(noted + 1 + index);
+        }
+        numbers[index] = entry;
+    }
+    set.count = last;
+    set.noted = noted + count;
+}
+
 // Adds at most `step` elements.
 void insert(distinct_elements& set, const std::uint64_t* elements, std::size_t count)
 {
     grow(*set.owner, set.list, set.count + 1, set.count + count + 1);
     if (set.count + count >= set.entries / 4 * 3)
         make_table(set, set.count + count);
+    if (set.noting && set.noted + count <= most_noted) {
+        insert_noting(set, elements, count);
+        return;
+    }
+    set.noting = false;
+    set.noted = 0;
     const searched_elements in(set);
     std::uint64_t* const list = set.list.values;
     std::uint32_t last = static_cast<std::uint32_t>(set.count);
@@ -84,7 +120,7 @@ std::size_t equal_front(const std::uint64_t* a, const std::uint64_t* b, std::siz
 
 // Marks those of some elements that the leader has. Moves the others to the front, and returns
 // their number. After one that was found, the leader's next is expected.
-std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
+std::size_t mark_by_list(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
     const searched_elements in(leader);
@@ -114,6 +150,52 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     return others;
 }
 
+// The same by the leader's sequence: where both do not go on alike, some elements of the leader
+// were replaced by as many others, as a rule.
+std::size_t mark_by_sequence(distinct_elements& set, std::uint64_t* elements, std::size_t count)
+{
+    const distinct_elements& leader = *set.leader;
+    const searched_elements in(leader);
+    const std::uint64_t* const sequence = leader.sequence.values;
+    const std::uint32_t* const numbers = leader.numbers.values;
+    const std::size_t end = leader.noted + 1;
+    std::uint8_t* const marks = set.marks.values;
+    std::size_t expected = set.expected;
+    std::size_t others = 0;
+    for (std::size_t index = 0; index < count;) {
+        if (expected < end && sequence[expected] == elements[index]) {
+            const std::size_t run = equal_front(elements + index,
+                                                sequence + expected,
+                                                std::min(count - index, end - expected));
+            for (std::size_t place = expected; place < expected + run; place++)
+                marks[numbers[place]] = 1;
+            index += run;
+            expected += run;
+            continue;
+        }
+        const std::uint64_t element = elements[index++];
+        const std::uint32_t number = in.entry(element);
+        marks[number] = 1;
+        elements[others] = element;
+        others += number == 0;
+        expected += expected < end;
+        if (number == 0 || index == count ||
+            (expected < end && sequence[expected] == elements[index]))
+            continue;
+        const std::size_t after = leader.firsts.values[number] + std::size_t{1};
+        if (after < end && sequence[after] == elements[index])
+            expected = after;
+    }
+    set.expected = expected;
+    return others;
+}
+
+std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
+{
+    return set.leader->noted > 0 ? mark_by_sequence(set, elements, count)
+                                 : mark_by_list(set, elements, count);
+}
+
 void add_step(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     if (set.leader != nullptr)
@@ -129,6 +211,7 @@ void start_elements(distinct_elements& set, std::size_t most)
     constexpr std::size_t usual_others = 256;
     host& owner = *set.owner;
     set.count = 0;
+    set.noted = 0;
     set.expected = 1;
     grow(owner, set.list, 0, 1);
     set.list.values[0] = 0;
@@ -173,6 +256,7 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
     set.list.values[0] = 0;
     std::copy(elements.begin(), elements.end(), set.list.values + 1);
     set.count = elements.size();
+    set.noted = 0;
     make_table(set, set.count);
 }
 
@@ -227,6 +311,9 @@ void end_elements(distinct_elements& set)
     release(*set.owner, set.table.values);
     release(*set.owner, set.list.values);
     release(*set.owner, set.marks.values);
+    release(*set.owner, set.sequence.values);
+    release(*set.owner, set.numbers.values);
+    release(*set.owner, set.firsts.values);
 }
 
 } // namespace minhash::bulk

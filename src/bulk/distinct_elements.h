@@ -3,7 +3,8 @@
 // million characters pass for one with a probability of one in ten million.
 //
 // A row can be looked up in another one, its leader, while it is read. Rows that share much share
-// it in long runs, which need not be looked up element by element.
+// it in long runs, which need not be looked up element by element. An element that comes again ends
+// such a run in a list of distinct elements; so a leader also notes how its elements came.
 #pragma once
 
 #include "bulk/text_signer.h"
@@ -22,11 +23,18 @@ struct distinct_elements {
     growing<std::uint64_t> list;  // by number, from 1 on; the first is no element
     std::size_t count;
 
+    // All elements as they came, from 1 on, if `noting` and they are not too many; else none.
+    bool noting;
+    std::size_t noted;
+    growing<std::uint64_t> sequence;
+    growing<std::uint32_t> numbers; // of these elements
+    growing<std::uint32_t> firsts;  // by number: where an element came first
+
     // Null, or a set that is not changed meanwhile: its elements are marked by their numbers
     // instead of being added.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
-    std::size_t expected; // the number that is looked at first
+    std::size_t expected; // where the leader goes on, in its sequence or else in its list
 
     std::span<const std::uint64_t> elements() const
     {

@@ -292,6 +292,7 @@ void load_text(exact_sets& state, std::uint32_t row)
 {
     state.loaded_row = none;
     state.loaded_at = nowhere;
+    state.loaded.noting = true; // others follow it
     state.source.read(state.source.from, row, state.loaded);
     state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
     state.loaded_row = row;

@@ -219,20 +219,27 @@ TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
     plain_host host;
     for (int round = 0; round < 50; round++) {
         const hash_list first = support::random_hashes(random, random.below(700));
+        hash_list came; // the same, and some of them again
+        for (std::size_t at = 0; at < first.size(); at++) {
+            came.push_back(first[at]);
+            for (std::size_t from = random.below(20 * at + 20); from <= at; from += 1 + from % 3)
+                came.push_back(first[from]);
+        }
         hash_list second;
         while (second.size() < first.size()) { // runs, some of them again, and strangers
-            for (std::size_t at = random.below(first.size()), left = 1 + random.below(40);
-                 at < first.size() && left > 0;
+            for (std::size_t at = random.below(came.size()), left = 1 + random.below(40);
+                 at < came.size() && left > 0;
                  at++, left--)
-                second.push_back(first[at]);
+                second.push_back(came[at]);
             for (std::size_t left = random.below(4); left > 0; left--)
                 second.push_back(random.below(3) > 0 ? random.next() : second[0]);
         }
         minhash::bulk::distinct_elements leader = {};
         minhash::bulk::distinct_elements set = {};
         leader.owner = set.owner = &host;
+        leader.noting = round % 2 == 0;
         start_elements(leader, 1);
-        add(leader, first);
+        add(leader, came);
         ASSERT_EQ(hash_list(leader.elements().begin(), leader.elements().end()), first);
         set.leader = &leader;
         start_elements(set, second.size());

@@ -47,13 +47,13 @@ int bands_for(double threshold, int rows, double recall, int most) noexcept
 
 } // namespace
 
-work_costs costs_of(double text_bytes) noexcept
+work_costs costs_of(double text_bytes, bool exact) noexcept
 {
     return {
         .hash = 1.5 + 1.5 * text_bytes / 1000,
         .band = 25,
-        .meeting = 40,
-        .look = 150,
+        .meeting = exact ? 25.0 : 40.0,
+        .look = exact ? 90.0 : 150.0,
         .slot = 0.5,
         .check = 500 + 5 * text_bytes,
     };

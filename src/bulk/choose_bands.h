@@ -33,8 +33,9 @@ struct work_costs {
     double check;   // comparing its texts
 };
 
-// For texts of a number of bytes, in the mean: measured (test/bench/RESULTS.md).
-work_costs costs_of(double text_bytes) noexcept;
+// For texts of a number of bytes, in the mean, or signatures: measured (test/bench/RESULTS.md).
+// Candidates of exact comparisons cost less, as their signatures are looked at in the buckets.
+work_costs costs_of(double text_bytes, bool exact) noexcept;
 
 // What a hash takes more, for each row, if signatures go to temporary files.
 constexpr double filing_cost = 5;

@@ -115,7 +115,7 @@ inline bulk::bands_plan choose(bulk::host& host,
                                        .most_hashes = 1024,
                                        .exact = true};
     const bulk::agreement_counts agreements = bulk::count_agreements(sample, counts);
-    const bulk::work_costs costs = bulk::costs_of(bytes);
+    const bulk::work_costs costs = bulk::costs_of(bytes, true);
     return given.num_hashes > 0
                ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
                : bulk::choose_by_cost(wanted, agreements, costs);

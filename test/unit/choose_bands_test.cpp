@@ -43,7 +43,7 @@ bands_wanted wanted_of(double rows, double threshold, double recall)
             true};
 }
 
-const minhash::bulk::work_costs costs = minhash::bulk::costs_of(1000);
+const minhash::bulk::work_costs costs = minhash::bulk::costs_of(1000, true);
 
 TEST(choose_bands, foretells_the_candidates_of_a_sample)
 {

@@ -55,7 +55,7 @@ bands_plan choose(test_host& host, const problem& given, double recall)
                                  .most_hashes = 1024,
                                  .exact = true},
                                 bulk::count_agreements(sample, counts),
-                                bulk::costs_of(300));
+                                bulk::costs_of(300, true));
 }
 
 TEST(promise, recall_is_kept_and_precision_is_one)

@@ -202,7 +202,7 @@ void choose_by_waiting(bulk_job& job, bool ended)
     };
     expect_rows(job, ended, wanted.rows, wanted.pairs);
 
-    bulk::work_costs costs = bulk::costs_of(taken.mean_bytes);
+    bulk::work_costs costs = bulk::costs_of(taken.mean_bytes, is_exact(job));
     const double slot_size = // bulk::kept_scheme()
         is_exact(job)                                     ? 1
         : !job.from_texts && job.again.scanned != nullptr ? 0.5

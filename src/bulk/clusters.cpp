@@ -9,7 +9,11 @@
 #include "bulk/components.h"
 #include "bulk/union_find.h"
 
+#include "core/probe.h"
+
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace minhash::bulk {
 
@@ -28,6 +32,8 @@ struct cluster_finder {
     cluster_sink to;
     twins same;
     std::span<std::uint32_t> parent;
+    std::uint64_t* verified; // pairs of rows, each at its place or displaced by another one
+    std::size_t verified_mask;
     std::uint32_t* met;          // of each row, the first row that it is known to be near to;
     double* met_similarity;      // and their similarity
     growing<group> groups;       // of a bucket
@@ -46,6 +52,10 @@ struct cluster_finder {
 };
 
 constexpr double not_known = -1;
+
+// Pairs that are remembered to have been verified: powers of two.
+constexpr std::size_t least_remembered = 64 * 1024;
+constexpr std::size_t most_remembered = 4 * 1024 * 1024;
 
 // So many rows wait that workers have something to do, and little memory is needed.
 constexpr std::size_t most_waiting = 32 * 1024;
@@ -73,6 +83,15 @@ double known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint
     return finder.met[second] == first ? finder.met_similarity[second] : not_known;
 }
 
+// Whether two rows have been verified before, as far as that is remembered; from now on they have.
+// Rows that are not near, but nearly, meet in several bands.
+bool verified_before(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    const std::uint64_t pair = std::uint64_t{a} << 32 | b;
+    std::uint64_t& place = finder.verified[place_of(pair) & finder.verified_mask];
+    return std::exchange(place, pair) == pair;
+}
+
 // Whether a row is connected with a group, perhaps by comparing it with all members.
 bool belongs(cluster_finder& finder,
              std::span<const std::uint32_t> bucket,
@@ -83,6 +102,8 @@ bool belongs(cluster_finder& finder,
         return true;
     for (std::uint32_t place = members.first; place != no_row; place = finder.next.values[place]) {
         pause(*finder.owner);
+        if (verified_before(finder, bucket[place], row))
+            continue;
         const double similarity = verify(finder.check, bucket[place], row);
         if (similarity >= 0) {
             join_near(&finder, bucket[place], row, similarity);
@@ -95,7 +116,8 @@ bool belongs(cluster_finder& finder,
 // Most buckets have two rows, which need nothing that is known of others.
 void connect_two(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
-    if (find_root(finder.parent, a) != find_root(finder.parent, b))
+    if (find_root(finder.parent, a) != find_root(finder.parent, b) &&
+        !verified_before(finder, a, b))
         verify_later(finder.compared, a, b);
 }
 
@@ -248,6 +270,7 @@ void end_finder(cluster_finder& finder)
     release(owner, finder.same.leader.data());
     release(owner, finder.same.next.data());
     release(owner, finder.parent.data());
+    release(owner, finder.verified);
     release(owner, finder.met);
     release(owner, finder.met_similarity);
     release(owner, finder.groups.values);
@@ -275,6 +298,12 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.same = find_twins(walk, finder.check);
     finder.parent = {allocate<std::uint32_t>(*rows.owner, rows.count), rows.count};
     start_components(finder.parent);
+    finder.verified_mask = std::clamp<std::size_t>(std::bit_ceil(std::size_t{rows.count} + 1),
+                                                   least_remembered,
+                                                   most_remembered) -
+                           1;
+    finder.verified = allocate<std::uint64_t>(*rows.owner, finder.verified_mask + 1);
+    std::fill_n(finder.verified, finder.verified_mask + 1, 0);
     finder.met = allocate<std::uint32_t>(*rows.owner, rows.count);
     std::fill_n(finder.met, rows.count, no_row);
     finder.met_similarity = allocate<double>(*rows.owner, rows.count);

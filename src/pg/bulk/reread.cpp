@@ -20,17 +20,14 @@ namespace {
 constexpr int number_bits = 16;
 constexpr int table_shift = 48;
 
-// The scan of a table that makes the rows of a plan, or null.
+// The scan of a table that makes the rows of a plan, or null. What other access methods than heap
+// make of a row's place is not known.
 const ScanState* scan_of(const PlanState* plan)
 {
-    switch (nodeTag(plan)) {
-    case T_SeqScanState:
-    case T_IndexScanState:
-    case T_BitmapHeapScanState:
-        return reinterpret_cast<const ScanState*>(plan);
-    default:
+    if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
         return nullptr;
-    }
+    const auto* const scan = reinterpret_cast<const ScanState*>(plan);
+    return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
 }
 
 // The column of the table that a plan returns as one of its own; 0 if it is none.
@@ -54,8 +51,6 @@ AttrNumber table_column(const Plan* plan, int column)
 void start_buffers(scanned_table& of)
 {
     constexpr BlockNumber most = 4 * 1024 * 1024; // 32 GB
-    if (!TTS_IS_BUFFERTUPLE(of.slot))
-        return;
     of.blocks = std::min(most, RelationGetNumberOfBlocks(of.table));
     of.buffers = static_cast<Buffer*>(palloc0(of.blocks * sizeof(Buffer)));
 }

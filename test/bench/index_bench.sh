@@ -68,6 +68,8 @@ need_fresh() { # rows that no table has yet
 
 building() { # WORKERS [TABLE]: seconds of the session's own CPU time, and by the clock
     local table=${2:-lsh}
+    run -c CHECKPOINT # so that what other builds have written is not written out beside this one
+    sync
     run -c "$large" -c 'SET client_min_messages = log' -c "SET max_parallel_maintenance_workers = $1" \
         -c "DROP INDEX IF EXISTS ${table}_sig" -c 'SET log_statement_stats = on' \
         -c "CREATE INDEX ${table}_sig ON by_$table USING lsh (sig)" 2>&1 | awk '/s user, .* s system, .* s elapsed/ { cpu += $2 + $5; clock += $8 } END { print cpu, clock }'

@@ -19,7 +19,7 @@ $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;
-CREATE TABLE many AS SELECT n AS id, minhash(md5(n::text)) AS sig FROM generate_series(1, 20000) n;
+CREATE TABLE many AS SELECT n AS id, minhash(md5(n::text)) AS sig FROM generate_series(1, 50000) n;
 ALTER TABLE many ADD PRIMARY KEY (id);
 CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
     FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
@@ -127,7 +127,7 @@ is($out, 'many_bands', 'a large band table is made');
 like($err, qr/NOTICE:  making the primary key$/m, 'and said how far it is');
 ($code, $out, $err) = $node->psql('postgres', $said . q{SELECT added, removed FROM lsh_refresh_band_table('many')});
 is($out, '0|0', 'it is refreshed');
-like($err, qr/NOTICE:  reading rows to find (?:stale|missing) keys: \d+ of about 20000 \(\d+%\)/, 'and said how far it is');
+like($err, qr/NOTICE:  reading rows to find (?:stale|missing) keys: \d+ of about 50000 \(\d+%\)/, 'and said how far it is');
 
 # An event trigger holds it after the keys were written. Titles begin after a second.
 $node->safe_psql('postgres', <<'SQL');

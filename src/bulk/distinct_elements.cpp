@@ -229,6 +229,8 @@ void add(distinct_elements& set,
          std::size_t count)
 {
     for (std::size_t from = 0; from < count; from += step) {
+        if (from % (step * 16) == 0)
+            pause(*set.owner);
         std::uint64_t elements[step];
         const std::size_t part = std::min(step, count - from);
         for (std::size_t index = 0; index < part; index++) {

@@ -1,7 +1,8 @@
 # Prints texts of this machine as rows (id, text) for COPY: all manual pages as they are; some of
 # those in English, without most of their markup, of families that share boilerplate a few each; or the different sentences of these in an order by chance,
-# which is the same every time.
-# man_texts.pl pages | plain | sentences
+# which is the same every time. With doc_sentences these are of the documentation in /usr/share/doc, which has less
+# boilerplate.
+# man_texts.pl pages | plain | sentences | doc_sentences
 use strict;
 use warnings;
 
@@ -9,9 +10,14 @@ use File::Find;
 use IO::Uncompress::Gunzip qw(gunzip);
 
 my $what = shift // '';
-die "usage: $0 pages | plain | sentences\n" unless $what =~ /\A(pages|plain|sentences)\z/;
+die "usage: $0 pages | plain | sentences | doc_sentences\n" unless $what =~ /\A(pages|plain|(doc_)?sentences)\z/;
 my @paths;
-find({ no_chdir => 1, wanted => sub { push @paths, $_ if /\.gz\z/ && -f && !-l } }, '/usr/share/man');
+my $documentation = $what eq 'doc_sentences';
+find(
+    {   no_chdir => 1,
+        wanted => sub { push @paths, $_ if -f && !-l && ($documentation ? -s _ < 1_000_000 : /\.gz\z/) }
+    },
+    $documentation ? '/usr/share/doc' : '/usr/share/man');
 
 my ($id, %family, %seen, @sentences);
 sub print_row
@@ -27,7 +33,7 @@ sub print_row
 for my $path (sort @paths)
 {
     my $text;
-    gunzip($path => \$text) or next;
+    gunzip($path => \$text) or next; # which also reads files that are not compressed
     next if index($text, "\0") >= 0;
     my $copy = $text;
     next unless utf8::decode($copy);
@@ -36,9 +42,16 @@ for my $path (sort @paths)
         print_row($text);
         next;
     }
-    next unless $path =~ m{^/usr/share/man/man};
-    $text =~ s/^[.'].*$//mg;
-    $text =~ s/\\f.|\\[&|]//g;
+    if ($documentation)
+    {
+        $text =~ s/<[^>]*>/ /g;
+    }
+    else
+    {
+        next unless $path =~ m{^/usr/share/man/man};
+        $text =~ s/^[.'].*$//mg;
+        $text =~ s/\\f.|\\[&|]//g;
+    }
     if ($what eq 'plain')
     {
         next if $path !~ m{/([[:alnum:]]*)[^/]*\z} || $family{$1}++ >= 20;

@@ -1,7 +1,7 @@
 // Bags: counts how often each shingle has occurred, to make its i-th occurrence an element of its
-// own. Which occurrence comes when does not matter, so many different shingles are counted in
-// parts, as radix joins do (Boncz, Manegold, Kersten, VLDB 1999): shingles wait until a part has
-// many, and are counted then in a table that stays in the cache meanwhile.
+// own. The order of occurrences does not matter. So a text with many different shingles is counted
+// in parts, as in radix joins (Boncz, Manegold, Kersten, VLDB 1999): shingles wait until their part
+// has many. Then they are counted in a table that stays in the cache meanwhile.
 //
 // Memory is the caller's and bounded: a pass over the text counts the shingles whose places
 // (probe.h) lie in one range, and when a table overflows, the pass is started again with a larger

@@ -37,6 +37,12 @@ bool is_exact(const bulk_job& job)
     return job.from_texts && job.wanted.verify != verification::estimate;
 }
 
+// Whether signatures come from a table where most can be read again.
+bool lie_elsewhere(const bulk_job& job)
+{
+    return job.again.scanned != nullptr && !job.from_texts && !job.wanted.whole_slots;
+}
+
 double recall_of(const bulk_job& job)
 {
     return is_exact(job) ? std::max(job.wanted.recall, least_exact_recall) : job.wanted.recall;
@@ -204,9 +210,9 @@ void choose_by_waiting(bulk_job& job, bool ended)
 
     bulk::work_costs costs = bulk::costs_of(taken.mean_bytes, is_exact(job));
     const double slot_size = // bulk::kept_scheme()
-        is_exact(job)                                     ? 1
-        : !job.from_texts && job.again.scanned != nullptr ? 0.5
-                                                          : sizeof(std::uint32_t);
+        is_exact(job)        ? 1
+        : lie_elsewhere(job) ? 0.5
+                             : sizeof(std::uint32_t);
     if (wanted.rows * hashes * slot_size > static_cast<double>(job.budget.limit))
         costs.hash += bulk::filing_cost;
     bulk::sampled_counts counts;
@@ -256,8 +262,7 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
         .scoped = job.scope_column > 0,
         .recall = recall_of(job),
         .whole_slots = job.wanted.whole_slots,
-        .elsewhere = job.again.scanned != nullptr && !job.from_texts && !job.wanted.whole_slots &&
-                     scheme.bits == bits_per_slot,
+        .elsewhere = lie_elsewhere(job) && scheme.bits == bits_per_slot,
     };
 }
 

@@ -140,8 +140,7 @@ void end_rereading(rereading& self)
 {
     for (int i = 0; i < self.count; i++) {
         ExecDropSingleTupleTableSlot(self.tables[i].slot);
-        if (self.tables[i].buffers != nullptr)
-            pfree(self.tables[i].buffers);
+        pfree(self.tables[i].buffers);
         table_close(self.tables[i].table, NoLock);
     }
     self.count = 0;

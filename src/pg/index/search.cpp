@@ -152,8 +152,8 @@ bool descend(const search& state,
     return true;
 }
 
-// A leaf pinned, and its first bytes on their way from memory. Those of large runs are so many that
-// hardly one is read twice, so they should not take the place of others.
+// Pins a leaf, and asks for its first bytes from memory. A large run has too many leaves for one to
+// be read twice soon, so a session does not remember where they are.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);

@@ -45,26 +45,40 @@ SQL
     return (\@states, \@times);
 }
 
-my $large = 'repeat(body, 20)';
-my ($states, $times) = run("SELECT octet_length($large) FROM seed", 0);
-my ($alone) = sort { $a <=> $b } @$times;
-note("the text alone takes $alone ms");
-my $timeout = int $alone + $working;
+# The time until a query that works on a text has it.
+sub time_of_text
+{
+    my ($text) = @_;
+    my ($states, $times) = run("SELECT octet_length($text) FROM seed", 0);
+    my ($alone) = sort { $a <=> $b } @$times;
+    return int $alone;
+}
 
+# Those that are quickly done work on the larger one.
+my ($large, $larger) = ('repeat(body, 20)', 'repeat(body, 60)');
 my @queries = (
     # The default signs 100 MB before it can be told to end.
-    "minhash($large, num_hashes => 4096, method => 'classic')",
-    "minhash($large, num_hashes => 4096, method => 'classic', unit => 'word')",
-    "minhash($large, bag => true)",
-    "shingle_jaccard($large, $large)",
-    "shingle_jaccard($large, 'short', unit => 'word', bag => true)",
-    "cardinality(shingles($large))",
-    "cardinality(shingles($large, bag => true))",
-    "minhash_elements(words, num_hashes => 4096, method => 'classic')",
-    'element_jaccard(words, words)');
-for my $query (@queries)
+    [ $large => 'minhash(TEXT, num_hashes => 4096, method => \'classic\')' ],
+    [ $larger => 'minhash(TEXT, num_hashes => 4096, method => \'classic\', unit => \'word\')' ],
+    [ $large => 'minhash(TEXT, bag => true)' ],
+    [ $large => 'shingle_jaccard(TEXT, TEXT)' ],
+    [ $larger => 'shingle_jaccard(TEXT, \'short\', unit => \'word\', bag => true)' ],
+    [ $large => 'cardinality(shingles(TEXT))' ],
+    [ $large => 'cardinality(shingles(TEXT, bag => true))' ],
+    [ $large => 'minhash_elements(words, num_hashes => 4096, method => \'classic\')' ],
+    [ $large => 'element_jaccard(words, words)' ]);
+my ($states, $times, $timeout);
+for my $case (@queries)
 {
-    ($states, $times) = run("SELECT $query FROM seed", $timeout);
+    my ($text, $query) = @$case;
+    $query =~ s/TEXT/$text/g;
+    for my $attempt (1 .. 5)
+    {
+        $timeout = time_of_text($text) + $working;
+        ($states, $times) = run("SELECT $query FROM seed", $timeout);
+        # A machine that has just become faster may be done before it is told to end.
+        last if "@$states" !~ /00000/;
+    }
     is("@$states", '57014 57014 57014', "$query is cancelled");
     my ($longest) = sort { $b <=> $a } @$times;
     cmp_ok($longest - $timeout, '<', $limit, "$query ends in time");

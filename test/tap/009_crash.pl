@@ -132,11 +132,11 @@ for my $crash (1 .. $crashes)
     } @files;
     # At first a checkpoint, later none: more and less to replay.
     $node->safe_psql('postgres', 'CHECKPOINT') if $crash % 2;
-    sleep 0.5 + rand 0.7;
-    cmp_ok($node->safe_psql('postgres', <<'SQL'),
-SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+    ok($node->poll_query_until('postgres', <<"SQL"), "$crash: all are writing");
+SELECT count(*) = @{[ scalar @files ]} AND EXISTS (SELECT FROM docs WHERE id > $before)
+FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 SQL
-        '==', scalar @files, "$crash: killed while all are writing");
+    sleep rand;
     my $killed = kill_server();
     cmp_ok($killed, '>', 6, "$crash: $killed processes");
     $_->finish for @writers;

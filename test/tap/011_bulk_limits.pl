@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -129,14 +130,27 @@ SKIP:
     like($err, qr/Workers Launched: [12].*Parallel Seq Scan on big/s, 'workers sign the texts');
 }
 
-# Progress: each phase tells its name; nothing before ten seconds, by default.
-($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
-      . q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near WHERE id <= 4000 ORDER BY id')});
+# Progress: each phase tells its name; nothing before ten seconds, by default. Runs a call that takes minutes until it
+# has said something, and gives all that it said.
+sub said_until
+{
+    my ($expected, $sql) = @_;
+    my ($said, $input) = ('', "SET minhash_lsh.progress_interval = 1;\n$sql;\n");
+    my $timer = IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default);
+    my $session = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres') ],
+        '<', \$input, '>', '/dev/null', '2>', \$said, $timer);
+    $session->pump while $session->pumpable && $said !~ $expected && !$timer->is_expired;
+    $session->signal('INT');
+    $session->finish;
+    return $said;
+}
+my $verifying = qr/NOTICE:  verifying candidates of rows: \d+ of 20000 \(\d+%\)(, about \d+ s left)?$/m;
+$err = said_until($verifying, q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near ORDER BY id')});
 like($err, qr/NOTICE:  reading rows: \d+ of about \d+ \(\d+%\)/m, 'reading is reported');
-like($err, qr/NOTICE:  verifying candidates of rows: \d+ of 4000 \(\d+%\)(, about \d+ s left)?$/m, 'and verifying');
-($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = 1; SET statement_timeout = '4s'; "
-      . q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
-like($err, qr/NOTICE:  banding and verifying rows: \d+ of 2580000 \(\d+%\), about \d+ s left$/m, 'and clustering');
+like($err, $verifying, 'and verifying');
+my $banding = qr/NOTICE:  banding and verifying rows: \d+ of 2580000 \(\d+%\), about \d+ s left$/m;
+$err = said_until(qr/(?:$banding.*){2}/s, q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
+like($err, $banding, 'and clustering');
 my @percents = $err =~ /\((\d+)%\)/g;
 is("@percents", join(' ', sort { $a <=> $b } @percents), 'percentages grow');
 ($code, $out, $err) = $node->psql('postgres', q{SELECT count(*) FROM lsh_pairs('SELECT id, body FROM near WHERE id <= 1500')});

@@ -39,6 +39,23 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
+# What a session of psql answers to a query.
+sub ask
+{
+    my ($session, $query) = @_;
+    ${ $session->{output} } = '';
+    ${ $session->{input} } .= "$query;\n\\echo done\n";
+    $session->{run}->pump until ${ $session->{output} } =~ /^done$/m;
+    return ${ $session->{output} } =~ s/^done\n//mr;
+}
+
+sub session
+{
+    my ($input, $output) = ('', '');
+    my $run = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$input, '>', \$output, '2>', \$output);
+    return { run => $run, input => \$input, output => \$output };
+}
+
 # Runs a command while others write, and a transaction that it has to wait for; gives how many
 # statements the others ran meanwhile, and what the view of progress said.
 sub run_among_writers
@@ -51,32 +68,34 @@ sub run_among_writers
                 $node->connstr('postgres') ],
             '>', \$noise, '2>', \$noise)
     } @files;
-    my $holder = IPC::Run::start(
-        [ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c',
-            "UPDATE docs SET body = 'held' WHERE id = 1; SELECT pg_sleep(1.5)" ],
-        '>', \$noise, '2>', \$noise);
-    $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ 'pg_sleep' AND pid <> pg_backend_pid()})
-      or die 'no transaction to wait for';
-    my $before = $node->safe_psql('postgres', q{SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables});
+    my ($holder, $watcher) = (session(), session());
+    is(ask($holder, "BEGIN; UPDATE docs SET body = 'held' WHERE id = 1"), '', "$command: a transaction to wait for");
+    my $written = 'SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables';
+    my $before = $node->safe_psql('postgres', $written);
     my $builder = IPC::Run::start([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $command ],
         '>', \$out, '2>', \$out);
     my %seen;
-    my $end = time + 60;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
     while ($builder->pumpable && time < $end)
     {
         $builder->pump_nb;
-        $seen{$_}++ for split /\n/, $node->safe_psql('postgres', <<'SQL');
-SELECT concat_ws(': ', command, phase) FROM pg_stat_progress_create_index
-SQL
+        $seen{$_}++ for split /\n/, ask($watcher, "SELECT concat_ws(': ', command, phase) FROM pg_stat_progress_create_index");
+        # It goes on when its wait has been seen, and others have written something.
+        if ($holder && grep { /waiting for writers before build/ } keys %seen)
+        {
+            next if $node->safe_psql('postgres', $written) < $before + 100;
+            ask($holder, 'COMMIT');
+            $holder->{run}->finish;
+            $holder = undef;
+        }
     }
     ok($builder->finish, "$command succeeds") or diag $out;
-    $holder->finish;
+    $_->{run}->finish for grep { defined } $holder, $watcher;
     $_->signal('TERM') for @writers; # which a shell's background job does not ignore
     $_->finish for @writers;
     unlike($noise, qr/ERROR|abort/, "$command: nobody else fails");
     $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
-    return ($node->safe_psql('postgres', q{SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables}) - $before,
-        join ', ', sort keys %seen);
+    return ($node->safe_psql('postgres', $written) - $before, join ', ', sort keys %seen);
 }
 
 my $found = <<'SQL';

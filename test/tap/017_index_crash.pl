@@ -129,7 +129,8 @@ for my $crash (1 .. $crashes)
             [ 'pgbench', '-n', '-c', '1', '-T', '60', '--max-tries=100', '-f', $_, $node->connstr('postgres') ],
             '>', \$out, '2>', \$out)
     } @files;
-    sleep 0.2 + rand 0.8;
+    $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM docs WHERE id > $before)") or die 'nothing is written';
+    sleep rand;
     if ($crash % 2)
     {
         kill_server();

@@ -1,6 +1,7 @@
 # pg_upgrade: an upgraded cluster has the indexes, band tables, guards and constraints of the old one,
-# and goes on with them. The new cluster is of the same version, as only one is installed; the files of
-# tables and indexes are taken over as between versions.
+# and goes on with them; so does one that pg_dump's output is restored to. The old cluster is of the same
+# version, as mostly only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which
+# must have the extension. The files of tables and indexes are taken over in either case.
 use strict;
 use warnings;
 
@@ -8,8 +9,18 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my @old_path;
+if ($ENV{MINHASH_OLD_PG_CONFIG})
+{
+    chomp(my $bindir = `$ENV{MINHASH_OLD_PG_CONFIG} --bindir`);
+    @old_path = (install_path => $bindir =~ s{/bin$}{}r);
+}
+my $old = PostgreSQL::Test::Cluster->new('old', @old_path);
+my $new = PostgreSQL::Test::Cluster->new('new');
+note('from ' . $old->pg_version . ' to ' . $new->pg_version);
+# Both without checksums, which clusters have by default from 18 on.
 my @init = (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-my $old = PostgreSQL::Test::Cluster->new('old');
+my @init_new = (extra => [ @{ $init[1] }, $old->pg_version < 18 && $new->pg_version >= 18 ? '--no-data-checksums' : () ]);
 $old->init(@init);
 $old->append_conf('postgresql.conf', "autovacuum = off\nmaintenance_work_mem = 1MB\n");
 $old->start;
@@ -21,7 +32,7 @@ SET ROLE keeper;
 CREATE FUNCTION doc(what int) RETURNS text IMMUTABLE LANGUAGE sql AS
     $$SELECT string_agg(md5((what / 3)::text || word), ' ') || what % 3 FROM generate_series(1, 8) word$$;
 CREATE TABLE docs (id int PRIMARY KEY, part int, body text,
-    sig minhash_signature GENERATED ALWAYS AS (minhash(body, 512)) STORED);
+    sig minhash_signature(512) GENERATED ALWAYS AS (minhash(body, 512)) STORED);
 INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(1, 900) i;
 CREATE INDEX by_lsh ON docs USING lsh (sig);
 CREATE INDEX by_scope ON docs USING lsh (part, sig);
@@ -46,6 +57,11 @@ CREATE INDEX nothing_sig ON nothing USING lsh (sig);
 CREATE UNLOGGED TABLE brief (sig minhash_signature);
 CREATE INDEX brief_sig ON brief USING lsh (sig);
 INSERT INTO brief SELECT minhash(doc(i)) FROM generate_series(1, 100) i;
+CREATE VIEW near AS SELECT a.id, b.id AS other, minhash_similarity(a.sig, b.sig)
+    FROM docs a JOIN docs b ON minhash_similar(a.sig, b.sig, 0.9) AND a.id < b.id;
+RESET ROLE;
+ALTER DATABASE docs SET minhash_lsh.similarity_threshold = 0.75;
+ALTER ROLE keeper SET minhash_lsh.ordered_scan_limit = 5000;
 SQL
 $old->safe_psql('docs', 'VACUUM (INDEX_CLEANUP ON) docs');
 $old->safe_psql('docs', q{INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(3002, 3500, 3) i});
@@ -57,11 +73,18 @@ my %asked = (
     by_text => 'minhash(body) % minhash(p.body)',
     by_gin => 'sig % p.sig');
 
-# All that both clusters must agree on: structure and contents of each index, and what each finds.
-sub state_of
+# Structure and contents of each index.
+sub structure_of
 {
     my ($node) = @_;
-    my @state = map { "$_: " . $node->safe_psql('docs', "SELECT * FROM lsh_check('$_', heap => true)") } @indexes;
+    return join "\n", map { "$_: " . $node->safe_psql('docs', "SELECT * FROM lsh_check('$_', heap => true)") } @indexes;
+}
+
+# What each index finds, and all else that both clusters must agree on.
+sub answers_of
+{
+    my ($node) = @_;
+    my @state;
     for my $index (sort keys %asked)
     {
         my $others = join ', ', map { "'$_'" } grep { $_ ne $index } qw(by_lsh by_scope by_text by_gin);
@@ -95,26 +118,47 @@ SELECT band_table, bands, rows FROM lsh_band_tables;
 SELECT string_agg(pg_get_constraintdef(oid), ',') FROM pg_constraint WHERE contype = 'x';
 SELECT string_agg(pg_get_triggerdef(oid), ',' ORDER BY tgname) FROM pg_trigger WHERE NOT tgisinternal;
 SQL
+    push @state, 'other: ' . $node->safe_psql('docs', <<'SQL');
+SELECT count(*), sum(id), sum(other), sum(minhash_similarity) FROM near;
+SELECT count(*), md5(string_agg(p::text, ',')) FROM lsh_pairs('SELECT id, body FROM docs') p;
+SELECT attrelid::regclass, attname, format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE atttypid = 'minhash_signature'::regtype AND attrelid IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'p')) ORDER BY attrelid::regclass::text;
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname;
+SELECT setdatabase > 0, setrole::regrole, setconfig FROM pg_db_role_setting
+    WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) ORDER BY setrole <> 0;
+SQL
     return join "\n", @state;
 }
-my $before = state_of($old);
-like($before, qr/^by_lsh: \d+\|[1-9]\d*\|[1-9]\d*\|[1-9]/m, 'an index with dead records, a tail and runs');
+my ($structure, $before) = (structure_of($old), answers_of($old));
+like($structure, qr/^by_lsh: \d+\|[1-9]\d*\|[1-9]\d*\|[1-9]/m, 'an index with dead records, a tail and runs');
 like($before, qr/^found by $_: \d+\|[1-9]\d\|/m, "$_ finds something") for qw(by_lsh by_scope by_text by_gin);
 $old->stop;
 
-my $new = PostgreSQL::Test::Cluster->new('new');
-$new->init(@init);
-my $bindir = $new->config_data('--bindir');
+$new->init(@init_new);
+my ($old_bindir, $bindir) = map { $_->config_data('--bindir') } $old, $new;
 # It writes where it is.
 chdir $PostgreSQL::Test::Utils::tmp_check or die $!;
 for my $check ([ '--check' ], [])
 {
-    command_ok([ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b', $bindir, '-B', $bindir,
+    command_ok([ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b', $old_bindir, '-B', $bindir,
             '-s', $new->host, '-p', $old->port, '-P', $new->port, @$check ],
         join ' ', 'pg_upgrade', @$check);
 }
 $new->start;
-is(state_of($new), $before, 'all is as it was');
+is(structure_of($new), $structure, 'indexes are the same files');
+is(answers_of($new), $before, 'all is as it was');
+
+# The other way: pg_dump of the new version, from the old server.
+$new->command_ok([ 'psql', '-Xqd', $new->connstr('postgres'), '-c', 'ALTER DATABASE docs RENAME TO upgraded' ], 'make place for another');
+$old->start;
+my $dump = $new->basedir . '/dump';
+$new->command_ok([ 'pg_dump', '--create', '-f', $dump, '-d', $old->connstr('docs') ], 'pg_dump');
+$old->stop;
+$new->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $new->connstr('postgres') ], 'restore');
+like(structure_of($new), qr/^by_lsh: \d+\|0\|/, 'restored, indexes are sound, without dead records');
+is(answers_of($new), $before, 'restored, all is as it was');
+$new->safe_psql('postgres', 'DROP DATABASE docs');
+$new->safe_psql('postgres', 'ALTER DATABASE upgraded RENAME TO docs');
 
 # It goes on.
 $new->safe_psql('docs', 'SET ROLE keeper; INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(5002, 6000, 3) i; DELETE FROM docs WHERE id % 10 = 4');

@@ -9,6 +9,7 @@
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 #              MINHASH_ROUNDS  how often tests that kill or compare do so, for their long forms
+#              MINHASH_OLD_PG_CONFIG  pg_config of another server with the extension, to upgrade from
 #              MINHASH_SEED  what tests choose by chance, where they can be told
 #              MINHASH_TEXTS  how many texts tests of several servers have, for their long form
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
@@ -82,6 +83,7 @@ set -m
     LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
     TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 MINHASH_ROUNDS="${MINHASH_ROUNDS:-}" \
     MINHASH_TEXTS="${MINHASH_TEXTS:-}" MINHASH_SEED="${MINHASH_SEED:-}" \
+    MINHASH_OLD_PG_CONFIG="${MINHASH_OLD_PG_CONFIG:-}" \
     PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
     prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "${tests[@]}") </dev/null &
 child=$!

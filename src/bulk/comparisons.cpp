@@ -72,18 +72,29 @@ void start_sending(comparisons& state)
     rows.budget->used += workers * rows.count * sizeof(std::uint32_t); // sizes of sets
 }
 
-// Sends a row's text, unless the worker will have it when it comes to the next pair.
+// The size of what a worker is sent of a row.
+std::size_t sent_bytes(row_set& rows, std::uint32_t row)
+{
+    const bool read_there = place_for_workers(rows, row) != 0;
+    return sizeof(std::uint64_t) + (read_there ? 0 : document_size(rows, row));
+}
+
+// Sends a row's text or its place, unless the worker will have it when it comes to the next pair.
 void send_text(comparisons& state, job& to, std::uint32_t row)
 {
     row_set& rows = *state.check->rows;
     text_ring& sent = state.sent[to.worker];
     if (lasts(sent, row))
         return;
-    const text_bytes text = fetch_document(rows, row, state.check->text);
-    place_text(sent, row, text.size());
-    const row_pair header = {new_text | row, static_cast<std::uint32_t>(text.size())};
+    const std::uint64_t place = place_for_workers(rows, row);
+    text_bytes text = {};
+    if (place == 0)
+        text = fetch_document(rows, row, state.check->text);
+    const std::size_t bytes = sizeof(place) + text.size();
+    place_text(sent, row, bytes);
+    const row_pair header = {new_text | row, static_cast<std::uint32_t>(bytes)};
     add_record(*rows.crew, to, &header, sizeof(header));
-    add_record(*rows.crew, to, text.data(), text.size());
+    add_document(*rows.crew, to, place, text);
 }
 
 // Whether a worker can have the texts of both rows at once: they are not too large, and do not have
@@ -92,8 +103,8 @@ bool fit_worker(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.check->rows;
     const text_ring& sent = state.sent[0];
-    return (a & sent.mask) != (b & sent.mask) && document_size(rows, a) <= most_placed(sent) &&
-           document_size(rows, b) <= most_placed(sent);
+    return (a & sent.mask) != (b & sent.mask) && sent_bytes(rows, a) <= most_placed(sent) &&
+           sent_bytes(rows, b) <= most_placed(sent);
 }
 
 void hand_out(comparisons& state)
@@ -116,6 +127,7 @@ void add_pair(comparisons& state, job& to, std::uint32_t a, std::uint32_t b)
     const row_pair pair = {a, b};
     add_record(crew, to, &pair, sizeof(pair));
     to.count++;
+    to.work += document_size(rows, a) + document_size(rows, b);
     if (to.worker == done_here) {
         const double similarity = compare(state.check->sets, a, b, state.check->least, true);
         add_answer(crew, to, &similarity, sizeof(similarity));
@@ -162,7 +174,7 @@ void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
     job& open = *state.open;
     add_pair(state, open, a, b);
     if (open.count == (open.worker == done_here ? most_pairs_here : most_pairs) ||
-        open.size >= rows.owner->job_bytes)
+        std::max(open.size, open.work) >= rows.owner->job_bytes)
         hand_out(state);
 }
 

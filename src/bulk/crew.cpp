@@ -116,6 +116,7 @@ job& begin_job_here(crew& crew)
     begun.worker = done_here;
     begun.count = 0;
     begun.size = 0;
+    begun.work = 0;
     begun.answer_size = 0;
     add_record(crew, begun, &crew.header, sizeof(crew.header));
     return begun;
@@ -136,6 +137,13 @@ void add_record(crew& crew, job& to, const void* bytes, std::size_t count)
     std::memcpy(to.message.values + to.size, bytes, count);
     std::memset(to.message.values + end, 0, padded - end);
     to.size = padded;
+}
+
+void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text)
+{
+    add_record(crew, to, &place, sizeof(place));
+    if (place == 0)
+        add_record(crew, to, text.data(), text.size());
 }
 
 void add_answer(crew& crew, job& to, const void* bytes, std::size_t count)

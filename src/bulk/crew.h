@@ -14,6 +14,7 @@ struct job {
     std::uint32_t count;
     growing<std::uint8_t> message;
     std::size_t size;
+    std::size_t work;             // bytes of texts that it is about
     growing<std::uint8_t> answer; // of what was done here
     std::size_t answer_size;      // 0: it is to come
 };
@@ -55,6 +56,9 @@ job& begin_job_here(crew& crew);
 
 // Adds a record, or a part of it, and pads it.
 void add_record(crew& crew, job& to, const void* bytes, std::size_t count);
+
+// Adds a document (worker.h): of a place that is not 0 the text is left out.
+void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text);
 
 // Adds to the answer of a job that is done here.
 void add_answer(crew& crew, job& to, const void* bytes, std::size_t count);

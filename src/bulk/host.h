@@ -15,6 +15,9 @@
 
 namespace minhash::bulk {
 
+// Part of a place of a row's bytes (read_again) that workers can read, too.
+constexpr std::uint64_t for_workers = std::uint64_t{1} << 62;
+
 struct host {
     // Memory for any type, not cleared. Never null.
     void* (*allocate)(host& self, std::size_t bytes);
@@ -38,7 +41,7 @@ struct host {
     const char* phase; // the one before, while report() is called
 
     // The bytes that a row was taken from, by the place that came with it (bulk/rows.h). They are
-    // good until the next call.
+    // good until the next call. A worker is asked for places with `for_workers` only.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
     // There are more different shingles than can be counted. Does not return.

@@ -122,18 +122,21 @@ void hand_out_signing(row_set& rows)
 }
 
 // Leaves a text to the crew.
-void sign_later(row_set& rows, text_bytes text)
+void sign_later(row_set& rows, text_bytes text, std::uint64_t place)
 {
     crew& crew = *rows.crew;
     const std::size_t answered = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     if (rows.signing == nullptr)
         rows.signing = &begin_job(crew);
     job& texts = *rows.signing;
-    const std::uint64_t bytes = text.size();
+    if (texts.worker != done_here && !(place & for_workers))
+        place = 0;
+    const std::uint64_t bytes = sizeof(place) + (place == 0 ? text.size() : 0);
     add_record(crew, texts, &bytes, sizeof(bytes));
-    add_record(crew, texts, text.data(), text.size());
+    add_document(crew, texts, place, text);
     texts.count++;
-    if (std::max<std::size_t>(texts.size, texts.count * answered) >= rows.owner->job_bytes)
+    texts.work += text.size();
+    if (std::max(texts.work, texts.count * answered) >= rows.owner->job_bytes)
         hand_out_signing(rows);
 }
 
@@ -217,7 +220,7 @@ bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
     } else {
         if (!has_shingles(*rows.signer, text))
             return false;
-        sign_later(rows, text);
+        sign_later(rows, text, place);
         count_row(rows);
     }
     if (rows.task.exact)
@@ -231,6 +234,12 @@ void finish_rows(row_set& rows)
         hand_out_signing(rows);
     if (rows.crew != nullptr)
         finish_jobs(*rows.crew);
+}
+
+std::uint64_t place_for_workers(row_set& rows, std::uint32_t row)
+{
+    const std::uint64_t place = place_of_document(rows, row);
+    return !(place & kept_here) && (place & for_workers) ? place : 0;
 }
 
 std::size_t document_size(row_set& rows, std::uint32_t row)

@@ -68,7 +68,8 @@ void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
 // set, which is near nothing and not taken. By a place that is not 0 the host can read the text, or
-// the slots as they are stored, again; then they are not kept.
+// the slots as they are stored, again; then they are not kept, and where workers can read the
+// place, not sent to them.
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
@@ -91,6 +92,9 @@ inline const void* fetch_slots(row_set& rows, std::uint32_t row, void* buffer)
 // The document of a row, where it lies or in the buffer, which grows as it must. Good until the
 // next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
+
+// Where workers can read it, too; else 0.
+std::uint64_t place_for_workers(row_set& rows, std::uint32_t row);
 
 // Its bytes.
 std::size_t document_size(row_set& rows, std::uint32_t row);

@@ -16,12 +16,22 @@ Value read(const std::uint8_t*& at)
     return value;
 }
 
-// The text of a record. Goes on to the next record.
-text_bytes text_of(const std::uint8_t*& at, std::size_t bytes)
+using document = std::span<const std::uint8_t>;
+
+// The document of a record. Goes on to the next record.
+document next_document(const std::uint8_t*& at, std::size_t bytes)
 {
-    const text_bytes text = {at, bytes};
+    const document next = {at, bytes};
     at += pad_record(bytes);
-    return text;
+    return next;
+}
+
+// Good until the next call.
+text_bytes text_of(worker& self, document from)
+{
+    std::uint64_t place;
+    std::memcpy(&place, from.data(), sizeof(place));
+    return place != 0 ? self.owner->read_again(*self.owner, place) : from.subspan(sizeof(place));
 }
 
 std::span<const std::uint8_t>
@@ -30,7 +40,7 @@ sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t>
     const std::uint8_t* const end = records.data() + records.size();
     std::size_t count = 0;
     for (const std::uint8_t* at = records.data(); at < end; count++)
-        text_of(at, read<std::uint64_t>(at));
+        next_document(at, read<std::uint64_t>(at));
 
     const std::size_t bytes = slot_bytes(header.kept_bits, header.scheme.num_hashes);
     const std::size_t keys = key_count(header.shape);
@@ -40,7 +50,7 @@ sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t>
     std::uint8_t* slots = self.answer.values;
     std::uint32_t* key = reinterpret_cast<std::uint32_t*>(slots + all_slots);
     for (const std::uint8_t* at = records.data(); at < end; slots += bytes, key++) {
-        const text_bytes text = text_of(at, read<std::uint64_t>(at));
+        const text_bytes text = text_of(self, next_document(at, read<std::uint64_t>(at)));
         const signature made = {header.scheme, sign(*self.signer, text)};
         if (header.kept_bits == made.scheme.bits)
             std::memcpy(slots, made.stored_slots().data(), bytes);
@@ -55,7 +65,8 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     worker& self = *static_cast<worker*>(from);
     const text_place& place = *find_text(self.texts, row);
-    read_text(*self.signer, {self.text_room + place.offset % self.texts.size, place.bytes}, set);
+    const document kept = {self.text_room + place.offset % self.texts.size, place.bytes};
+    read_text(*self.signer, text_of(self, kept), set);
 }
 
 std::span<const std::uint8_t>
@@ -75,9 +86,9 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
         const auto first = read<std::uint32_t>(at);
         const auto second = read<std::uint32_t>(at);
         if (first & new_text) {
-            const text_bytes text = text_of(at, second);
+            const document sent = next_document(at, second);
             const std::size_t place = place_text(self.texts, first & ~new_text, second);
-            std::memcpy(self.text_room + place, text.data(), text.size());
+            std::memcpy(self.text_room + place, sent.data(), sent.size());
             continue;
         }
         const double similarity = compare(self.sets, first, second, header.threshold, true);

@@ -96,6 +96,35 @@ is(result(2, q{SELECT count(*) FROM lsh_clusters('SELECT 1, repeat(body, 5000) F
     1, 'one large row');
 is(scalar workers(), 0, 'no worker is left');
 
+# Workers read rows of the query's tables by themselves, where they can: of this transaction, old versions of rows that
+# the query itself changes, of two tables, and of pages that are not in shared buffers. Values that are compressed, and
+# temporary tables, are read for them.
+$node->safe_psql('postgres', <<'SQL');
+CREATE UNLOGGED TABLE unlogged AS TABLE texts;
+CREATE TABLE mixed AS SELECT id, CASE WHEN id % 5 = 0 THEN repeat(left(body, 40), 100) ELSE body END AS body, 'added'::text AS more FROM texts;
+CREATE FUNCTION rewrite_row(changed int) RETURNS boolean LANGUAGE sql AS
+    'UPDATE mixed SET body = md5(body) WHERE id = changed AND changed % 2 = 0 RETURNING true; SELECT true';
+ANALYZE;
+SQL
+for my $case (
+    [ 'an unlogged table', '', q{('SELECT id, body FROM unlogged')} ],
+    [ 'values of all kinds', '', q{('SELECT id, body FROM mixed')} ],
+    [ 'the same by an index', 'CREATE INDEX ON mixed (id); SET enable_seqscan = off', q{('SELECT id, body FROM mixed WHERE id > 100')} ],
+    [ 'two tables', '', q{('SELECT id, body FROM unlogged', other_query => 'SELECT -id, body FROM mixed')} ],
+    [ 'a temporary table', 'CREATE TEMPORARY TABLE passing AS TABLE mixed', q{('SELECT id, body FROM passing')} ],
+    [ 'a temporary and another', 'CREATE TEMPORARY TABLE passing AS TABLE texts',
+        q{('SELECT id, body FROM passing', other_query => 'SELECT -id, body FROM mixed')} ],
+    [ 'rows of this transaction', q{BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
+        q{('SELECT id, body FROM mixed')} ],
+    [ 'rows that the query changes', 'BEGIN', q{('SELECT id, body FROM mixed WHERE rewrite_row(id)')} ])
+{
+    my ($name, $before, $call) = @$case;
+    my $query = "$before; SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs$call p";
+    is(result(2, $query), result(0, $query), $name);
+}
+$node->restart;
+is(result(2, $pairs), $alone{$pairs}, 'from the disk');
+
 # Where the call stands.
 is(result(2, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $pairs") =~ /Function Scan on lsh_pairs/, 1, 'in EXPLAIN');
 is(result(2, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $pairs")

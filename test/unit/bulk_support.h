@@ -67,6 +67,7 @@ struct test_host : bulk::host {
     std::vector<test_worker> workers;
     random_source chance = {87};
     long answered = 0;
+    bool at_work = false; // a worker is
 
     // What rows are taken from, by their numbers from 1 on, and what the last of them was read
     // into.
@@ -126,6 +127,7 @@ struct test_host : bulk::host {
         pairs.clear();
         clusters.clear();
         workers.clear();
+        at_work = false;
         chance = {87};
     }
 
@@ -146,7 +148,10 @@ private:
     {
         test_host& self = self_of(host);
         self.count(read_failed);
-        std::vector<std::uint8_t>(self.documents[place - 1]).swap(self.read_last);
+        if (self.at_work && !(place & bulk::for_workers))
+            std::abort();
+        std::vector<std::uint8_t>(self.documents[(place & ~bulk::for_workers) - 1])
+            .swap(self.read_last);
         return self.read_last;
     }
 
@@ -248,9 +253,11 @@ private:
         if (worker.state == nullptr)
             worker.state = bulk::make_worker(host);
         const std::vector<std::uint64_t>& job = worker.jobs.front();
+        self.at_work = true;
         const std::span<const std::uint8_t> answer =
             bulk::do_job(*worker.state,
                          {reinterpret_cast<const std::uint8_t*>(job.data()), job.size() * 8});
+        self.at_work = false;
         worker.answer.assign((answer.size() + 7) / 8, 0);
         std::memcpy(worker.answer.data(), answer.data(), answer.size());
         worker.jobs.pop_front();
@@ -300,7 +307,9 @@ struct problem {
 
     std::uint64_t place_of(std::uint32_t row) const
     {
-        return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1;
+        if (elsewhere == 0 || row % elsewhere == 0)
+            return 0;
+        return (row % 5 == 0 ? 0 : bulk::for_workers) | (row + 1);
     }
 
     std::uint32_t scope_of(std::uint32_t row) const

@@ -27,6 +27,7 @@ struct bulk_host : bulk::host {
     dsm_segment* shared;     // null: no worker was started
     bulk_worker* workers;
     int worker_count;
+    block_file files[2]; // of tables that workers read
 };
 
 // Makes a host whose memory is in the current context.

@@ -146,7 +146,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     if (job.scope_column > 0 && !no_value)
         row.scope = scope_of(job, slot);
     if (!no_value)
-        row.place = place_of(job.again, row.value);
+        row.place = place_of_value(job.again, row.value);
     bool enough = false;
     if (no_value)
         take_lone(job, row.id);
@@ -218,6 +218,10 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     job.rank_column = 0;
     job.scope_column = 0;
     start_rereading(job.again, *reinterpret_cast<receiver*>(self)->query, 2);
+    if (job.again.scanned != nullptr)
+        share_table(job,
+                    job.again.count - 1,
+                    blocks_of(job.again.tables[job.again.count - 1].table));
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && job.wanted.ranked ? job.rank_column : job.scope_column;

@@ -1,33 +1,66 @@
 #include "pg/bulk/reread.h"
 
+#include "bulk/host.h"
+
 #include <algorithm>
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/pg_class.h"
 #include "executor/tuptable.h"
+#include "mb/pg_wchar.h"
 #include "nodes/execnodes.h"
 #include "storage/bufmgr.h"
-#include "utils/snapmgr.h"
 }
 
 namespace minhash::pg {
 
 namespace {
 
-// A place has the block of a row, its number there, and above them, from 1 on, which table it is
-// of.
-constexpr int number_bits = 16;
-constexpr int table_shift = 48;
+// What a place says: where in its row the value starts, the number of the row in its block, the
+// block, and of which table it is, from 1 on. Above is bulk::for_workers.
+constexpr int offset_bits = 15;
+constexpr int number_bits = 13;
+constexpr int table_shift = offset_bits + number_bits + 32;
+static_assert(BLCKSZ <= 1 << offset_bits && MaxHeapTuplesPerPage < 1 << number_bits);
+static_assert(bulk::for_workers >> table_shift == 4);
 
-// The scan of a table that makes the rows of a plan, or null. What other access methods than heap
-// make of a row's place is not known.
+std::uint64_t make_place(int table, const ItemPointerData& row, std::size_t offset)
+{
+    const std::uint64_t above =
+        static_cast<std::uint64_t>(table) << 32 | ItemPointerGetBlockNumber(&row);
+    return (above << number_bits | ItemPointerGetOffsetNumber(&row)) << offset_bits | offset;
+}
+
+// The table and the block.
+std::uint64_t page_of(std::uint64_t place)
+{
+    return place >> (offset_bits + number_bits);
+}
+
+int table_of(std::uint64_t place)
+{
+    return static_cast<int>(place >> table_shift & 3) - 1;
+}
+
+BlockNumber block_of(std::uint64_t place)
+{
+    return static_cast<BlockNumber>(page_of(place));
+}
+
+// The scan of a table that makes the rows of a plan, or null. How other access methods than heap
+// store a row is not known.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
         return nullptr;
     const auto* const scan = reinterpret_cast<const ScanState*>(plan);
-    return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
+    return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) &&
+                   scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine()
+               ? scan
+               : nullptr;
 }
 
 // The column of the table that a plan returns as one of its own; 0 if it is none.
@@ -55,35 +88,49 @@ void start_buffers(scanned_table& of)
     of.buffers = static_cast<Buffer*>(palloc0(of.blocks * sizeof(Buffer)));
 }
 
-// Stores a row in the slot, if its block is where it was. The row was visible when it was scanned,
-// so it is still visible under the same snapshot, and stays where it is while the buffer is pinned.
-bool fetch_recent(scanned_table& from, BlockNumber block, OffsetNumber number)
+// Takes over a pin. What lies on the page stays there from now on; who is moving it has locked it.
+void keep_pinned(pinned_page& page, Buffer buffer, std::uint64_t of)
 {
-    if (block >= from.blocks || !BufferIsValid(from.buffers[block]))
-        return false;
-    const Buffer buffer = from.buffers[block];
-    if (!pin_recent(from.table, block, buffer))
-        return false;
-    HeapTupleData& row = reinterpret_cast<BufferHeapTupleTableSlot*>(from.slot)->base.tupdata;
+    unpin(page);
+    page = {buffer, of};
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    const Page page = BufferGetPage(buffer);
-    const ItemId item = PageGetItemId(page, number);
-    const bool there = number <= PageGetMaxOffsetNumber(page) && ItemIdIsNormal(item);
-    if (there) {
-        ItemPointerSet(&row.t_self, block, number);
-        row.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
-        row.t_len = ItemIdGetLength(item);
-        row.t_tableOid = RelationGetRelid(from.table);
-    }
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-    if (there)
-        ExecStorePinnedBufferHeapTuple(&row, from.slot, buffer);
-    else
-        ReleaseBuffer(buffer);
-    return there;
+}
+
+// The value of a place of the pinned page. The row was visible when it was scanned, so it is still
+// there.
+Datum value_in(const pinned_page& page, std::uint64_t place)
+{
+    const auto number = static_cast<OffsetNumber>(place >> offset_bits & ((1 << number_bits) - 1));
+    const std::size_t offset = place & ((1 << offset_bits) - 1);
+    const Page in = BufferGetPage(page.buffer);
+    const ItemId item = PageGetItemId(in, number);
+    if (number <= PageGetMaxOffsetNumber(in) && ItemIdIsNormal(item)) {
+        char* const value = reinterpret_cast<char*>(PageGetItem(in, item)) + offset;
+        const std::size_t bytes = ItemIdGetLength(item);
+        if (offset + VARHDRSZ_SHORT <= bytes && offset + VARSIZE_ANY(value) <= bytes)
+            return PointerGetDatum(value);
+    }
+    elog(ERROR, "could not read row (%u,%u) again", block_of(place), number);
+}
+
+// Whether workers can read values of a table: they have no database, by which to convert texts, and
+// cannot see what is in this process's memory.
+bool can_workers_read(const RelationData* table)
+{
+    const int encoding = GetDatabaseEncoding();
+    return table->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+           (encoding == PG_UTF8 || encoding == PG_SQL_ASCII);
 }
 
 } // namespace
+
+void unpin(pinned_page& page)
+{
+    if (BufferIsValid(page.buffer))
+        ReleaseBuffer(page.buffer);
+    page = {};
+}
 
 void start_rereading(rereading& self, const QueryDesc& query, int column)
 {
@@ -98,52 +145,63 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
     const Relation table = table_open(RelationGetRelid(scan->ss_currentRelation), NoLock);
     const MemoryContext former = MemoryContextSwitchTo(self.memory);
     scanned_table& from = self.tables[self.count++];
-    from = {table, read, table_slot_create(table, nullptr), nullptr, 0};
+    from = {table, can_workers_read(table), nullptr, 0};
     start_buffers(from);
     MemoryContextSwitchTo(former);
     self.scanned = scan->ss_ScanTupleSlot;
 }
 
-std::uint64_t place_of(rereading& self, Datum value)
+std::uint64_t place_of_value(rereading& self, Datum value)
 {
-    const void* const stored = DatumGetPointer(value);
+    const char* const stored = reinterpret_cast<const char*>(DatumGetPointer(value));
     if (self.scanned == nullptr || VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored))
         return 0;
-    const ItemPointerData& row = self.scanned->tts_tid;
+    const auto& slot = *reinterpret_cast<const BufferHeapTupleTableSlot*>(self.scanned);
+    const char* const row = reinterpret_cast<const char*>(slot.base.tuple->t_data);
+    // Not in the row is what a column has that was added later.
+    if (!BufferIsValid(slot.buffer) || stored < row || stored >= row + slot.base.tuple->t_len)
+        return 0;
+    const ItemPointerData& at = self.scanned->tts_tid;
     const scanned_table& from = self.tables[self.count - 1];
-    const BlockNumber block = ItemPointerGetBlockNumber(&row);
+    const BlockNumber block = ItemPointerGetBlockNumber(&at);
     if (block < from.blocks)
-        from.buffers[block] = reinterpret_cast<BufferHeapTupleTableSlot*>(self.scanned)->buffer;
-    return static_cast<std::uint64_t>(self.count) << table_shift |
-           std::uint64_t{block} << number_bits | ItemPointerGetOffsetNumber(&row);
+        from.buffers[block] = slot.buffer;
+    return make_place(self.count, at, static_cast<std::size_t>(stored - row)) |
+           (from.for_workers ? bulk::for_workers : 0);
 }
 
 Datum read_again(rereading& self, std::uint64_t place)
 {
-    scanned_table& from = self.tables[(place >> table_shift) - 1];
-    const auto block = static_cast<BlockNumber>(place >> number_bits);
-    const auto number = static_cast<OffsetNumber>(place);
-    ItemPointerData row;
-    ItemPointerSet(&row, block, number);
-    if (!fetch_recent(from, block, number) &&
-        !table_tuple_fetch_row_version(from.table, &row, GetActiveSnapshot(), from.slot))
-        elog(ERROR,
-             "could not read row (%u,%u) of table \"%s\" again",
-             block,
-             number,
-             RelationGetRelationName(from.table));
-    bool null;
-    return slot_getattr(from.slot, from.column, &null);
+    const std::uint64_t page = page_of(place);
+    if (!BufferIsValid(self.page.buffer) || self.page.of != page) {
+        const scanned_table& from = self.tables[table_of(place)];
+        const BlockNumber block = block_of(place);
+        Buffer buffer = block < from.blocks ? from.buffers[block] : InvalidBuffer;
+        if (!BufferIsValid(buffer) || !pin_recent(from.table, block, buffer))
+            buffer = ReadBuffer(from.table, block);
+        keep_pinned(self.page, buffer, page);
+    }
+    return value_in(self.page, place);
 }
 
 void end_rereading(rereading& self)
 {
+    unpin(self.page);
     for (int i = 0; i < self.count; i++) {
-        ExecDropSingleTupleTableSlot(self.tables[i].slot);
         pfree(self.tables[i].buffers);
         table_close(self.tables[i].table, NoLock);
     }
     self.count = 0;
+}
+
+Datum read_in_worker(pinned_page& page, const block_file* files, std::uint64_t place)
+{
+    const std::uint64_t wanted = page_of(place);
+    if (!BufferIsValid(page.buffer) || page.of != wanted) {
+        const block_file& from = files[table_of(place)];
+        keep_pinned(page, read_block(from, block_of(place)), wanted);
+    }
+    return value_in(page, place);
 }
 
 } // namespace minhash::pg

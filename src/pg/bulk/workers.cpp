@@ -1,3 +1,4 @@
+#include "pg/bulk/reread.h"
 #include "pg/bulk/workers.h"
 
 #include "bulk/worker.h"
@@ -48,6 +49,7 @@ struct shared_header {
     char version[32];          // of the library: a worker may load a newer one
     std::size_t header_bytes;  // of a job, which differ between some versions
     pg_atomic_uint32 finished; // not 0: nobody wants the workers' answers any more
+    block_file files[2];
 };
 
 constexpr std::size_t header_room = 128;
@@ -141,6 +143,7 @@ dsm_segment* make_shared(const bulk_host& self, int workers)
     memset(header, 0, sizeof(*header));
     strlcpy(header->version, MINHASH_VERSION, sizeof(header->version));
     header->header_bytes = sizeof(bulk::job_header);
+    memcpy(header->files, self.files, sizeof(header->files));
     pg_atomic_init_u32(&header->finished, 0);
     for (int number = 0; number < 2 * workers; number++) {
         shm_mq* const queue = shm_mq_create(queue_at(header, number), queue_bytes);
@@ -272,6 +275,13 @@ void allow_workers(bulk_host& host, Oid function)
     host.wait = wait_for_workers;
 }
 
+void share_table(bulk_host& host, int number, const block_file& file)
+{
+    host.files[number] = file;
+    if (host.shared != nullptr)
+        static_cast<shared_header*>(dsm_segment_address(host.shared))->files[number] = file;
+}
+
 void end_workers(bulk_host& host)
 {
     if (host.shared == nullptr)
@@ -288,19 +298,30 @@ struct worker_host : bulk_host {
     shared_header* header;
     shm_mq_handle* jobs;
     shm_mq_handle* answers;
+    pinned_page page;
 };
 
 // To be told to end is an error only while somebody waits for answers.
 void answer_interrupts(worker_host& self)
 {
-    if (ProcDiePending && pg_atomic_read_u32(&self.header->finished) != 0)
+    if (ProcDiePending && pg_atomic_read_u32(&self.header->finished) != 0) {
+        unpin(self.page);
         proc_exit(0);
+    }
     CHECK_FOR_INTERRUPTS();
 }
 
 void pause_worker(bulk::host& host)
 {
     answer_interrupts(static_cast<worker_host&>(host));
+}
+
+std::span<const std::uint8_t> read_text_again(bulk::host& host, std::uint64_t place)
+{
+    worker_host& self = static_cast<worker_host&>(host);
+    const auto* const stored = reinterpret_cast<const struct varlena*>(
+        DatumGetPointer(read_in_worker(self.page, self.header->files, place)));
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)), VARSIZE_ANY_EXHDR(stored)};
 }
 
 void wait_for_leader(worker_host& self)
@@ -373,9 +394,16 @@ void minhash_lsh_work(Datum segment)
     worker_host& self = *allocate<worker_host>(CurrentMemoryContext);
     start_host(self);
     self.pause = pause_worker;
+    self.read_again = read_text_again;
+    self.page = {};
     self.header = header;
+    CreateAuxProcessResourceOwner(); // of pins
+    CurrentResourceOwner = AuxProcessResourceOwner;
     join_leader(self, shared);
     bulk::worker& working = *bulk::make_worker(self);
-    for (;;)
-        send_answer(self, bulk::do_job(working, receive_job(self)));
+    for (;;) {
+        const std::span<const std::uint8_t> answer = bulk::do_job(working, receive_job(self));
+        unpin(self.page); // a server that replays WAL may wait for it, and cannot tell a worker
+        send_answer(self, answer);
+    }
 }

@@ -153,6 +153,9 @@ SELECT relname, pg_get_constraintdef(c.oid), l.records FROM pg_class r JOIN pg_c
 SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_of FROM unnest(ARRAY[
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %)',
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 1.5)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = -0.1)',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = ''nan'')',
+    'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.8, bands = 3)',
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH =) WITH (threshold = 0.5)',
     'ALTER TABLE plain ADD EXCLUDE USING lsh (id WITH =) WITH (threshold = 0.5)',
     'ALTER TABLE plain ADD EXCLUDE USING lsh (id WITH >, minhash(body) WITH %) WITH (threshold = 0.5)',

@@ -174,7 +174,8 @@ SELECT c.*, threshold, t.* FROM choices c, unnest(ARRAY[0.9, 0.6]) threshold, pg
 ORDER BY c.ctid, threshold DESC;
 SELECT pg_get_indexdef('documents_sig'::regclass);
 SELECT option, pg_temp.error_of(format('CREATE INDEX ON documents USING lsh (sig) WITH (%s)', option))
-FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 11',
+FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, rows = 1', 'bands = 1, rows = 0',
+    'bands = -1, rows = 5', 'bands = 1, rows = 11', 'bands = x, rows = 5',
     'bands = 4097, rows = 1', 'fillfactor = 90']) option;
 SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'),
     pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
@@ -214,6 +215,20 @@ SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash_compress(minhash(''
 INSERT INTO schemes VALUES (minhash('cat', 64));
 SELECT count(*) FROM schemes WHERE sig % minhash('cat', 64);
 SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
+-- The first one decides, also when it is gone; after REINDEX another one can.
+DELETE FROM schemes;
+VACUUM (INDEX_CLEANUP ON) schemes;
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'another scheme' AS refused;
+REINDEX INDEX schemes_sig;
+INSERT INTO schemes VALUES (minhash('cat'));
+-- Options that the signatures are too small for are seen when there is one.
+TRUNCATE schemes;
+ALTER INDEX schemes_sig SET (bands = 26, rows = 5);
+REINDEX INDEX schemes_sig;
+INSERT INTO schemes VALUES (NULL);
+SELECT count(*) FROM schemes WHERE sig % minhash('cat');
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))');
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''''))');
 
 -- Signatures of 8 and 16 bits, of few and of many hashes.
 CREATE TABLE shapes AS SELECT *

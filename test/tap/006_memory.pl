@@ -12,7 +12,7 @@ my $limit = 150;    # MB
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-$node->append_conf('postgresql.conf', "log_statement = none\njit = off\n"); # LLVM alone takes 70 MB
+$node->append_conf('postgresql.conf', "log_statement = none\njit = off\nshared_buffers = 1MB\n"); # LLVM alone takes 70 MB
 $node->start;
 # A megabyte of hexadecimal words; repeat() makes 200 MB of it.
 $node->safe_psql('postgres', <<'SQL');
@@ -66,5 +66,16 @@ for my $calls (
     my $peak = peak($calls);
     cmp_ok($peak, '<', 50, sprintf '%.0f MB at most: %s', $peak, $calls);
 }
+# Building an lsh index keeps to maintenance_work_mem. Where there is room, it sorts runs of 262,144 rows in 8 MB.
+$node->safe_psql('postgres', <<'SQL');
+CREATE UNLOGGED TABLE signatures AS SELECT minhash(n::text, 16) AS sig FROM generate_series(1, 600000) n;
+CREATE TABLE few AS SELECT sig FROM signatures LIMIT 10;
+SQL
+my ($few, $cramped, $roomy) = map {
+    my ($memory, $table) = @$_;
+    peak("1; SET max_parallel_maintenance_workers = 0; SET maintenance_work_mem = '$memory'; CREATE INDEX ON $table USING lsh (sig)")
+} [ '1MB', 'few' ], [ '1MB', 'signatures' ], [ '64MB', 'signatures' ];
+cmp_ok($cramped - $few, '<', 1 + 1, sprintf 'in 1 MB, an lsh index takes %.1f MB more than that of a few rows', $cramped - $few);
+cmp_ok($roomy - $few, '>', 6, sprintf 'in 64 MB %.1f MB', $roomy - $few);
 $node->stop;
 done_testing();

@@ -67,7 +67,7 @@ my @queries = (
     [ $large => 'cardinality(shingles(TEXT, bag => true))' ],
     [ $large => 'minhash_elements(words, num_hashes => 4096, method => \'classic\')' ],
     [ $large => 'element_jaccard(words, words)' ]);
-my ($states, $times, $timeout);
+my ($states, $times, $timeout, $longest);
 for my $case (@queries)
 {
     my ($text, $query) = @$case;
@@ -76,11 +76,12 @@ for my $case (@queries)
     {
         $timeout = time_of_text($text) + $working;
         ($states, $times) = run("SELECT $query FROM seed", $timeout);
-        # A machine that has just become faster may be done before it is told to end.
-        last if "@$states" !~ /00000/;
+        # A machine that has just become faster may be done before it is told to end, and one that does other things may be
+        # late once; what is late by itself is late again.
+        ($longest) = sort { $b <=> $a } @$times;
+        last if "@$states" !~ /00000/ && $longest - $timeout < $limit;
     }
     is("@$states", '57014 57014 57014', "$query is cancelled");
-    my ($longest) = sort { $b <=> $a } @$times;
     cmp_ok($longest - $timeout, '<', $limit, "$query ends in time");
     note("told to end after $timeout ms, ended after @$times ms");
 }
@@ -95,11 +96,10 @@ for my $attempt (1 .. 5)
     ($whole) = sort { $a <=> $b } @$times;
     $timeout = int $whole * 0.7;
     ($states, $times) = run($equal, $timeout);
-    # A machine that has just become faster may be done before it is told to end.
-    last if "@$states" !~ /00000/;
+    ($longest) = sort { $b <=> $a } @$times;
+    last if "@$states" !~ /00000/ && $longest - $timeout < $limit;
 }
 is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
-my ($longest) = sort { $b <=> $a } @$times;
 cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
 note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 
@@ -110,9 +110,13 @@ my $evaluate = q{SELECT count(*) FROM lsh_evaluate('SELECT n, body || n FROM see
 for my $share (0.4, 0.6)
 {
     $timeout = int $whole * $share;
-    ($states, $times) = run($evaluate, $timeout);
+    for my $attempt (1 .. 5)
+    {
+        ($states, $times) = run($evaluate, $timeout);
+        ($longest) = sort { $b <=> $a } @$times;
+        last if $longest - $timeout < $limit;
+    }
     unlike("@$states", qr/(?!57014|00000)\b\w{5}/, "lsh_evaluate is cancelled after $share of its time");
-    ($longest) = sort { $b <=> $a } @$times;
     cmp_ok($longest - $timeout, '<', $limit, 'and ends in time');
     note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 }

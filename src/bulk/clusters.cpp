@@ -1,12 +1,14 @@
-// Bands one after the other, and buckets one after the other, so that what earlier ones have
-// connected spares comparisons. In a bucket the rows are kept in groups that are connected; the
-// next row is compared with the members of a group only until it belongs to it. At the end the
-// components are put out, split around their representatives where that is asked for, each row with
-// its similarity to its representative: that of the two when they met, or else looked for now.
-#include "bulk/candidates.h"
+// Large buckets come first. In each, the rows are kept in groups that are connected; the next row
+// is compared with the members of a group only until it belongs to it. Then each row is compared
+// with the candidates that it met in any band, as pairs are found; but those that are connected
+// with it by then are skipped. As rows come in their order, the first row of a component is
+// compared with all that it met, and few others are. At the end the components are put out, split
+// around their representatives where that is asked for, each row with its similarity to its
+// representative: that of the two when they met, or else looked for now.
 #include "bulk/clusters.h"
 #include "bulk/comparisons.h"
 #include "bulk/components.h"
+#include "bulk/row_candidates.h"
 #include "bulk/union_find.h"
 
 #include "core/probe.h"
@@ -32,14 +34,19 @@ struct cluster_finder {
     cluster_sink to;
     twins same;
     std::span<std::uint32_t> parent;
-    std::uint64_t* verified; // pairs of rows, each at its place or displaced by another one
+    row_candidates candidates;
+    std::uint32_t* met;     // of each row, the first row that it is known to be near to;
+    double* met_similarity; // and their similarity
+
+    growing<std::uint32_t> bucket; // a large one
+    growing<group> groups;         // of it
+    growing<std::uint32_t> next;   // for each place in it the next of its group
+    std::uint64_t* verified; // pairs of large buckets that were compared, each at its place or
+                             // displaced by another one; null before the first
     std::size_t verified_mask;
-    std::uint32_t* met;          // of each row, the first row that it is known to be near to;
-    double* met_similarity;      // and their similarity
-    growing<group> groups;       // of a bucket
-    growing<std::uint32_t> next; // for each place in it the next of its group
+
     verifier check;
-    comparisons compared; // of buckets of two rows; then of rows with their representatives
+    comparisons compared;
 
     // Clusters to be put out, and for each of their rows the similarity to its representative,
     // or not_known.
@@ -57,7 +64,7 @@ constexpr double not_known = -1;
 constexpr std::size_t least_remembered = 64 * 1024;
 constexpr std::size_t most_remembered = 4 * 1024 * 1024;
 
-// So many rows wait that workers have something to do, and little memory is needed.
+// Rows that wait, so that workers have something to do, and little memory is needed.
 constexpr std::size_t most_waiting = 32 * 1024;
 
 void join_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
@@ -83,6 +90,32 @@ double known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint
     return finder.met[second] == first ? finder.met_similarity[second] : not_known;
 }
 
+bool are_connected(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    return find_root(finder.parent, a) == find_root(finder.parent, b);
+}
+
+// Compares two rows now. Whoever comes next wants to know whether they are connected.
+bool connect_now(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    const double similarity = verify(finder.check, a, b);
+    if (similarity < 0)
+        return false;
+    join_near(&finder, a, b, similarity);
+    return true;
+}
+
+void remember_verified(cluster_finder& finder)
+{
+    finder.verified_mask =
+        std::clamp<std::size_t>(std::bit_ceil(std::size_t{finder.rows->count} + 1),
+                                least_remembered,
+                                most_remembered) -
+        1;
+    finder.verified = allocate<std::uint64_t>(*finder.owner, finder.verified_mask + 1);
+    std::fill_n(finder.verified, finder.verified_mask + 1, 0);
+}
+
 // Whether two rows have been verified before, as far as that is remembered; from now on they have.
 // Rows that are not near, but nearly, meet in several bands.
 bool verified_before(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
@@ -93,51 +126,46 @@ bool verified_before(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 }
 
 // Whether a row is connected with a group, perhaps by comparing it with all members.
-bool belongs(cluster_finder& finder,
-             std::span<const std::uint32_t> bucket,
-             std::uint32_t row,
-             const group& members)
+bool belongs(cluster_finder& finder, std::uint32_t row, const group& members)
 {
-    if (find_root(finder.parent, row) == find_root(finder.parent, bucket[members.first]))
+    const std::uint32_t* const bucket = finder.bucket.values;
+    if (are_connected(finder, row, bucket[members.first]))
         return true;
     for (std::uint32_t place = members.first; place != no_row; place = finder.next.values[place]) {
         pause(*finder.owner);
-        if (verified_before(finder, bucket[place], row))
-            continue;
-        const double similarity = verify(finder.check, bucket[place], row);
-        if (similarity >= 0) {
-            join_near(&finder, bucket[place], row, similarity);
+        if (may_be_near(finder.check, bucket[place], row) &&
+            !verified_before(finder, bucket[place], row) && connect_now(finder, bucket[place], row))
             return true;
-        }
     }
     return false;
 }
 
-// Most buckets have two rows, which need nothing that is known of others.
-void connect_two(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
-{
-    if (find_root(finder.parent, a) != find_root(finder.parent, b) &&
-        !verified_before(finder, a, b))
-        verify_later(finder.compared, a, b);
-}
-
 // Row by row: each joins the groups of those before it, which thereby become one. The first of a
 // group is compared first, so that it is at hand for the next row, too.
-void connect(cluster_finder& finder, std::span<const std::uint32_t> bucket)
+void connect_bucket(cluster_finder& finder, std::uint32_t number)
 {
-    grow(*finder.owner, finder.groups, 0, bucket.size());
-    grow(*finder.owner, finder.next, 0, bucket.size());
+    host& owner = *finder.owner;
+    std::uint32_t size = 0;
+    each_piece(finder.candidates, number, [&](std::span<const std::uint32_t> rows) {
+        grow(owner, finder.bucket, size, size + rows.size());
+        std::copy(rows.begin(), rows.end(), finder.bucket.values + size);
+        size += static_cast<std::uint32_t>(rows.size());
+    });
+    grow(owner, finder.groups, 0, size);
+    grow(owner, finder.next, 0, size);
+    if (finder.verified == nullptr)
+        remember_verified(finder);
     group* const groups = finder.groups.values;
     std::uint32_t* const next = finder.next.values;
     std::size_t count = 0;
-    for (std::uint32_t place = 0; place < bucket.size(); place++) {
-        pause(*finder.owner);
+    for (std::uint32_t place = 0; place < size; place++) {
+        pause(owner);
         group own = {place, place};
         next[place] = no_row;
         std::size_t kept = 0;
         for (std::size_t i = 0; i < count; i++) {
             const group other = groups[i];
-            if (belongs(finder, bucket, bucket[place], other)) {
+            if (belongs(finder, finder.bucket.values[place], other)) {
                 next[other.last] = own.first;
                 own.first = other.first;
             } else {
@@ -147,6 +175,50 @@ void connect(cluster_finder& finder, std::span<const std::uint32_t> bucket)
         groups[kept] = own;
         count = kept + 1;
     }
+}
+
+// Buckets of one first row, which tend to have the same rows, one after the other, as far as it is
+// easy to have them so.
+void connect_buckets(cluster_finder& finder)
+{
+    constexpr std::uint32_t most_sorted = 64 * 1024;
+    host& owner = *finder.owner;
+    row_candidates& candidates = finder.candidates;
+    const std::uint32_t count = candidates.large_count;
+    std::uint64_t* const order = allocate<std::uint64_t>(owner, std::min(count, most_sorted));
+    for (std::uint32_t from = 0; from < count; from += most_sorted) {
+        const std::uint32_t part = std::min(count - from, most_sorted);
+        for (std::uint32_t i = 0; i < part; i++)
+            order[i] = make_entry(find_bucket(candidates, from + i).first, from + i);
+        std::sort(order, order + part);
+        for (std::uint32_t i = 0; i < part; i++) {
+            report(owner, "verifying large buckets", from + i, count);
+            connect_bucket(finder, static_cast<std::uint32_t>(order[i]));
+        }
+    }
+    release(owner, order);
+}
+
+// Verifies a row with its candidates. Where only one may be near, as most have, nobody waits for
+// the answer; else it may spare the next comparison.
+void connect_row(void* self,
+                 std::uint32_t row,
+                 std::span<std::uint32_t> others,
+                 std::span<const std::uint32_t>)
+{
+    cluster_finder& finder = *static_cast<cluster_finder*>(self);
+    verify_row(
+        finder.check,
+        row,
+        others,
+        [&](std::uint32_t other) { return are_connected(finder, row, other); },
+        [&](std::uint32_t other) { verify_later(finder.compared, row, other); },
+        [&](std::uint32_t other, std::size_t likely) {
+            if (likely == 1)
+                compare_later(finder.compared, row, other);
+            else
+                connect_now(finder, row, other);
+        });
 }
 
 void take_similarity(void* self, std::uint32_t, std::uint32_t, double similarity)
@@ -265,6 +337,7 @@ void emit_components(cluster_finder& finder)
 void end_finder(cluster_finder& finder)
 {
     host& owner = *finder.owner;
+    end_candidates(finder.candidates);
     end_comparisons(finder.compared);
     end_verifier(finder.check);
     release(owner, finder.same.leader.data());
@@ -273,6 +346,7 @@ void end_finder(cluster_finder& finder)
     release(owner, finder.verified);
     release(owner, finder.met);
     release(owner, finder.met_similarity);
+    release(owner, finder.bucket.values);
     release(owner, finder.groups.values);
     release(owner, finder.next.values);
     release(owner, finder.waiting.values);
@@ -294,30 +368,18 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     start_comparisons(finder.compared, finder.check, &finder, join_near);
 
     bucket_walk walk;
-    start_walk(walk, rows, "banding and verifying rows");
+    start_walk(walk, rows, "banding rows");
     finder.same = find_twins(walk, finder.check);
+    collect_candidates(finder.candidates, walk, finder.check, large_buckets_for::caller);
+
     finder.parent = {allocate<std::uint32_t>(*rows.owner, rows.count), rows.count};
     start_components(finder.parent);
-    finder.verified_mask = std::clamp<std::size_t>(std::bit_ceil(std::size_t{rows.count} + 1),
-                                                   least_remembered,
-                                                   most_remembered) -
-                           1;
-    finder.verified = allocate<std::uint64_t>(*rows.owner, finder.verified_mask + 1);
-    std::fill_n(finder.verified, finder.verified_mask + 1, 0);
     finder.met = allocate<std::uint32_t>(*rows.owner, rows.count);
     std::fill_n(finder.met, rows.count, no_row);
     finder.met_similarity = allocate<double>(*rows.owner, rows.count);
-    for (int band = 0; band < rows.task.shape.bands; band++) {
-        walk_band(walk, band, [&finder](std::span<const std::uint32_t> bucket) {
-            if (bucket.size() == 2)
-                connect_two(finder, bucket[0], bucket[1]);
-            else
-                connect(finder, bucket);
-        });
-        finish_comparisons(finder.compared); // near rows meet in most of the bands to come
-        close_band(rows, band);
-    }
-    end_walk(walk);
+    connect_buckets(finder);
+    each_row(finder.candidates, &finder, connect_row);
+    finish_comparisons(finder.compared);
     emit_components(finder);
     end_finder(finder);
     return walk.large_buckets;

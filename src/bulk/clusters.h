@@ -1,9 +1,9 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
-// A bucket's rows are verified only while they are not connected yet, so a large bucket of similar
-// rows costs about one comparison a row; and all pairs that are not connected in the end have been
-// compared, so nothing is lost. Those that are near are compared to the end, as their similarity
-// may be that of a row to its representative.
+// Rows are verified only while they are not connected yet, so many similar rows cost about one
+// comparison a row; and all pairs that are not connected in the end have been compared, so nothing
+// is lost. Those that are near are compared to the end, as their similarity may be that of a row to
+// its representative.
 #pragma once
 
 #include "bulk/rows.h"

@@ -1,11 +1,6 @@
 // All pairs of rows whose similarity reaches the task's threshold, or all between the rows of two
-// queries.
-//
-// Candidates of all bands are written down by the row that will verify them, in ranges of rows;
-// then each range is put in order, and each row compares itself once with what it met in any band,
-// so that signatures are read nearly in their order. A small bucket is written down as its pairs, a
-// large one once, with a reference for each of its rows: what is written grows with the rows, not
-// with the pairs.
+// queries. Each row compares itself once with what it met in any band (row_candidates.h); of a
+// large bucket, with the rows after it.
 #pragma once
 
 #include "bulk/rows.h"

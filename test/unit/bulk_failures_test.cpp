@@ -91,6 +91,13 @@ TEST(bulk_failures, phases_are_reported)
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
               (std::vector<std::string>{"banding rows", "verifying candidates of rows"}));
+    host.phases.clear();
+    call.what = job::clusters;
+    ASSERT_EQ(run(host, call_engine, call), finished);
+    EXPECT_EQ(host.phases,
+              (std::vector<std::string>{"banding rows",
+                                        "verifying large buckets",
+                                        "verifying candidates of rows"}));
 }
 
 } // namespace

@@ -621,6 +621,23 @@ inline std::vector<std::string> random_texts(random_source& random, std::size_t 
     return made;
 }
 
+// Near-duplicates of one text, which share most buckets.
+inline problem many_alike(std::size_t count)
+{
+    problem made;
+    made.task.scheme = support::default_scheme;
+    made.task.shape = {64, 2};
+    made.task.threshold = 0.5;
+    made.task.exact = true;
+    for (std::size_t i = 0; i < count; i++)
+        made.texts.push_back("all of these texts are alike but for a number: " +
+                             std::to_string(i % 90));
+    for (std::uint32_t row = 0; row < count; row++)
+        made.ranks.push_back(row * 37 % 101);
+    made.first_count = static_cast<std::uint32_t>(count / 3);
+    return made;
+}
+
 inline problem random_problem(random_source& random, std::size_t most_rows)
 {
     problem made;

@@ -42,6 +42,34 @@ TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
     EXPECT_EQ(check_clusters(given), "");
 }
 
+// Buckets that are large by their rows, or by pairs that may be near: of one cluster, of several,
+// and of rows that are nearly near.
+TEST(clusters, large_buckets_give_what_small_ones_give)
+{
+    for (const double threshold : {0.5, 0.8, 0.85, 0.9, 0.95}) {
+        for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 24}) {
+            problem given = bulk_support::many_alike(150);
+            for (int i = 0; i < 50; i++)
+                given.texts[static_cast<std::size_t>(i) * 3] += " and others but for some words";
+            given.task.threshold = threshold;
+            given.memory = memory;
+            given.workers = memory == 0 ? 2 : 0;
+            EXPECT_EQ(check_clusters(given), "") << threshold;
+            given.clusters.near_representative = true;
+            EXPECT_EQ(check_clusters(given), "") << threshold;
+            given.clusters.singletons = true;
+            given.task.scoped = true;
+            for (std::uint32_t row = 0; row < given.count(); row++)
+                given.scopes.push_back(row % 7 == 0);
+            EXPECT_EQ(check_clusters(given), "") << threshold;
+            given.task.exact = false;
+            EXPECT_EQ(check_clusters(given), "") << threshold;
+            given.task.max_bucket = 60;
+            EXPECT_EQ(check_clusters(given), "") << threshold;
+        }
+    }
+}
+
 TEST(clusters, of_one_row)
 {
     problem given;

@@ -7,22 +7,8 @@
 namespace {
 
 using bulk_support::check_pairs;
+using bulk_support::many_alike;
 using bulk_support::problem;
-
-// Near-duplicates of one text, which share most buckets.
-problem many_alike(std::size_t count)
-{
-    problem made;
-    made.task.scheme = support::default_scheme;
-    made.task.shape = {64, 2};
-    made.task.threshold = 0.5;
-    made.task.exact = true;
-    for (std::size_t i = 0; i < count; i++)
-        made.texts.push_back("all of these texts are alike but for a number: " +
-                             std::to_string(i % 90));
-    made.first_count = static_cast<std::uint32_t>(count / 3);
-    return made;
-}
 
 TEST(pairs, are_those_that_brute_force_finds)
 {

@@ -209,11 +209,10 @@ void choose_by_waiting(bulk_job& job, bool ended)
     expect_rows(job, ended, wanted.rows, wanted.pairs);
 
     bulk::work_costs costs = bulk::costs_of(taken.mean_bytes, is_exact(job));
-    const double slot_size = // bulk::kept_scheme()
-        is_exact(job)        ? 1
-        : lie_elsewhere(job) ? 0.5
-                             : sizeof(std::uint32_t);
-    if (wanted.rows * hashes * slot_size > static_cast<double>(job.budget.limit))
+    // What a hash costs matters only where their number is open, to texts: of these rows keep a
+    // byte of each slot, as a rule (bulk::kept_scheme()).
+    const double slot_bytes = job.wanted.whole_slots ? sizeof(std::uint32_t) : 1;
+    if (wanted.rows * hashes * slot_bytes > static_cast<double>(job.budget.limit))
         costs.hash += bulk::filing_cost;
     bulk::sampled_counts counts;
     const bulk::agreement_counts sample = bulk::count_agreements(taken.rows, counts);

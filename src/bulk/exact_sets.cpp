@@ -1,4 +1,5 @@
 #include "bulk/exact_sets.h"
+#include "bulk/kept_rows.h"
 
 #include "core/kernels.h"
 #include "core/probe.h"
@@ -11,9 +12,7 @@ namespace minhash::bulk {
 
 namespace {
 
-constexpr std::uint32_t none = 0xFFFFFFFF;
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
-constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 // Elements between two looks at what is left.
 constexpr std::size_t step = 64;
@@ -22,11 +21,6 @@ constexpr std::size_t step = 64;
 // least half of their elements with it: rows with few candidates need no record that is fast to
 // compare.
 constexpr std::uint32_t least_met = 2;
-
-std::size_t words_for(std::size_t bits) noexcept
-{
-    return (bits + 63) / 64;
-}
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept
 {
@@ -41,103 +35,6 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-} // namespace
-
-// The record of a row: how it is kept, and then, by its leader, two sets of bits, one for the
-// leader's elements and one as large of places of the others, and those. The elements of a row that
-// is kept by itself are a list elsewhere. It is not written before it is needed: most rows that
-// lead others are never met again, and the others are compared with each other by their bits.
-struct kept_row {
-    std::uint64_t leader; // where its record is, or nowhere: the row is kept by itself
-    std::uint64_t list;   // then where its elements are, or nowhere
-    std::uint32_t row;
-    std::uint32_t bits;   // elements of the leader
-    std::uint32_t had;    // how many of those the row has
-    std::uint32_t others; // elements that the leader does not have, or all
-    std::uint32_t other_bits;
-    std::uint32_t met; // rows that this one could lead
-
-    const std::uint64_t* words() const
-    {
-        return reinterpret_cast<const std::uint64_t*>(this + 1);
-    }
-
-    const std::uint64_t* bits_of_others() const
-    {
-        return words() + words_for(bits);
-    }
-
-    const std::uint64_t* elements() const
-    {
-        return words() + 2 * words_for(bits);
-    }
-
-    std::uint32_t count() const
-    {
-        return had + others;
-    }
-};
-
-namespace {
-
-constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
-static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
-
-// What is at a place, or null if others have taken its room. It is good until something else is
-// kept.
-std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
-{
-    if (place >= state.ring_end || state.ring_end - place > state.ring_words)
-        return nullptr;
-    return state.ring + place % state.ring_words;
-}
-
-kept_row* record_at(const exact_sets& state, std::uint64_t place)
-{
-    return reinterpret_cast<kept_row*>(find_at(state, place));
-}
-
-// The record of a row, or null if it is not kept, or no longer its leader.
-const kept_row* record_of(const exact_sets& state, std::uint32_t row)
-{
-    const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
-    if (record == nullptr || record->row != row)
-        return nullptr;
-    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record
-                                                                                    : nullptr;
-}
-
-// Where the row is kept whose elements a record has bits for: itself, if it is kept by itself.
-std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
-{
-    return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
-}
-
-// Where there is room for some words, in place of the oldest; nowhere if they are too many.
-std::uint64_t take_room(exact_sets& state, std::size_t words)
-{
-    if (words > state.ring_words / 4)
-        return nowhere;
-    const std::size_t left = state.ring_words - state.ring_end % state.ring_words;
-    if (left < words)
-        state.ring_end += left;
-    const std::uint64_t place = state.ring_end;
-    state.ring_end += words;
-    return place;
-}
-
-// Room for the record of a row, or null.
-kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
-{
-    const std::uint64_t place = take_room(state, words);
-    if (place == nowhere)
-        return nullptr;
-    state.places[row & state.place_mask] = place;
-    if (state.others_row == row)
-        state.others_row = none;
-    return record_at(state, place);
-}
-
 // Room for a row by itself: where its elements go, or null.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
@@ -145,7 +42,7 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     if (record == nullptr)
         return nullptr;
     const std::uint64_t list = state.places[row & state.place_mask] + header_words;
-    *record = {nowhere, list, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0};
+    *record = {nowhere, list, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0, 0, 0};
     return find_at(state, list);
 }
 
@@ -163,7 +60,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
         if (record == nullptr)
             return nowhere;
         const auto count = static_cast<std::uint32_t>(elements.size());
-        *record = {nowhere, nowhere, state.loaded_row, 0, 0, count, 0, 0};
+        *record = {nowhere, nowhere, state.loaded_row, 0, 0, count, 0, 0, 0, 0};
     } else {
         std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, elements.size());
         if (kept == nullptr)
@@ -219,6 +116,8 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
                static_cast<std::uint32_t>(bits),
                static_cast<std::uint32_t>(had),
                static_cast<std::uint32_t>(others.size()),
+               0,
+               0,
                0,
                0};
     std::uint64_t* const marked = const_cast<std::uint64_t*>(record->words());
@@ -282,7 +181,7 @@ std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& re
 
 void load_record(exact_sets& state, const kept_row& record)
 {
-    state.loaded_row = none;
+    state.loaded_row = no_row;
     state.loaded_at = nowhere;
     take_elements(state.loaded, elements_of(state, record));
     state.loaded_row = record.row;
@@ -290,7 +189,7 @@ void load_record(exact_sets& state, const kept_row& record)
 
 void load_text(exact_sets& state, std::uint32_t row)
 {
-    state.loaded_row = none;
+    state.loaded_row = no_row;
     state.loaded_at = nowhere;
     state.loaded.noting = true; // others follow it
     state.source.read(state.source.from, row, state.loaded);
@@ -386,7 +285,7 @@ count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const q
     if (shared + std::min(a.others - only_a, b.others - only_b) < asked.needed)
         return {false, shared, 0};
     if (state.others_row != a.row) {
-        state.others_row = none;
+        state.others_row = no_row;
         take_elements(state.others, {a.elements(), a.others});
         state.others_row = a.row;
     }
@@ -420,11 +319,63 @@ bool is_at_hand(const exact_sets& state, std::uint32_t row)
 answer all_shared(
     const exact_sets& state, std::uint32_t a, std::uint32_t b, std::uint64_t shared, double least)
 {
-    return {shared >= least_shared(state.sizes[a], state.sizes[b], least), shared, 0};
+    return {jaccard({state.sizes[a], state.sizes[b], shared}) >= least, shared, 0};
+}
+
+bool is_small(const exact_sets& state, std::uint32_t row)
+{
+    const std::size_t most = state.sizes[row] != not_counted
+                                 ? state.sizes[row]
+                                 : state.source.most(state.source.from, row);
+    return most <= most_placed_elements;
+}
+
+// The elements of a small row, or none.
+placed_elements find_placed(const exact_sets& state, std::uint32_t row)
+{
+    const kept_row* const record = record_of(state, row);
+    return record == nullptr ? placed_elements{}
+                             : placed_elements{record->words(), record->groups, record->surplus};
+}
+
+// Reads a row that seems to be small, and keeps it if it is, and there is room.
+void place_row(exact_sets& state, std::uint32_t row)
+{
+    state.source.read(state.source.from, row, state.fresh);
+    const std::span<const std::uint64_t> elements = state.fresh.elements();
+    const auto count = static_cast<std::uint32_t>(elements.size());
+    state.sizes[row] = count;
+    if (count > most_placed_elements)
+        return;
+    const std::size_t most = header_words + most_placed_words(count);
+    kept_row* const record = keep(state, row, most);
+    if (record == nullptr)
+        return;
+    const placed_elements placed =
+        place_elements(elements, const_cast<std::uint64_t*>(record->words()));
+    *record = {nowhere, nowhere, row, 0, 0, count, 0, 0, placed.groups, placed.surplus};
+    state.ring_end -= most - header_words - placed_words(placed);
+}
+
+// Compares two small rows, if both can be kept at once.
+bool compare_small(exact_sets& state, std::uint32_t a, std::uint32_t b, std::size_t& shared)
+{
+    for (const std::uint32_t row : {a, b})
+        if (find_placed(state, row).groups == 0)
+            place_row(state, row);
+    const placed_elements first = find_placed(state, a);
+    const placed_elements second = find_placed(state, b);
+    if (first.groups == 0 || second.groups == 0)
+        return false;
+    shared = count_common(first, second);
+    return true;
 }
 
 answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
+    if (std::size_t shared;
+        is_small(state, a) && is_small(state, b) && compare_small(state, a, b, shared))
+        return all_shared(state, a, b, shared, least);
     if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))
@@ -473,7 +424,7 @@ void start_sets(exact_sets& state,
     state.source = source;
     for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
         each->owner = &owner;
-    state.first = state.second = state.loaded_row = state.others_row = none;
+    state.first = state.second = state.loaded_row = state.others_row = no_row;
     state.loaded_at = nowhere;
     state.sizes = allocate<std::uint32_t>(owner, count);
     std::fill_n(state.sizes, count, not_counted);
@@ -522,7 +473,7 @@ double compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least
     const std::uint32_t size_a = state.sizes[a];
     const std::uint32_t size_b = state.sizes[b];
     if (size_a != not_counted && size_b != not_counted &&
-        least_shared(size_a, size_b, least) > std::min(size_a, size_b))
+        jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
         return -1;
     const answer found = compare_rows(state, a, b, least, exactly);
     return found.reached ? jaccard({state.sizes[a], state.sizes[b], found.shared}) : -1;

@@ -11,6 +11,9 @@
 // little more than those words. Of two rows that are kept otherwise, the second one's list is
 // looked up in a table of the first, until it is certain that they reach the similarity wanted, or
 // that they cannot.
+//
+// Small rows are compared by vectors, whole (bulk/placed_elements.h): what leaders save of them is
+// less than what it takes.
 #pragma once
 
 #include "bulk/distinct_elements.h"
@@ -26,6 +29,8 @@ struct element_source {
     void (*read)(void* from, std::uint32_t row, distinct_elements& set);
     // Whether any row can be read at any time, and not only the two that are being compared.
     bool any_row;
+    // How many elements a row has at most, as far as its size tells.
+    std::size_t (*most)(void* from, std::uint32_t row);
 };
 
 struct kept_row;

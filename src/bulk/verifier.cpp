@@ -36,6 +36,11 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
+std::size_t most_elements(void* from, std::uint32_t row)
+{
+    return document_size(*static_cast<verifier*>(from)->rows, row);
+}
+
 // The fewest equal slots at the start of signatures of pairs that are not to be lost.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
@@ -108,7 +113,7 @@ void start_verifier(verifier& state, row_set& rows)
     if (task.exact)
         start_sets(state.sets,
                    *rows.owner,
-                   {&state, read_elements, true},
+                   {&state, read_elements, true, most_elements},
                    rows.count,
                    kept_bytes(rows));
 }

@@ -69,12 +69,21 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*self.signer, text_of(self, kept), set);
 }
 
+std::size_t most_elements(void* from, std::uint32_t row)
+{
+    return find_text(static_cast<worker*>(from)->texts, row)->bytes;
+}
+
 std::span<const std::uint8_t>
 compare_texts(worker& self, const job_header& header, std::span<const std::uint8_t> records)
 {
     host& owner = *self.owner;
     if (!self.comparing) {
-        start_sets(self.sets, owner, {&self, read_elements, false}, header.rows, header.set_bytes);
+        start_sets(self.sets,
+                   owner,
+                   {&self, read_elements, false, most_elements},
+                   header.rows,
+                   header.set_bytes);
         start_ring(self.texts, owner, header.ring_bytes);
         self.text_room = allocate<std::uint8_t>(owner, header.ring_bytes);
         self.comparing = true;

@@ -33,6 +33,7 @@ struct rows_of_elements {
     std::size_t most = 0; // that a row is said to have; 0: what it has
     bool any_row = true;
     std::uint32_t pair[2] = {0, 0}; // the rows that can be read unless any can
+    std::size_t claimed = 0;        // the most elements that each row seems to have; 0: what it has
 
     minhash::bulk::element_source source()
     {
@@ -52,7 +53,11 @@ struct rows_of_elements {
                         add(set, lo.data(), hi.data(), lo.size());
                     }
                 },
-                any_row};
+                any_row,
+                [](void* from, std::uint32_t row) {
+                    const auto& self = *static_cast<rows_of_elements*>(from);
+                    return self.claimed > 0 ? self.claimed : self.rows[row].size();
+                }};
     }
 };
 
@@ -144,6 +149,8 @@ TEST(exact_sets, equal_brute_force_in_any_order)
             rows.batch = 1 + random.below(300);
             rows.most = random.below(2); // sets grow
             rows.any_row = round < 2;    // as in the engine's own process, and in a worker
+            constexpr std::size_t claims[] = {0, 1, 1000}; // right, too few, and too many
+            rows.claimed = claims[random.below(3)];
             const auto count = static_cast<std::uint32_t>(rows.rows.size());
             checked_comparer by(rows, bytes);
             const double least = thresholds[random.below(std::size(thresholds))];

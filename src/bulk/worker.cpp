@@ -61,17 +61,22 @@ sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t>
     return {self.answer.values, size};
 }
 
+// The text of a row that the worker was sent.
+text_bytes text_of_row(worker& self, std::uint32_t row)
+{
+    const text_place& place = *find_text(self.texts, row);
+    return text_of(self, {self.text_room + place.offset % self.texts.size, place.bytes});
+}
+
 void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     worker& self = *static_cast<worker*>(from);
-    const text_place& place = *find_text(self.texts, row);
-    const document kept = {self.text_room + place.offset % self.texts.size, place.bytes};
-    read_text(*self.signer, text_of(self, kept), set);
+    read_text(*self.signer, text_of_row(self, row), set);
 }
 
 std::size_t most_elements(void* from, std::uint32_t row)
 {
-    return find_text(static_cast<worker*>(from)->texts, row)->bytes;
+    return text_of_row(*static_cast<worker*>(from), row).size();
 }
 
 std::span<const std::uint8_t>

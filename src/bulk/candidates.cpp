@@ -1,23 +1,23 @@
-// The rows of a band are sorted by the upper bits of their keys into partitions that fit into the
-// processor's cache, by counting first and placing then; inside a partition a small hash table
-// brings the rows of each key together (buckets.h). Rows that are the same are found in the same
-// way, by the key of the whole signature, and then compared.
+// Rows that are the same are found as those with equal band keys are (grouping.h), by the key of
+// the whole signature, and then compared. Bands do not depend on each other: a worker that groups
+// one is sent its keys, and answers with the buckets, which are few, as most rows are alone with
+// their keys. They are visited in the order of the bands.
 #include "bulk/candidates.h"
-
-#include <algorithm>
 
 namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a band that stand for themselves.
-template <typename Take>
-void each_key(bucket_walk& walk, int band, Take&& take)
+// Calls take(key, row) for the rows of a band that stand for themselves, and between() now and
+// then.
+template <typename Take, typename Between>
+void each_key(bucket_walk& walk, int band, Take&& take, Between&& between)
 {
     byte_store& keys = *walk.rows->keys[band];
     std::uint32_t row = 0;
     for (std::uint64_t offset = 0; offset < keys.size;) {
         pause(*walk.rows->owner);
+        between();
         const void* piece;
         const std::size_t bytes = fetch_piece(keys, offset, walk.buffer, piece);
         const std::uint32_t* const values = static_cast<const std::uint32_t*>(piece);
@@ -28,27 +28,94 @@ void each_key(bucket_walk& walk, int band, Take&& take)
     }
 }
 
-void free_room(bucket_walk& walk)
+// What is known while a crew groups bands.
+struct shared_walk {
+    bucket_walk* walk;
+    void* self;
+    void (*visit)(void* self, std::span<const std::uint32_t> bucket);
+    growing<std::uint32_t> standing; // the rows that stand for themselves, unless all do
+    std::size_t count;               // of them
+    growing<std::uint32_t> bucket;
+};
+
+// Bytes of memory for each row that a worker needs to group a band: of queues and their messages,
+// which it keeps, and else.
+constexpr std::size_t queue_bytes = 16;
+constexpr std::size_t group_bytes = 24;
+
+// The most rows of a band that is sent to a worker: PostgreSQL's messages have an end.
+constexpr std::size_t most_sent = 64 * 1024 * 1024;
+
+// The buckets of a band that the crew has grouped.
+void take_buckets(void* to, const job&, std::span<const std::uint8_t> answer)
 {
-    host& owner = *walk.rows->owner;
-    for (std::uint32_t* const memory :
-         {walk.room.table, walk.room.next, walk.room.shared, walk.room.rows})
-        release(owner, memory);
-    walk.room = {};
+    shared_walk& state = *static_cast<shared_walk*>(to);
+    bucket_walk& walk = *state.walk;
+    row_set& rows = *walk.rows;
+    const std::uint32_t max_bucket = rows.task.max_bucket;
+    growing<std::uint32_t>& bucket = state.bucket;
+    for (std::size_t at = answer_start; at < answer.size();) {
+        std::uint32_t count;
+        std::memcpy(&count, answer.data() + at, sizeof(count));
+        at += sizeof(count);
+        grow(*rows.owner, bucket, 0, count);
+        std::memcpy(bucket.values, answer.data() + at, count * sizeof(count));
+        at += count * sizeof(count);
+        for (std::uint32_t i = 0; i < count && state.standing.values != nullptr; i++)
+            bucket.values[i] = state.standing.values[bucket.values[i]];
+        if (max_bucket > 0 && count > max_bucket)
+            walk.large_buckets++;
+        else
+            state.visit(state.self, {bucket.values, count});
+    }
+    walk.done += rows.count;
+    report(*rows.owner,
+           walk.phase,
+           walk.done,
+           std::uint64_t{rows.count} * static_cast<unsigned>(rows.task.shape.bands + 1));
 }
 
-void enlarge_room(bucket_walk& walk, std::size_t entries)
+// Finds the rows that stand for themselves.
+void find_standing(shared_walk& state)
 {
-    if (entries <= walk.room_entries)
+    const bucket_walk& walk = *state.walk;
+    const std::uint32_t rows = walk.rows->count;
+    for (std::uint32_t row = 0; row < rows; row++)
+        state.count += walk.leader[row] == row;
+    if (state.count == rows)
         return;
-    free_room(walk);
-    host& owner = *walk.rows->owner;
-    const std::size_t room = entries + entries / 4;
-    walk.room.table = allocate<std::uint32_t>(owner, bucket_table_size(room));
-    walk.room.next = allocate<std::uint32_t>(owner, room);
-    walk.room.shared = allocate<std::uint32_t>(owner, room);
-    walk.room.rows = allocate<std::uint32_t>(owner, room);
-    walk.room_entries = room;
+    grow(*walk.rows->owner, state.standing, 0, state.count);
+    for (std::uint32_t row = 0, at = 0; row < rows; row++)
+        if (walk.leader[row] == row)
+            state.standing.values[at++] = row;
+}
+
+// Groups a band: has a worker do it, or does it here while the workers go on.
+void group_band(shared_walk& state, int band)
+{
+    bucket_walk& walk = *state.walk;
+    crew& crew = *walk.rows->crew;
+    job& keys = begin_job(crew);
+    if (keys.worker != done_here) {
+        std::uint8_t* at = add_room(crew, keys, state.count * sizeof(std::uint32_t));
+        const auto send_key = [&at](std::uint32_t key, std::uint32_t) {
+            std::memcpy(at, &key, sizeof(key));
+            at += sizeof(key);
+        };
+        each_key(walk, band, send_key, [] {});
+    } else {
+        const auto help_workers = [&crew] {
+            pause(*crew.owner);
+            go_on(crew);
+        };
+        scatter(walk, [&walk, band, &help_workers](auto&& take) {
+            std::uint32_t place = 0;
+            const auto take_place = [&](std::uint32_t key, std::uint32_t) { take(key, place++); };
+            each_key(walk, band, take_place, help_workers);
+        });
+        keys.answer_size = write_buckets(walk, keys.answer, help_workers);
+    }
+    end_job(crew, keys);
 }
 
 } // namespace
@@ -57,43 +124,62 @@ void start_walk(bucket_walk& walk, row_set& rows, const char* phase)
 {
     host& owner = *rows.owner;
     walk = {};
+    start_grouping(walk, owner, rows.count);
     walk.rows = &rows;
     walk.phase = phase;
-    walk.bits = partition_bits(rows.count);
-    walk.entries = allocate<std::uint64_t>(owner, rows.count);
-    walk.starts = allocate<std::uint32_t>(owner, (std::size_t{1} << walk.bits) + 2);
     walk.buffer = allocate<char>(owner, rows.keys[0]->chunk_bytes);
 }
 
 void scatter(bucket_walk& walk, int band)
 {
-    const int bits = walk.bits;
-    const std::size_t partitions = std::size_t{1} << bits;
-    std::uint32_t* const starts = walk.starts;
-    std::fill_n(starts, partitions + 2, 0);
-    // starts[i + 2] counts partition i, becomes the start of i + 1, and while scattering runs
-    // ahead as the end of i: then starts[i] is the start again.
-    each_key(walk, band, [=](std::uint32_t key, std::uint32_t) {
-        starts[partition_of(key, bits) + 2]++;
-    });
-    std::size_t largest = 0;
-    for (std::size_t i = 2; i < partitions + 2; i++) {
-        largest = std::max<std::size_t>(largest, starts[i]);
-        starts[i] += starts[i - 1];
+    scatter(walk, [&walk, band](auto&& take) { each_key(walk, band, take, [] {}); });
+}
+
+void walk_bands(bucket_walk& walk,
+                void* self,
+                void (*visit)(void* self, std::span<const std::uint32_t> bucket))
+{
+    row_set& rows = *walk.rows;
+    memory_budget& budget = *rows.budget;
+    const std::size_t workers =
+        rows.crew == nullptr ? 0 : static_cast<std::size_t>(rows.crew->workers);
+    const std::size_t kept = workers * rows.count * queue_bytes;
+    const std::size_t bytes = kept + workers * rows.count * group_bytes;
+    if (workers == 0 || rows.count > most_sent || budget.used + bytes > budget.limit) {
+        for (int band = 0; band < rows.task.shape.bands; band++) {
+            walk_band(walk, band, [self, visit](std::span<const std::uint32_t> bucket) {
+                visit(self, bucket);
+            });
+            close_band(rows, band);
+        }
+        return;
     }
-    enlarge_room(walk, largest);
-    std::uint64_t* const entries = walk.entries;
-    each_key(walk, band, [=](std::uint32_t key, std::uint32_t row) {
-        entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
-    });
+    budget.used += bytes;
+    shared_walk state = {};
+    state.walk = &walk;
+    state.self = self;
+    state.visit = visit;
+    find_standing(state);
+    job_header header = {};
+    header.kind = job_kind::group;
+    header.rows = static_cast<std::uint32_t>(state.count);
+    header.scheme = rows.task.scheme;
+    start_jobs(*rows.crew, header, {&state, take_buckets});
+    for (int band = 0; band < rows.task.shape.bands; band++) {
+        group_band(state, band);
+        close_band(rows, band);
+    }
+    finish_jobs(*rows.crew);
+    free_messages(*rows.crew);
+    release(*rows.owner, state.standing.values);
+    release(*rows.owner, state.bucket.values);
+    budget.used -= bytes - kept;
 }
 
 void end_walk(bucket_walk& walk)
 {
     host& owner = *walk.rows->owner;
-    free_room(walk);
-    release(owner, walk.entries);
-    release(owner, walk.starts);
+    end_grouping(walk);
     release(owner, walk.buffer);
 }
 

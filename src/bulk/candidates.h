@@ -2,7 +2,7 @@
 // for all in the bands.
 #pragma once
 
-#include "bulk/buckets.h"
+#include "bulk/grouping.h"
 #include "bulk/rows.h"
 #include "bulk/verifier.h"
 
@@ -15,18 +15,13 @@ struct twins {
 };
 
 // Memory for going through the buckets of one band after the other.
-struct bucket_walk {
+struct bucket_walk : grouping {
     row_set* rows;
     const char* phase;
     std::span<const std::uint32_t> leader; // rows with another leader are left out; none: no row
-    int bits;
-    std::uint64_t* entries;
-    std::uint32_t* starts; // of partitions, and the end
-    bucket_room room;
-    std::size_t room_entries;
-    void* buffer;                // a piece of a store
-    std::uint64_t done;          // rows of the bands before
-    std::uint64_t large_buckets; // left out
+    void* buffer;                          // a piece of a store
+    std::uint64_t done;                    // rows of the bands before
+    std::uint64_t large_buckets;           // left out
 };
 
 void start_walk(bucket_walk& walk, row_set& rows, const char* phase);
@@ -42,13 +37,10 @@ void walk_band(bucket_walk& walk, int band, Visit&& visit)
     row_set& rows = *walk.rows;
     const std::uint64_t total =
         std::uint64_t{rows.count} * static_cast<unsigned>(rows.task.shape.bands + 1);
-    const std::size_t partitions = std::size_t{1} << walk.bits;
     const std::uint32_t max_bucket = rows.task.max_bucket;
-    for (std::size_t i = 0; i < partitions; i++) {
+    for (std::size_t i = 0; i < partition_count(walk); i++) {
         report(*rows.owner, walk.phase, walk.done + walk.starts[i], total);
-        const std::span<const std::uint64_t> entries = {walk.entries + walk.starts[i],
-                                                        walk.starts[i + 1] - walk.starts[i]};
-        each_bucket(entries, walk.room, [&](std::span<const std::uint32_t> bucket) {
+        each_bucket(partition(walk, i), walk.room, [&](std::span<const std::uint32_t> bucket) {
             if (max_bucket > 0 && bucket.size() > max_bucket)
                 walk.large_buckets++;
             else
@@ -57,6 +49,12 @@ void walk_band(bucket_walk& walk, int band, Visit&& visit)
     }
     walk.done += rows.count;
 }
+
+// Calls visit(self, bucket) for all buckets of all bands, as walk_band() would band by band, and
+// frees the keys of each. Workers group bands where there are any, and memory for it.
+void walk_bands(bucket_walk& walk,
+                void* self,
+                void (*visit)(void* self, std::span<const std::uint32_t> bucket));
 
 // Frees the walk's memory.
 void end_walk(bucket_walk& walk);

@@ -13,8 +13,10 @@ struct crew_worker {
 
 namespace {
 
-// Jobs that a worker has at once: it does one while others come and answers go.
+// Jobs that a worker has at once: it does one while others come and answers go. Those with the keys
+// of a band are large.
 constexpr int most_unanswered = 3;
+constexpr int most_bands = 2;
 
 std::span<const std::uint8_t> bytes_of(const job& job)
 {
@@ -48,22 +50,12 @@ bool take_first(crew& crew)
     return true;
 }
 
-// Sends and takes what can be sent and taken now.
-void go_on(crew& crew)
-{
-    for (int number = 0; number < crew.workers; number++)
-        if (crew.of[number].unsent != nullptr)
-            send(crew, number, *crew.of[number].unsent);
-    while (crew.count > 0 && take_first(crew))
-        continue;
-}
-
 // The worker that has least to do, or done_here.
 int free_worker(const crew& crew)
 {
     host& owner = *crew.owner;
     int best = done_here;
-    int least = most_unanswered;
+    int least = crew.header.kind == job_kind::group ? most_bands : most_unanswered;
     for (int number = 0; number < crew.workers; number++) {
         const crew_worker& each = crew.of[number];
         if (each.unsent == nullptr && each.unanswered < least && owner.is_ready(owner, number)) {
@@ -75,6 +67,15 @@ int free_worker(const crew& crew)
 }
 
 } // namespace
+
+void go_on(crew& crew)
+{
+    for (int number = 0; number < crew.workers; number++)
+        if (crew.of[number].unsent != nullptr)
+            send(crew, number, *crew.of[number].unsent);
+    while (crew.count > 0 && take_first(crew))
+        continue;
+}
 
 crew* make_crew(host& owner)
 {
@@ -131,12 +132,17 @@ job& begin_job(crew& crew)
 
 void add_record(crew& crew, job& to, const void* bytes, std::size_t count)
 {
-    const std::size_t end = to.size + count;
-    const std::size_t padded = pad_record(end);
-    grow(*crew.owner, to.message, to.size, padded);
-    std::memcpy(to.message.values + to.size, bytes, count);
-    std::memset(to.message.values + end, 0, padded - end);
+    std::memcpy(add_room(crew, to, count), bytes, count);
+}
+
+std::uint8_t* add_room(crew& crew, job& to, std::size_t count)
+{
+    const std::size_t start = to.size;
+    const std::size_t padded = pad_record(start + count);
+    grow(*crew.owner, to.message, start, padded);
+    std::memset(to.message.values + start + count, 0, padded - start - count);
     to.size = padded;
+    return to.message.values + start;
 }
 
 void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text)
@@ -169,6 +175,15 @@ void end_job(crew& crew, job& begun)
         send(crew, begun.worker, begun);
     }
     go_on(crew);
+}
+
+void free_messages(crew& crew)
+{
+    for (std::size_t i = 0; i < crew.room; i++)
+        for (growing<std::uint8_t>* const bytes : {&crew.jobs[i].message, &crew.jobs[i].answer}) {
+            release(*crew.owner, bytes->values);
+            *bytes = {};
+        }
 }
 
 void finish_jobs(crew& crew)

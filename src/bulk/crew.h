@@ -60,6 +60,9 @@ void add_record(crew& crew, job& to, const void* bytes, std::size_t count);
 // Adds a document (worker.h): of a place that is not 0 the text is left out.
 void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text);
 
+// Adds a record to be written, and returns where.
+std::uint8_t* add_room(crew& crew, job& to, std::size_t count);
+
 // Adds to the answer of a job that is done here.
 void add_answer(crew& crew, job& to, const void* bytes, std::size_t count);
 
@@ -68,6 +71,13 @@ void do_here(crew& crew, job& begun);
 
 // Hands out the job begun last. One that is done here has its answer by now.
 void end_job(crew& crew, job& begun);
+
+// Sends and takes what can be sent and taken now: to be called now and then while a long job is
+// done here.
+void go_on(crew& crew);
+
+// Frees the memory of jobs and answers. There are none.
+void free_messages(crew& crew);
 
 // Waits for all answers.
 void finish_jobs(crew& crew);

@@ -124,8 +124,9 @@ void record_large(row_candidates& all, std::span<const std::uint32_t> bucket)
     all.large_count++;
 }
 
-void record_bucket(row_candidates& all, std::span<const std::uint32_t> bucket)
+void record_bucket(void* self, std::span<const std::uint32_t> bucket)
 {
+    row_candidates& all = *static_cast<row_candidates*>(self);
     pause(*all.owner);
     note_bucket(all, bucket);
     if (bucket.size() >= least_gathered && bucket.size() <= most_gathered &&
@@ -252,12 +253,7 @@ void collect_candidates(row_candidates& all,
     all.large_for = large_for;
     all.rights = rights;
     start_ranges(all);
-    for (int band = 0; band < rows.task.shape.bands; band++) {
-        walk_band(walk, band, [&all](std::span<const std::uint32_t> bucket) {
-            record_bucket(all, bucket);
-        });
-        close_band(rows, band);
-    }
+    walk_bands(walk, &all, record_bucket);
     end_walk(walk);
     release(*all.owner, all.bucket_of);
     release(*all.owner, all.before.values);

@@ -61,6 +61,38 @@ sign_texts(worker& self, const job_header& header, std::span<const std::uint8_t>
     return {self.answer.values, size};
 }
 
+std::span<const std::uint8_t>
+group_rows(worker& self, const job_header& header, std::span<const std::uint8_t> records)
+{
+    host& owner = *self.owner;
+    if (self.groups == nullptr) {
+        self.groups = allocate<grouping>(owner);
+        start_grouping(*self.groups, owner, header.rows);
+    }
+    const auto* const keys = reinterpret_cast<const std::uint32_t*>(records.data());
+    scatter(*self.groups, [&owner, keys, &header](auto&& take) {
+        constexpr std::uint32_t at_once = 64 * 1024;
+        for (std::uint32_t row = 0; row < header.rows; row++) {
+            if (row % at_once == 0)
+                pause(owner);
+            take(keys[row], row);
+        }
+    });
+    const std::size_t size = write_buckets(*self.groups, self.answer, [&owner] { pause(owner); });
+    return {self.answer.values, size};
+}
+
+// Frees what the bands took.
+void end_bands(worker& self)
+{
+    host& owner = *self.owner;
+    end_grouping(*self.groups);
+    release(owner, self.groups);
+    self.groups = nullptr;
+    release(owner, self.answer.values);
+    self.answer = {};
+}
+
 // The text of a row that the worker was sent.
 text_bytes text_of_row(worker& self, std::uint32_t row)
 {
@@ -152,6 +184,10 @@ std::span<const std::uint8_t> do_job(worker& self, std::span<const std::uint8_t>
     if (self.signer == nullptr)
         self.signer = make_signer(*self.owner, header.scheme);
     const std::span<const std::uint8_t> records = job.subspan(pad_record(sizeof(header)));
+    if (header.kind == job_kind::group)
+        return group_rows(self, header, records);
+    if (self.groups != nullptr)
+        end_bands(self);
     return header.kind == job_kind::sign ? sign_texts(self, header, records)
                                          : compare_texts(self, header, records);
 }

@@ -1,0 +1,91 @@
+// The rows of one band brought together by their keys: sorted by the upper bits of the keys into
+// partitions that fit into the processor's cache, by counting first and placing then; inside a
+// partition a small hash table brings the rows of each key together (buckets.h).
+#pragma once
+
+#include "bulk/buckets.h"
+#include "bulk/host.h"
+
+#include <algorithm>
+
+namespace minhash::bulk {
+
+// Memory for one band after the other.
+struct grouping {
+    host* owner;
+    int bits;
+    std::uint64_t* entries;
+    std::uint32_t* starts; // of partitions, and the end
+    bucket_room room;
+    std::size_t room_entries;
+};
+
+// For bands of `rows` rows at most.
+void start_grouping(grouping& fresh, host& owner, std::size_t rows);
+
+void end_grouping(grouping& state);
+
+// Makes room for partitions of so many entries.
+void enlarge_room(grouping& state, std::size_t entries);
+
+inline std::size_t partition_count(const grouping& state)
+{
+    return std::size_t{1} << state.bits;
+}
+
+inline std::span<const std::uint64_t> partition(const grouping& state, std::size_t number)
+{
+    return {state.entries + state.starts[number], state.starts[number + 1] - state.starts[number]};
+}
+
+// Brings rows into partitions. each_key(take) calls take(key, row) for all rows; it is called
+// twice.
+template <typename EachKey>
+void scatter(grouping& state, EachKey&& each_key)
+{
+    const int bits = state.bits;
+    const std::size_t partitions = partition_count(state);
+    std::uint32_t* const starts = state.starts;
+    std::fill_n(starts, partitions + 2, 0);
+    // starts[i + 2] counts partition i, becomes the start of i + 1, and while scattering runs
+    // ahead as the end of i: then starts[i] is the start again.
+    each_key([=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
+    std::size_t largest = 0;
+    for (std::size_t i = 2; i < partitions + 2; i++) {
+        largest = std::max<std::size_t>(largest, starts[i]);
+        starts[i] += starts[i - 1];
+    }
+    enlarge_room(state, largest);
+    std::uint64_t* const entries = state.entries;
+    each_key([=](std::uint32_t key, std::uint32_t row) {
+        entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
+    });
+}
+
+// Buckets as a job's answer has them: 32 bits that are 0, so that no answer is empty, and then
+// for each bucket its number of rows and the rows.
+constexpr std::size_t answer_start = sizeof(std::uint32_t);
+
+// Writes all buckets of the partitions with two rows or more. Calls pause_here() between
+// partitions. Returns their bytes.
+template <typename Pause>
+std::size_t write_buckets(grouping& state, growing<std::uint8_t>& answer, Pause&& pause_here)
+{
+    host& owner = *state.owner;
+    std::size_t size = answer_start; // never empty
+    grow(owner, answer, 0, size);
+    std::memset(answer.values, 0, size);
+    for (std::size_t i = 0; i < partition_count(state); i++) {
+        pause_here();
+        each_bucket(partition(state, i), state.room, [&](std::span<const std::uint32_t> bucket) {
+            const auto count = static_cast<std::uint32_t>(bucket.size());
+            grow(owner, answer, size, size + sizeof(count) + bucket.size_bytes());
+            std::memcpy(answer.values + size, &count, sizeof(count));
+            std::memcpy(answer.values + size + sizeof(count), bucket.data(), bucket.size_bytes());
+            size += sizeof(count) + bucket.size_bytes();
+        });
+    }
+    return size;
+}
+
+} // namespace minhash::bulk

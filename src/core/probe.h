@@ -25,8 +25,10 @@ inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
 // All bits of a secret product, folded (Yi: wyhash).
 inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
-    const auto product = static_cast<unsigned __int128>(hash ^ secret.flip) * secret.factor;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    const std::uint64_t flipped = hash ^ secret.flip;
+    const auto high =
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(flipped) * secret.factor >> 64);
+    return flipped * secret.factor ^ high;
 }
 
 // The first entry from a place on that ends the search: the one looked for, or a free one. The

@@ -38,66 +38,49 @@ void make_table(distinct_elements& set, std::size_t elements)
     grow(owner, set.table, 0, set.entries);
     clear(owner, set.table.values, set.entries);
     const searched_elements in(set);
-    for (std::size_t number = 1; number <= set.count; number++) {
+    set.count = 0;
+    for (std::size_t number = 1; number <= set.listed; number++) {
         if (number % 4096 == 0)
             pause(owner);
-        in.entry(in.list[number]) = static_cast<std::uint32_t>(number);
-    }
-}
-
-// Elements of a row whose sequence is noted. With more, what it saves is not worth its memory.
-constexpr std::size_t most_noted = 64 * 1024;
-
-void insert_noting(distinct_elements& set, const std::uint64_t* elements, std::size_t count)
-{
-    host& owner = *set.owner;
-    const std::size_t noted = set.noted;
-    const std::size_t kept = noted == 0 ? 0 : noted + 1;
-    grow(owner, set.sequence, kept, noted + count + 1);
-    grow(owner, set.numbers, kept, noted + count + 1);
-    grow(owner, set.firsts, kept, noted + count + 1);
-    std::copy_n(elements, count, set.sequence.values + noted + 1);
-    const searched_elements in(set);
-    std::uint64_t* const list = set.list.values;
-    std::uint32_t* const numbers = set.numbers.values + noted + 1;
-    std::uint32_t* const firsts = set.firsts.values;
-    std::uint32_t last = static_cast<std::uint32_t>(set.count);
-    for (std::size_t index = 0; index < count; index++) {
-        std::uint32_t& entry = in.entry(elements[index]);
-        if (entry == 0) {
-            entry = ++last;
-            list[last] = elements[index];
-            firsts[last] = static_cast<std::uint32_t>(noted + 1 + index);
-        }
-        numbers[index] = entry;
-    }
-    set.count = last;
-    set.noted = noted + count;
-}
-
-// Adds at most `step` elements.
-void insert(distinct_elements& set, const std::uint64_t* elements, std::size_t count)
-{
-    grow(*set.owner, set.list, set.count + 1, set.count + count + 1);
-    if (set.count + count >= set.entries / 4 * 3)
-        make_table(set, set.count + count);
-    if (set.noting && set.noted + count <= most_noted) {
-        insert_noting(set, elements, count);
-        return;
-    }
-    set.noting = false;
-    set.noted = 0;
-    const searched_elements in(set);
-    std::uint64_t* const list = set.list.values;
-    std::uint32_t last = static_cast<std::uint32_t>(set.count);
-    for (std::size_t index = 0; index < count; index++) {
-        std::uint32_t& entry = in.entry(elements[index]);
+        if (in.list[number] == 0)
+            continue;
+        std::uint32_t& entry = in.entry(in.list[number]);
         if (entry != 0)
             continue;
-        entry = ++last;
-        list[last] = elements[index];
+        entry = static_cast<std::uint32_t>(number);
+        set.count++;
     }
-    set.count = last;
+}
+
+// Elements that are listed again. With more, what that saves is not worth its memory.
+constexpr std::size_t most_repeats = 64 * 1024;
+
+// Adds some elements, which lie after those in the list: at most `step`.
+void insert(distinct_elements& set, std::size_t count)
+{
+    if (set.listed + count >= set.entries / 4 * 3)
+        make_table(set, set.listed + count);
+    grow(*set.owner, set.repeats, set.repeat_count, set.repeat_count + count);
+    const searched_elements in(set);
+    std::uint64_t* const list = set.list.values;
+    const std::size_t end = set.listed + count;
+    const std::size_t repeats_before = set.repeat_count;
+    std::size_t repeats = repeats_before;
+    std::size_t last = set.listed;
+    for (std::size_t from = set.listed + 1; from <= end; from++) {
+        const std::uint64_t element = list[from];
+        list[last + 1] = element;
+        std::uint32_t& entry = in.entry(element);
+        if (entry == 0) {
+            entry = static_cast<std::uint32_t>(++last);
+        } else if (set.repeating && repeats < std::min(most_repeats, last - repeats)) {
+            last++;
+            set.repeats.values[repeats++] = {static_cast<std::uint32_t>(last), entry};
+        }
+    }
+    set.count += last - set.listed - (repeats - repeats_before);
+    set.repeat_count = repeats;
+    set.listed = last;
 }
 
 // How many elements are the same one after the other, of two arrays of `count`.
@@ -119,56 +102,22 @@ std::size_t equal_front(const std::uint64_t* a, const std::uint64_t* b, std::siz
 }
 
 // Marks those of some elements that the leader has. Moves the others to the front, and returns
-// their number. After one that was found, the leader's next is expected.
-std::size_t mark_by_list(distinct_elements& set, std::uint64_t* elements, std::size_t count)
+// their number. Where both do not go on alike, some elements of the leader were replaced by as many
+// others, as a rule.
+std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
     const searched_elements in(leader);
-    std::uint8_t* const marks = set.marks.values;
-    std::size_t expected = set.expected;
-    std::size_t others = 0;
-    for (std::size_t index = 0;;) {
-        const std::size_t run = equal_front(elements + index,
-                                            in.list + expected,
-                                            std::min(count - index, leader.count + 1 - expected));
-        std::fill_n(marks + expected, run, 1);
-        index += run;
-        expected += run;
-        if (index == count)
-            break;
-        const std::uint64_t element = elements[index++];
-        const std::uint32_t number = in.entry(element);
-        marks[number] = 1;
-        elements[others] = element;
-        others += number == 0;
-        // One that does not go on as the leader does is often a repeated one.
-        if (number != 0 && number < leader.count && index < count &&
-            in.list[number + 1] == elements[index])
-            expected = number + std::size_t{1};
-    }
-    set.expected = expected;
-    return others;
-}
-
-// The same by the leader's sequence: where both do not go on alike, some elements of the leader
-// were replaced by as many others, as a rule.
-std::size_t mark_by_sequence(distinct_elements& set, std::uint64_t* elements, std::size_t count)
-{
-    const distinct_elements& leader = *set.leader;
-    const searched_elements in(leader);
-    const std::uint64_t* const sequence = leader.sequence.values;
-    const std::uint32_t* const numbers = leader.numbers.values;
-    const std::size_t end = leader.noted + 1;
+    const std::size_t end = leader.listed + 1;
     std::uint8_t* const marks = set.marks.values;
     std::size_t expected = set.expected;
     std::size_t others = 0;
     for (std::size_t index = 0; index < count;) {
-        if (expected < end && sequence[expected] == elements[index]) {
+        if (expected < end && in.list[expected] == elements[index]) {
             const std::size_t run = equal_front(elements + index,
-                                                sequence + expected,
+                                                in.list + expected,
                                                 std::min(count - index, end - expected));
-            for (std::size_t place = expected; place < expected + run; place++)
-                marks[numbers[place]] = 1;
+            std::fill_n(marks + expected, run, 1);
             index += run;
             expected += run;
             continue;
@@ -180,27 +129,29 @@ std::size_t mark_by_sequence(distinct_elements& set, std::uint64_t* elements, st
         others += number == 0;
         expected += expected < end;
         if (number == 0 || index == count ||
-            (expected < end && sequence[expected] == elements[index]))
+            (expected < end && in.list[expected] == elements[index]))
             continue;
-        const std::size_t after = leader.firsts.values[number] + std::size_t{1};
-        if (after < end && sequence[after] == elements[index])
+        const std::size_t after = number + std::size_t{1};
+        if (after < end && in.list[after] == elements[index])
             expected = after;
     }
     set.expected = expected;
     return others;
 }
 
-std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
+// Adds elements that write(to, from, part) writes in parts, from the first one on.
+template <typename Write>
+void add_parts(distinct_elements& set, std::size_t count, Write&& write)
 {
-    return set.leader->noted > 0 ? mark_by_sequence(set, elements, count)
-                                 : mark_by_list(set, elements, count);
-}
-
-void add_step(distinct_elements& set, std::uint64_t* elements, std::size_t count)
-{
-    if (set.leader != nullptr)
-        count = mark(set, elements, count);
-    insert(set, elements, count);
+    for (std::size_t from = 0; from < count; from += step) {
+        if (from % (step * 16) == 0)
+            pause(*set.owner);
+        const std::size_t part = std::min(step, count - from);
+        grow(*set.owner, set.list, set.listed + 1, set.listed + part + 1);
+        std::uint64_t* const to = set.list.values + set.listed + 1;
+        write(to, from, part);
+        insert(set, set.leader == nullptr ? part : mark(set, to, part));
+    }
 }
 
 } // namespace
@@ -210,15 +161,15 @@ void start_elements(distinct_elements& set, std::size_t most)
     constexpr std::size_t usual = 64 * 1024;
     constexpr std::size_t usual_others = 256;
     host& owner = *set.owner;
-    set.count = 0;
-    set.noted = 0;
+    set.listed = 0;
+    set.repeat_count = 0;
     set.expected = 1;
     grow(owner, set.list, 0, 1);
     set.list.values[0] = 0;
     make_table(set, std::min(most, set.leader == nullptr ? usual : usual_others));
     if (set.leader == nullptr)
         return;
-    const std::size_t marks = (set.leader->count / 64 + 1) * 64 + 1;
+    const std::size_t marks = (set.leader->listed / 64 + 1) * 64 + 1;
     grow(owner, set.marks, 0, marks);
     clear(owner, set.marks.values, marks);
 }
@@ -228,28 +179,17 @@ void add(distinct_elements& set,
          const std::uint32_t* hi,
          std::size_t count)
 {
-    for (std::size_t from = 0; from < count; from += step) {
-        if (from % (step * 16) == 0)
-            pause(*set.owner);
-        std::uint64_t elements[step];
-        const std::size_t part = std::min(step, count - from);
-        for (std::size_t index = 0; index < part; index++) {
-            elements[index] = element_of(lo[from + index], hi[from + index]);
-        }
-        add_step(set, elements, part);
-    }
+    add_parts(set, count, [lo, hi](std::uint64_t* to, std::size_t from, std::size_t part) {
+        for (std::size_t index = 0; index < part; index++)
+            to[index] = element_of(lo[from + index], hi[from + index]);
+    });
 }
 
 void add(distinct_elements& set, std::span<const std::uint64_t> elements)
 {
-    for (std::size_t from = 0; from < elements.size(); from += step) {
-        if (from % (step * 16) == 0)
-            pause(*set.owner);
-        std::uint64_t copied[step];
-        const std::size_t part = std::min(step, elements.size() - from);
-        std::copy_n(elements.data() + from, part, copied);
-        add_step(set, copied, part);
-    }
+    add_parts(set, elements.size(), [elements](auto* to, std::size_t from, std::size_t part) {
+        std::copy_n(elements.data() + from, part, to);
+    });
 }
 
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements)
@@ -257,9 +197,9 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
     grow(*set.owner, set.list, 0, elements.size() + 1);
     set.list.values[0] = 0;
     std::copy(elements.begin(), elements.end(), set.list.values + 1);
-    set.count = elements.size();
-    set.noted = 0;
-    make_table(set, set.count);
+    set.listed = elements.size();
+    set.repeat_count = 0;
+    make_table(set, set.listed);
 }
 
 void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
@@ -278,11 +218,11 @@ std::size_t count_shared(const distinct_elements& set,
     std::size_t shared = 0;
     std::size_t next = expected;
     for (std::size_t index = 0; index < elements.size();) {
-        if (next <= set.count && in.list[next] == elements[index]) {
+        if (next <= set.listed && in.list[next] == elements[index]) {
             const std::size_t run =
                 equal_front(elements.data() + index,
                             in.list + next,
-                            std::min(elements.size() - index, set.count + 1 - next));
+                            std::min(elements.size() - index, set.listed + 1 - next));
             shared += run;
             index += run;
             next += run;
@@ -296,16 +236,27 @@ std::size_t count_shared(const distinct_elements& set,
     return shared;
 }
 
-std::uint64_t marked_bits(const distinct_elements& set, std::size_t word)
+std::size_t take_marks(distinct_elements& set, std::uint64_t* words)
 {
-    const std::uint8_t* const marks = set.marks.values + 1 + word * 64;
-    std::uint64_t bits = 0;
-    for (std::size_t byte = 0; byte < 8; byte++) {
-        std::uint64_t eight;
-        std::memcpy(&eight, marks + byte * 8, sizeof(eight));
-        bits |= (eight * 0x0102040810204080 >> 56) << (byte * 8); // the lowest bit of each
+    const distinct_elements& leader = *set.leader;
+    std::uint8_t* const marks = set.marks.values;
+    for (std::size_t i = 0; i < leader.repeat_count; i++) {
+        const repeated_element& again = leader.repeats.values[i];
+        marks[again.first] |= marks[again.number];
+        marks[again.number] = 0;
     }
-    return bits;
+    std::size_t count = 0;
+    for (std::size_t word = 0; word * 64 < leader.listed; word++) {
+        std::uint64_t bits = 0;
+        for (std::size_t byte = 0; byte < 8; byte++) {
+            std::uint64_t eight;
+            std::memcpy(&eight, marks + 1 + word * 64 + byte * 8, sizeof(eight));
+            bits |= (eight * 0x0102040810204080 >> 56) << (byte * 8); // the lowest bit of each
+            count += eight * 0x0101010101010101 >> 56;
+        }
+        words[word] = bits;
+    }
+    return count;
 }
 
 void end_elements(distinct_elements& set)
@@ -313,9 +264,7 @@ void end_elements(distinct_elements& set)
     release(*set.owner, set.table.values);
     release(*set.owner, set.list.values);
     release(*set.owner, set.marks.values);
-    release(*set.owner, set.sequence.values);
-    release(*set.owner, set.numbers.values);
-    release(*set.owner, set.firsts.values);
+    release(*set.owner, set.repeats.values);
 }
 
 } // namespace minhash::bulk

@@ -4,7 +4,7 @@
 //
 // A row can be looked up in another one, its leader, while it is read. Rows that share much share
 // it in long runs, which need not be looked up element by element. An element that comes again ends
-// such a run in a list of distinct elements; so a leader also notes how its elements came.
+// such a run in a list of distinct elements; so a leader's list has it again, too.
 #pragma once
 
 #include "bulk/text_signer.h"
@@ -16,29 +16,35 @@
 
 namespace minhash::bulk {
 
+// An element that is in a list for a second time or more, by its numbers.
+struct repeated_element {
+    std::uint32_t number;
+    std::uint32_t first;
+};
+
 struct distinct_elements {
     host* owner;
     growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
     std::size_t entries;          // in use of it, a power of two
     growing<std::uint64_t> list;  // by number, from 1 on; the first is no element
-    std::size_t count;
+    std::size_t listed;           // numbers in use
+    std::size_t count;            // distinct elements
 
-    // All elements as they came, from 1 on, if `noting` and they are not too many; else none.
-    bool noting;
-    std::size_t noted;
-    growing<std::uint64_t> sequence;
-    growing<std::uint32_t> numbers; // of these elements
-    growing<std::uint32_t> firsts;  // by number: where an element came first
+    // Whether elements are listed again when they come again, unless they are too many.
+    bool repeating;
+    growing<repeated_element> repeats;
+    std::size_t repeat_count;
 
     // Null, or a set that is not changed meanwhile: its elements are marked by their numbers
     // instead of being added.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
-    std::size_t expected; // where the leader goes on, in its sequence or else in its list
+    std::size_t expected; // where the leader's list goes on
 
+    // Distinct, unless they were to be listed again.
     std::span<const std::uint64_t> elements() const
     {
-        return {list.values + 1, count};
+        return {list.values + 1, listed};
     }
 };
 
@@ -78,7 +84,8 @@ void add(distinct_elements& set,
          const std::uint32_t* hi,
          std::size_t count);
 
-// Makes it a set of distinct elements, in the list in their order.
+// Makes it a set of distinct elements, in the list in their order. A 0 among them is none, but
+// takes a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Adds elements of another set.
@@ -93,9 +100,9 @@ std::size_t count_shared(const distinct_elements& set,
                          std::span<const std::uint64_t> elements,
                          std::size_t& expected);
 
-// The marks of the 64 elements from number 64 * word + 1 on, as bits. Those that the leader does
-// not have are 0.
-std::uint64_t marked_bits(const distinct_elements& set, std::size_t word);
+// Writes which of the leader's elements are marked as bits, that of number n at place n - 1; of one
+// that is listed again the first one's. Returns how many are marked.
+std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
 void end_elements(distinct_elements& set);
 

@@ -35,7 +35,7 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-// Room for a row by itself: where its elements go, or null.
+// Room for a row by itself: where its list goes, or null.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
     kept_row* const record = keep(state, row, header_words + count);
@@ -46,6 +46,15 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     return find_at(state, list);
 }
 
+// The list of the loaded row: 0 stands where an element is listed again.
+void write_list(const exact_sets& state, std::uint64_t* to)
+{
+    const distinct_elements& loaded = state.loaded;
+    std::copy_n(loaded.list.values + 1, loaded.listed, to);
+    for (std::size_t i = 0; i < loaded.repeat_count; i++)
+        to[loaded.repeats.values[i].number - 1] = 0;
+}
+
 // Where the loaded row is kept by itself, or nowhere. Its list waits, if the row can be read again.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
@@ -54,18 +63,26 @@ std::uint64_t place_of_loaded(exact_sets& state)
     state.loaded_at = nowhere;
     if (record_of(state, state.loaded_row) != nullptr)
         return nowhere;
-    const std::span<const std::uint64_t> elements = state.loaded.elements();
+    const std::size_t count = state.loaded.listed;
     if (state.source.any_row) {
         kept_row* const record = keep(state, state.loaded_row, header_words);
         if (record == nullptr)
             return nowhere;
-        const auto count = static_cast<std::uint32_t>(elements.size());
-        *record = {nowhere, nowhere, state.loaded_row, 0, 0, count, 0, 0, 0, 0};
+        *record = {nowhere,
+                   nowhere,
+                   state.loaded_row,
+                   0,
+                   0,
+                   static_cast<std::uint32_t>(count),
+                   0,
+                   0,
+                   0,
+                   0};
     } else {
-        std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, elements.size());
+        std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, count);
         if (kept == nullptr)
             return nowhere;
-        std::copy(elements.begin(), elements.end(), kept);
+        write_list(state, kept);
     }
     state.loaded_at = state.places[state.loaded_row & state.place_mask];
     return state.loaded_at;
@@ -74,12 +91,11 @@ std::uint64_t place_of_loaded(exact_sets& state)
 // Writes the list of the loaded row, which is kept by itself.
 void list_loaded(exact_sets& state)
 {
-    const std::span<const std::uint64_t> elements = state.loaded.elements();
-    const std::uint64_t list = take_room(state, elements.size());
+    const std::uint64_t list = take_room(state, state.loaded.listed);
     kept_row* const record = record_at(state, state.loaded_at);
     if (list == nowhere || record == nullptr)
         return;
-    std::copy(elements.begin(), elements.end(), find_at(state, list));
+    write_list(state, find_at(state, list));
     record->list = list;
 }
 
@@ -94,9 +110,16 @@ bool is_listed(const exact_sets& state, const kept_row& record)
 template <typename Take>
 void each_marked(const exact_sets& state, Take&& take)
 {
-    for (std::size_t word = 0; word < words_for(state.loaded.count); word++)
-        for (std::uint64_t bits = marked_bits(state.fresh, word); bits != 0; bits &= bits - 1)
+    for (std::size_t word = 0; word < words_for(state.loaded.listed); word++)
+        for (std::uint64_t bits = state.marked.values[word]; bits != 0; bits &= bits - 1)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+}
+
+// How many of the loaded row's elements `fresh` has marked. They are in state.marked then.
+std::size_t take_marked(exact_sets& state)
+{
+    grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
+    return take_marks(state.fresh, state.marked.values);
 }
 
 // Keeps the row whose elements `fresh` has, the loaded row's marked: `had` of them.
@@ -104,7 +127,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);
     const std::span<const std::uint64_t> others = state.fresh.elements();
-    const std::size_t bits = state.loaded.count;
+    const std::size_t bits = state.loaded.listed;
     const std::size_t words = words_for(bits);
     kept_row* const record =
         leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
@@ -121,8 +144,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
                0,
                0};
     std::uint64_t* const marked = const_cast<std::uint64_t*>(record->words());
-    for (std::size_t word = 0; word < words; word++)
-        marked[word] = marked_bits(state.fresh, word);
+    std::copy_n(state.marked.values, words, marked);
     std::uint64_t* const bits_of_others = marked + words;
     std::fill_n(bits_of_others, words, 0);
     for (const std::uint64_t element : others)
@@ -150,10 +172,8 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
 {
     state.fresh.leader = &state.loaded;
     state.source.read(state.source.from, row, state.fresh);
+    const std::size_t had = take_marked(state);
     state.fresh.leader = nullptr;
-    std::size_t had = 0;
-    for (std::size_t word = 0; word < words_for(state.loaded.count); word++)
-        had += static_cast<std::size_t>(std::popcount(marked_bits(state.fresh, word)));
     const std::size_t count = had + state.fresh.count;
     state.sizes[row] = static_cast<std::uint32_t>(count);
     if (had >= count / 2)
@@ -179,6 +199,21 @@ std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& re
     return {state.scratch.values, record.count()};
 }
 
+// The same, without what stands where an element is listed again.
+std::span<const std::uint64_t> distinct_of(exact_sets& state, const kept_row& record)
+{
+    const std::span<const std::uint64_t> listed = elements_of(state, record);
+    if (listed.size() == state.sizes[record.row])
+        return listed;
+    grow(*state.owner, state.scratch, 0, listed.size() + 1);
+    std::uint64_t* to = state.scratch.values;
+    for (const std::uint64_t element : listed) {
+        *to = element;
+        to += element != 0;
+    }
+    return {state.scratch.values, to};
+}
+
 void load_record(exact_sets& state, const kept_row& record)
 {
     state.loaded_row = no_row;
@@ -191,7 +226,7 @@ void load_text(exact_sets& state, std::uint32_t row)
 {
     state.loaded_row = no_row;
     state.loaded_at = nowhere;
-    state.loaded.noting = true; // others follow it
+    state.loaded.repeating = true; // others follow it
     state.source.read(state.source.from, row, state.loaded);
     state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
     state.loaded_row = row;
@@ -295,7 +330,7 @@ count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const q
 // Compares a row that is kept with the loaded one, and keeps it by that if it can lead it.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
-    const std::span<const std::uint64_t> elements = elements_of(state, record);
+    const std::span<const std::uint64_t> elements = distinct_of(state, record);
     const question asked = {least_shared(state.loaded.count, elements.size(), least), exactly};
     const answer found = count_in(*state.owner, state.loaded, elements, 0, asked);
     if (found.shared < found.looked_at / 2 || record.leader != nowhere)
@@ -306,8 +341,9 @@ answer count_in_loaded(exact_sets& state, const kept_row& record, double least, 
     state.fresh.leader = &state.loaded;
     start_elements(state.fresh, elements.size());
     add(state.fresh, elements);
+    const std::size_t had = take_marked(state);
     state.fresh.leader = nullptr;
-    keep_by_loaded(state, record.row, elements.size() - state.fresh.count);
+    keep_by_loaded(state, record.row, had);
     return found;
 }
 
@@ -444,6 +480,7 @@ void end_sets(exact_sets& state)
     release(owner, state.ring);
     release(owner, state.places);
     release(owner, state.scratch.values);
+    release(owner, state.marked.values);
     for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
         end_elements(*each);
 }

@@ -53,7 +53,8 @@ struct exact_sets {
     distinct_elements fresh;        // the row read last
     distinct_elements others;       // of a row, those besides its leader's
     std::uint32_t others_row;       // or none
-    growing<std::uint64_t> scratch; // elements of a row that is kept by its leader
+    growing<std::uint64_t> scratch; // elements of a row that is not kept as a list of them
+    growing<std::uint64_t> marked;  // which elements of the loaded row the fresh one has, as bits
 
     std::uint32_t first; // the rows of the call before
     std::uint32_t second;
@@ -69,21 +70,22 @@ void start_sets(exact_sets& state,
 void end_sets(exact_sets& state);
 
 // Fetches from memory what compare() will read of a row: first what says where its elements are,
-// and later those.
+// and later those. False: they are not kept.
 [[gnu::always_inline]] inline void prefetch_place(const exact_sets& state, std::uint32_t row)
 {
     __builtin_prefetch(state.sizes + row);
     __builtin_prefetch(state.places + (row & state.place_mask));
 }
 
-[[gnu::always_inline]] inline void prefetch_record(const exact_sets& state, std::uint32_t row)
+[[gnu::always_inline]] inline bool prefetch_record(const exact_sets& state, std::uint32_t row)
 {
     const std::uint64_t place = state.places[row & state.place_mask];
     if (place >= state.ring_end)
-        return;
+        return false;
     const auto* const at = reinterpret_cast<const char*>(state.ring + place % state.ring_words);
     for (std::size_t line = 0; line < 256; line += 64)
         __builtin_prefetch(at + line);
+    return true;
 }
 
 // The Jaccard similarity of two rows if it is at least `least`, else a negative number. Unless

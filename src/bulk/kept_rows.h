@@ -22,9 +22,9 @@ struct kept_row {
     std::uint64_t leader; // where its record is, or nowhere: the row is kept by itself
     std::uint64_t list;   // then where its elements are, or nowhere
     std::uint32_t row;
-    std::uint32_t bits;   // elements of the leader
-    std::uint32_t had;    // how many of those the row has
-    std::uint32_t others; // elements that the leader does not have, or all
+    std::uint32_t bits;   // places in the list of the leader
+    std::uint32_t had;    // how many of its elements the row has
+    std::uint32_t others; // elements that the leader does not have, or places in the row's list
     std::uint32_t other_bits;
     std::uint32_t met; // rows that this one could lead
 

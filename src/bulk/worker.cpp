@@ -2,6 +2,9 @@
 #include "bulk/worker.h"
 
 #include "core/compress.h"
+#include "core/hash.h"
+
+#include <array>
 
 namespace minhash::bulk {
 
@@ -145,28 +148,52 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
     return {self.answer.values, size};
 }
 
+// A factor for each slot, any 64 bits.
+constexpr auto factors = [] {
+    std::array<std::uint64_t, max_num_hashes> made = {};
+    for (std::size_t i = 0; i < made.size(); i++)
+        made[i] = fmix64(i + 1);
+    return made;
+}();
+
+// The upper halves of sums of products, which two different bands share with a probability of one
+// in 2^32 (Lemire, Kaser 2014: Strongly universal string hashing is fast, section 3). Band tables
+// and indexes have other keys (core/bands.h), which last, and are three times slower to make.
+template <typename Slot>
+void add_keys(const signature& value, band_choice shape, std::uint32_t* keys, std::size_t stride)
+{
+    const std::uint8_t* const slots = value.stored_slots().data();
+    const auto product = [slots](int at) {
+        Slot slot;
+        std::memcpy(&slot, slots + static_cast<std::size_t>(at) * sizeof(slot), sizeof(slot));
+        return slot * factors[static_cast<std::size_t>(at)];
+    };
+    std::uint64_t whole = 0;
+    int slot = 0;
+    for (int band = 0; band < shape.bands; band++, keys += stride) {
+        std::uint64_t sum = 0;
+        for (const int end = slot + shape.rows; slot < end; slot++)
+            sum += product(slot);
+        whole += sum * factors[static_cast<std::size_t>(band)];
+        *keys = static_cast<std::uint32_t>(sum >> 32);
+    }
+    for (; slot < value.scheme.num_hashes; slot++)
+        whole += product(slot);
+    *keys = static_cast<std::uint32_t>(whole >> 32);
+}
+
 } // namespace
 
 void make_keys(const signature& value, band_choice shape, std::uint32_t* keys, std::size_t stride)
 {
-    // The key of the whole signature is mixed from those of its bands, and of the slots after them.
-    std::uint64_t whole = 0;
-    const auto mix = [&whole](std::int64_t key) {
-        whole = (whole ^ static_cast<std::uint64_t>(key)) * 0x9E3779B97F4A7C15;
-    };
-    for (int band = 0; band < shape.bands; band++, keys += stride) {
-        const std::int64_t key = band_key(value, band, shape.rows);
-        mix(key);
-        *keys = short_key(key);
+    switch (value.scheme.bits) {
+    case 8:
+        return add_keys<std::uint8_t>(value, shape, keys, stride);
+    case 16:
+        return add_keys<std::uint16_t>(value, shape, keys, stride);
+    default:
+        return add_keys<std::uint32_t>(value, shape, keys, stride);
     }
-    const int left = value.scheme.num_hashes - shape.bands * shape.rows;
-    if (left > 0) {
-        const std::size_t used = slot_bytes(value.scheme.bits,
-                                            static_cast<std::size_t>(shape.bands) *
-                                                static_cast<std::size_t>(shape.rows));
-        mix(band_key(with_slots(value.scheme, value.stored_slots().subspan(used)), 0, left));
-    }
-    *keys = short_key(static_cast<std::int64_t>(whole));
 }
 
 worker* make_worker(host& owner)

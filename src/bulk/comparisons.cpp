@@ -18,11 +18,6 @@ std::size_t ring_bytes(const row_set& rows)
     return std::clamp(kept_bytes(rows) / 4, least, most);
 }
 
-struct row_pair {
-    std::uint32_t a;
-    std::uint32_t b;
-};
-
 // The pairs of a job, with their similarities.
 void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
@@ -134,26 +129,7 @@ void add_pair(comparisons& state, job& to, std::uint32_t a, std::uint32_t b)
     }
 }
 
-} // namespace
-
-void start_comparisons(comparisons& state, verifier& check, void* taker, near_pair_taker take)
-{
-    state = {&check, taker, take, nullptr, nullptr};
-}
-
-void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
-{
-    verifier& check = *state.check;
-    if (!check.rows->task.exact) {
-        const double similarity = verify(check, a, b);
-        if (similarity >= 0)
-            state.take(state.taker, a, b, similarity);
-    } else if (may_be_near(check, a, b)) {
-        compare_later(state, a, b);
-    }
-}
-
-void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
+void compare_or_send(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
     verifier& check = *state.check;
     row_set& rows = *check.rows;
@@ -178,8 +154,62 @@ void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
         hand_out(state);
 }
 
+void compare_first(comparisons& state)
+{
+    const row_pair pair = state.waiting[state.first++ % waiting_room];
+    compare_or_send(state, pair.a, pair.b);
+}
+
+// Fetches from memory what compare() will read of a row, in three steps.
+void fetch_row(const verifier& check, std::uint32_t row, int step)
+{
+    if (step == 0)
+        prefetch_place(check.sets, row);
+    if (step == 0 || !prefetch_record(check.sets, row))
+        prefetch_document(*check.rows, row, step);
+}
+
+} // namespace
+
+void start_comparisons(comparisons& state, verifier& check, void* taker, near_pair_taker take)
+{
+    state = {&check, taker, take, nullptr, nullptr, {}, 0, 0};
+}
+
+void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    verifier& check = *state.check;
+    if (!check.rows->task.exact) {
+        const double similarity = verify(check, a, b);
+        if (similarity >= 0)
+            state.take(state.taker, a, b, similarity);
+    } else if (may_be_near(check, a, b)) {
+        compare_later(state, a, b);
+    }
+}
+
+void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    state.waiting[state.next % waiting_room] = {a, b};
+    // Each step reads what the one before has fetched.
+    for (int step = 0; step < 3; step++) {
+        const std::size_t back = static_cast<std::size_t>(step) * (most_pairs_waiting / 3);
+        if (state.next - state.first < back)
+            break;
+        const row_pair& pair = state.waiting[(state.next - back) % waiting_room];
+        if (pair.a != state.waiting[(state.next - back - 1) % waiting_room].a)
+            fetch_row(*state.check, pair.a, step);
+        fetch_row(*state.check, pair.b, step);
+    }
+    state.next++;
+    if (state.next - state.first == most_pairs_waiting)
+        compare_first(state);
+}
+
 void finish_comparisons(comparisons& state)
 {
+    while (state.first < state.next)
+        compare_first(state);
     if (state.open == nullptr && state.sent == nullptr)
         return;
     hand_out(state);

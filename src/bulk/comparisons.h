@@ -10,12 +10,26 @@ namespace minhash::bulk {
 // Takes a near pair and its similarity.
 using near_pair_taker = void (*)(void* self, std::uint32_t a, std::uint32_t b, double similarity);
 
+// Two rows.
+struct row_pair {
+    std::uint32_t a;
+    std::uint32_t b;
+};
+
+// Pairs that wait to be compared while what is read of their rows is fetched from memory, and room
+// for them: more, and a power of two.
+constexpr std::size_t most_pairs_waiting = 12;
+constexpr std::size_t waiting_room = 16;
+
 struct comparisons {
     verifier* check;
     void* taker;
     near_pair_taker take;
     text_ring* sent; // to each worker; without the texts
     job* open;       // that pairs are added to, or null
+    row_pair waiting[waiting_room];
+    std::size_t first; // of them; and where the next goes, both counted from the start
+    std::size_t next;
 };
 
 // Starts comparisons of rows that have all been taken.

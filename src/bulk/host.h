@@ -44,6 +44,10 @@ struct host {
     // good until the next call. A worker is asked for places with `for_workers` only.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
+    // Fetches from memory what read_again() will read, if that costs nothing: in two steps, 0 and
+    // some time later 1.
+    void (*read_ahead)(host& self, std::uint64_t place, int step);
+
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 

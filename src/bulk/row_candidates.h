@@ -143,10 +143,6 @@ void verify_row(verifier& check,
     }
     for (std::size_t i = 0; i < likely; i++) {
         pause(owner);
-        if (i + 2 * fetched_ahead < likely)
-            prefetch_place(check.sets, others[i + 2 * fetched_ahead]);
-        if (i + fetched_ahead < likely)
-            prefetch_record(check.sets, others[i + fetched_ahead]);
         if (!skip(others[i]))
             compare(others[i], likely);
     }

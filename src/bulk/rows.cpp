@@ -264,6 +264,22 @@ text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t
     return {static_cast<const std::uint8_t*>(bytes), size};
 }
 
+void prefetch_document(const row_set& rows, std::uint32_t row, int step)
+{
+    const std::uint64_t at = row * std::uint64_t{sizeof(std::uint64_t)};
+    if (!in_place(*rows.document_at, at, sizeof(std::uint64_t)))
+        return;
+    const void* const where = in_memory(*rows.document_at, at);
+    if (step == 0) {
+        __builtin_prefetch(where);
+        return;
+    }
+    std::uint64_t place;
+    std::memcpy(&place, where, sizeof(place));
+    if (!(place & kept_here))
+        rows.owner->read_ahead(*rows.owner, place, step - 1);
+}
+
 void close_band(row_set& rows, int band)
 {
     close_store(rows.keys[band]);

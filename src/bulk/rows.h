@@ -96,6 +96,9 @@ text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t
 // Where workers can read it, too; else 0.
 std::uint64_t place_for_workers(row_set& rows, std::uint32_t row);
 
+// Fetches from memory what fetch_document() will read of a row, in three steps.
+void prefetch_document(const row_set& rows, std::uint32_t row, int step);
+
 // Its bytes.
 std::size_t document_size(row_set& rows, std::uint32_t row);
 

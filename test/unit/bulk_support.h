@@ -89,6 +89,7 @@ struct test_host : bulk::host {
             .reporting = &never,
             .phase = nullptr,
             .read_again = read_again,
+            .read_ahead = [](bulk::host&, std::uint64_t, int) {},
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,

@@ -128,6 +128,7 @@ void start_host(bulk_host& fresh)
         .reporting = &never,
         .phase = nullptr,
         .read_again = nullptr, // pg/bulk/query.cpp
+        .read_ahead = nullptr, // the same
         .fail_too_many_shingles = refuse_shingles,
         .most_workers = 0, // and no functions for them: pg/bulk/workers.h
         .least_work = 0,

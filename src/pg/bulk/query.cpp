@@ -288,12 +288,18 @@ std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_
             VARSIZE_ANY_EXHDR(stored) - header_bytes};
 }
 
+void read_document_ahead(bulk::host& host, std::uint64_t place, int step)
+{
+    read_ahead(static_cast<bulk_job&>(host).again, place, step);
+}
+
 } // namespace
 
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
     fresh.read_again = read_document_again;
+    fresh.read_ahead = read_document_ahead;
     fresh.again.memory = fresh.memory;
     start_reporting(fresh);
     allow_workers(fresh, fcinfo->flinfo->fn_oid);

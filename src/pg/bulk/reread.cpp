@@ -50,6 +50,11 @@ BlockNumber block_of(std::uint64_t place)
     return static_cast<BlockNumber>(page_of(place));
 }
 
+OffsetNumber number_of(std::uint64_t place)
+{
+    return static_cast<OffsetNumber>(place >> offset_bits & ((1 << number_bits) - 1));
+}
+
 // The scan of a table that makes the rows of a plan, or null. How other access methods than heap
 // store a row is not known.
 const ScanState* scan_of(const PlanState* plan)
@@ -101,7 +106,7 @@ void keep_pinned(pinned_page& page, Buffer buffer, std::uint64_t of)
 // there.
 Datum value_in(const pinned_page& page, std::uint64_t place)
 {
-    const auto number = static_cast<OffsetNumber>(place >> offset_bits & ((1 << number_bits) - 1));
+    const OffsetNumber number = number_of(place);
     const std::size_t offset = place & ((1 << offset_bits) - 1);
     const Page in = BufferGetPage(page.buffer);
     const ItemId item = PageGetItemId(in, number);
@@ -182,6 +187,26 @@ Datum read_again(rereading& self, std::uint64_t place)
         keep_pinned(self.page, buffer, page);
     }
     return value_in(self.page, place);
+}
+
+void read_ahead(const rereading& self, std::uint64_t place, int step)
+{
+    const scanned_table& from = self.tables[table_of(place)];
+    const BlockNumber block = block_of(place);
+    if (block >= from.blocks || from.buffers[block] <= 0)
+        return;
+    // The buffer may have another block by now, and is not locked: then the wrong memory of it is
+    // fetched, which harms nobody.
+    const Page page = BufferGetPage(from.buffers[block]);
+    const ItemId item = PageGetItemId(page, number_of(place));
+    if (step == 0) {
+        __builtin_prefetch(page);
+        __builtin_prefetch(item);
+        return;
+    }
+    constexpr std::size_t fetched = 1024;
+    for (std::size_t at = 0; at < fetched; at += 64)
+        __builtin_prefetch(page + (ItemIdGetOffset(item) + at) % BLCKSZ);
 }
 
 void end_rereading(rereading& self)

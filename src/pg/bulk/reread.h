@@ -52,6 +52,10 @@ std::uint64_t place_of_value(rereading& self, Datum value);
 // The value of a place. It is good until the next call.
 Datum read_again(rereading& self, std::uint64_t place);
 
+// Fetches from memory what read_again() will read: first where the row is in its page, if that was
+// in shared buffers, and later, in step 1, the row.
+void read_ahead(const rereading& self, std::uint64_t place, int step);
+
 void end_rereading(rereading& self);
 
 // The same in a worker, by the files of the tables.

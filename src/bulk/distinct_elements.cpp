@@ -60,7 +60,8 @@ void insert(distinct_elements& set, std::size_t count)
 {
     if (set.listed + count >= set.entries / 4 * 3)
         make_table(set, set.listed + count);
-    grow(*set.owner, set.repeats, set.repeat_count, set.repeat_count + count);
+    if (set.repeating)
+        grow(*set.owner, set.repeats, set.repeat_count, set.repeat_count + count);
     const searched_elements in(set);
     std::uint64_t* const list = set.list.values;
     const std::size_t end = set.listed + count;

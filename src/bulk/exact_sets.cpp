@@ -55,7 +55,8 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// Where the loaded row is kept by itself, or nowhere. Its list waits, if the row can be read again.
+// Where the loaded row is kept by itself, or nowhere. Its list waits if the row can be read again
+// and comes from there: then it is the same list, to which the bits of other rows refer.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -64,7 +65,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
     if (record_of(state, state.loaded_row) != nullptr)
         return nowhere;
     const std::size_t count = state.loaded.listed;
-    if (state.source.any_row) {
+    if (state.source.any_row && state.loaded.repeating) {
         kept_row* const record = keep(state, state.loaded_row, header_words);
         if (record == nullptr)
             return nowhere;
@@ -97,6 +98,7 @@ void list_loaded(exact_sets& state)
         return;
     write_list(state, find_at(state, list));
     record->list = list;
+    record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
 // Whether the elements of a record can be had.
@@ -218,6 +220,7 @@ void load_record(exact_sets& state, const kept_row& record)
 {
     state.loaded_row = no_row;
     state.loaded_at = nowhere;
+    state.loaded.repeating = false;
     take_elements(state.loaded, elements_of(state, record));
     state.loaded_row = record.row;
 }

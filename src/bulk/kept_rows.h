@@ -24,7 +24,7 @@ struct kept_row {
     std::uint32_t row;
     std::uint32_t bits;   // places in the list of the leader
     std::uint32_t had;    // how many of its elements the row has
-    std::uint32_t others; // elements that the leader does not have, or places in the row's list
+    std::uint32_t others; // elements that the leader does not have; places in the row's list; all
     std::uint32_t other_bits;
     std::uint32_t met; // rows that this one could lead
 

@@ -174,6 +174,35 @@ TEST(exact_sets, equal_brute_force_in_any_order)
     }
 }
 
+// Small rows among others, with repeats, where few can be kept: records of one form follow others.
+TEST(exact_sets, equal_brute_force_where_little_is_kept)
+{
+    support::random_source random = {66};
+    for (int round = 0; round < 400; round++) {
+        const hash_list base = support::random_hashes(random, 400);
+        rows_of_elements rows;
+        rows.any_row = round % 2 == 0;
+        for (int i = 0; i < 8; i++) {
+            hash_list row;
+            for (std::size_t at = 0, end = 100 + random.below(300); at < end; at++) {
+                row.push_back(random.below(20) == 0 ? random.next() : base[at]);
+                if (round % 3 > 0 && random.below(10) == 0)
+                    row.push_back(row[random.below(row.size())]);
+            }
+            rows.rows.push_back(row);
+        }
+        constexpr std::size_t rings[] = {2000, 8000, 20'000, 100'000};
+        checked_comparer by(rows, rings[random.below(std::size(rings))]);
+        for (int i = 0; i < 60; i++) {
+            const auto a = static_cast<std::uint32_t>(random.below(rows.rows.size()));
+            const auto b = static_cast<std::uint32_t>(random.below(rows.rows.size()));
+            if (a == b)
+                continue;
+            ASSERT_NO_FATAL_FAILURE(by.check(a, b, 0, true));
+        }
+    }
+}
+
 TEST(exact_sets, empty_sets_and_element_zero)
 {
     rows_of_elements rows = {{{}, {0}, {5}, {0, 0, 7}, {7, 0, 0}, {}}};

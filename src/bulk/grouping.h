@@ -25,7 +25,7 @@ void start_grouping(grouping& fresh, host& owner, std::size_t rows);
 
 void end_grouping(grouping& state);
 
-// Makes room for partitions of so many entries.
+// Makes room for partitions of at most this many entries.
 void enlarge_room(grouping& state, std::size_t entries);
 
 inline std::size_t partition_count(const grouping& state)

@@ -81,7 +81,7 @@ void note_bucket(row_candidates& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records the pairs that may be near. False if they are so many that the bucket is a large one.
+// Records the pairs that may be near. False if there are too many: then the bucket is a large one.
 bool record_likely(row_candidates& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = all.large_for == large_buckets_for::rows;

@@ -220,8 +220,12 @@ bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
     } else {
         if (!has_shingles(*rows.signer, text))
             return false;
+        // The text is good until another is read again, and signing may do that.
+        if (rows.task.exact)
+            append_document(rows, text, place);
         sign_later(rows, text, place);
         count_row(rows);
+        return true;
     }
     if (rows.task.exact)
         append_document(rows, text, place);

@@ -27,6 +27,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
 #endif
@@ -162,6 +163,15 @@ Oid file_of(RelationData* relation)
     return relation->rd_locator.relNumber;
 #else
     return relation->rd_node.relNode;
+#endif
+}
+
+bool may_remove_visible_rows()
+{
+#if PG_VERSION_NUM >= 170000
+    return false;
+#else
+    return old_snapshot_threshold >= 0;
 #endif
 }
 

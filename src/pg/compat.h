@@ -63,6 +63,9 @@ void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
 
+// Whether rows can be removed that a snapshot still sees (old_snapshot_threshold).
+bool may_remove_visible_rows();
+
 // The file number of a relation, and the buffer that its block was in when it was last read, pinned
 // if it still is: that costs a third of finding the block's buffer.
 Oid file_of(RelationData* relation);

@@ -141,7 +141,7 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
 {
     self.scanned = nullptr;
     const ScanState* const scan = scan_of(query.planstate);
-    if (scan == nullptr)
+    if (scan == nullptr || may_remove_visible_rows())
         return;
     const AttrNumber read = table_column(scan->ps.plan, column);
     if (read == 0)

@@ -359,8 +359,8 @@ bulk::text_bytes utf8_of(bulk_job& job, const text* document)
 
 void end_job(bulk_job& job)
 {
+    end_workers(job); // they read from the tables
     end_rereading(job.again);
-    end_workers(job);
     bulk::close_stores(job.budget);
 }
 

@@ -86,7 +86,11 @@ bulk_host& self_of(bulk::host& host)
     return static_cast<bulk_host&>(host);
 }
 
-// Called when the shared memory is left: at the end of the call, or by an error.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvolatile" // HOLD_INTERRUPTS()
+
+// Called when the shared memory is left: at the end of the call, or by an error, before locks are
+// released. Workers read the table without locks and snapshot of their own, so they must be gone.
 void terminate_workers(dsm_segment*, Datum host)
 {
     bulk_host& self = *reinterpret_cast<bulk_host*>(DatumGetPointer(host));
@@ -94,8 +98,14 @@ void terminate_workers(dsm_segment*, Datum host)
     pg_atomic_write_u32(&header->finished, 1);
     for (int number = 0; number < self.worker_count; number++)
         TerminateBackgroundWorker(self.workers[number].handle);
+    HOLD_INTERRUPTS(); // as DestroyParallelContext() does
+    for (int number = 0; number < self.worker_count; number++)
+        (void)WaitForBackgroundWorkerShutdown(self.workers[number].handle);
+    RESUME_INTERRUPTS();
     self.shared = nullptr;
 }
+
+#pragma GCC diagnostic pop
 
 // The library as PostgreSQL knows it by the function that is called, or null if its name is too
 // long for a worker.
@@ -284,11 +294,8 @@ void share_table(bulk_host& host, int number, const block_file& file)
 
 void end_workers(bulk_host& host)
 {
-    if (host.shared == nullptr)
-        return;
-    dsm_detach(host.shared);
-    for (int number = 0; number < host.worker_count; number++)
-        (void)WaitForBackgroundWorkerShutdown(host.workers[number].handle);
+    if (host.shared != nullptr)
+        dsm_detach(host.shared);
 }
 
 namespace {

@@ -38,12 +38,12 @@ struct shared_walk {
     growing<std::uint32_t> bucket;
 };
 
-// Bytes of memory for each row that a worker needs to group a band: of queues and their messages,
-// which it keeps, and else.
-constexpr std::size_t queue_bytes = 16;
+// Bytes of memory for each row to group bands: of messages, which stay allocated, for each worker
+// and once more for jobs that are done here; and of the grouping in each worker.
+constexpr std::size_t message_bytes = 16;
 constexpr std::size_t group_bytes = 24;
 
-// The most rows of a band that is sent to a worker: PostgreSQL's messages have an end.
+// The most rows of a band that is sent to a worker: PostgreSQL limits the size of a message.
 constexpr std::size_t most_sent = 64 * 1024 * 1024;
 
 // The buckets of a band that the crew has grouped.
@@ -143,7 +143,7 @@ void walk_bands(bucket_walk& walk,
     memory_budget& budget = *rows.budget;
     const std::size_t workers =
         rows.crew == nullptr ? 0 : static_cast<std::size_t>(rows.crew->workers);
-    const std::size_t kept = workers * rows.count * queue_bytes;
+    const std::size_t kept = (workers + 1) * rows.count * message_bytes;
     const std::size_t bytes = kept + workers * rows.count * group_bytes;
     if (workers == 0 || rows.count > most_sent || budget.used + bytes > budget.limit) {
         for (int band = 0; band < rows.task.shape.bands; band++) {

@@ -1,5 +1,7 @@
 #include "bulk/distinct_elements.h"
 
+#include "core/kernels.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -11,6 +13,7 @@ constexpr std::size_t most_elements = std::size_t{1} << 28;
 
 // Elements that are added at once.
 constexpr std::size_t step = 256;
+constexpr std::size_t first_step = 4096;
 
 // Entries for a table of `elements`, and at least one that is free.
 std::size_t entries_for(std::size_t elements) noexcept
@@ -84,23 +87,55 @@ void insert(distinct_elements& set, std::size_t count)
     set.listed = last;
 }
 
-// How many elements are the same one after the other, of two arrays of `count`.
-std::size_t equal_front(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) noexcept
+// Adds the first elements, which lie at the start of the list. Whether an element was there before
+// cannot be foretold, and each wrong guess of the processor costs as much as ten elements. So all
+// are entered without a look at what was there, the first of equal ones last; then those that are
+// not where they were entered are gathered; then those of them that come again.
+void insert_first(distinct_elements& set, std::size_t count)
 {
-    constexpr std::size_t at_once = 8;
-    std::size_t equal = 0;
-    while (equal + at_once <= count) {
-        std::uint64_t different = 0;
-        for (std::size_t index = equal; index < equal + at_once; index++)
-            different |= a[index] ^ b[index];
-        if (different != 0)
-            break;
-        equal += at_once;
+    if (count >= set.entries / 4 * 3)
+        make_table(set, count);
+    host& owner = *set.owner;
+    grow(owner, set.repeats, 0, count);
+    grow(owner, set.places, 0, 2 * count + 1);
+    const searched_elements in(set);
+    std::uint32_t* const places = set.places.values;
+    std::uint32_t* const displaced = places + count + 1;
+    for (std::size_t number = count; number > 0; number--) {
+        const auto at = static_cast<std::uint32_t>(place_of(in.list[number], in.secret) & in.mask);
+        places[number] = at;
+        in.table[at] = static_cast<std::uint32_t>(number);
     }
-    while (equal < count && a[equal] == b[equal])
-        equal++;
-    return equal;
+    std::size_t gathered = 0;
+    for (std::uint32_t number = 1; number <= count; number++) {
+        displaced[gathered] = number;
+        gathered += in.table[places[number]] != number;
+    }
+    std::size_t repeats = 0;
+    std::size_t others = 0;
+    for (std::size_t i = 0; i < gathered; i++) {
+        const std::uint32_t number = displaced[i];
+        const std::uint32_t there = in.table[places[number]];
+        const bool same = in.list[there] == in.list[number];
+        set.repeats.values[repeats] = {number, there};
+        displaced[others] = number;
+        repeats += same;
+        others += !same;
+    }
+    for (std::size_t i = 0; i < others; i++) {
+        const std::uint32_t number = displaced[i];
+        std::uint32_t& entry = in.entry(in.list[number]);
+        if (entry == 0)
+            entry = number;
+        else
+            set.repeats.values[repeats++] = {number, entry};
+    }
+    set.count = count - repeats;
+    set.repeat_count = repeats;
+    set.listed = count;
 }
+
+constexpr std::uint8_t marked = 255;
 
 // Marks those of some elements that the leader has. Moves the others to the front, and returns
 // their number. Where both do not go on alike, some elements of the leader were replaced by as many
@@ -115,17 +150,18 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     std::size_t others = 0;
     for (std::size_t index = 0; index < count;) {
         if (expected < end && in.list[expected] == elements[index]) {
-            const std::size_t run = equal_front(elements + index,
-                                                in.list + expected,
-                                                std::min(count - index, end - expected));
-            std::fill_n(marks + expected, run, 1);
+            const std::size_t run =
+                kernels->count_equal_front(elements + index,
+                                           in.list + expected,
+                                           std::min(count - index, end - expected));
+            std::fill_n(marks + expected, run, marked);
             index += run;
             expected += run;
             continue;
         }
         const std::uint64_t element = elements[index++];
         const std::uint32_t number = in.entry(element);
-        marks[number] = 1;
+        marks[number] = marked;
         elements[others] = element;
         others += number == 0;
         expected += expected < end;
@@ -144,14 +180,17 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
 template <typename Write>
 void add_parts(distinct_elements& set, std::size_t count, Write&& write)
 {
-    for (std::size_t from = 0; from < count; from += step) {
-        if (from % (step * 16) == 0)
-            pause(*set.owner);
-        const std::size_t part = std::min(step, count - from);
+    for (std::size_t from = 0, part; from < count; from += part) {
+        pause(*set.owner);
+        const bool first = set.listed == 0 && set.repeating;
+        part = std::min(first ? first_step : step, count - from);
         grow(*set.owner, set.list, set.listed + 1, set.listed + part + 1);
         std::uint64_t* const to = set.list.values + set.listed + 1;
         write(to, from, part);
-        insert(set, set.leader == nullptr ? part : mark(set, to, part));
+        if (first)
+            insert_first(set, part);
+        else
+            insert(set, set.leader == nullptr ? part : mark(set, to, part));
     }
 }
 
@@ -181,8 +220,7 @@ void add(distinct_elements& set,
          std::size_t count)
 {
     add_parts(set, count, [lo, hi](std::uint64_t* to, std::size_t from, std::size_t part) {
-        for (std::size_t index = 0; index < part; index++)
-            to[index] = element_of(lo[from + index], hi[from + index]);
+        kernels->join_halves(lo + from, hi + from, part, to);
     });
 }
 
@@ -220,10 +258,10 @@ std::size_t count_shared(const distinct_elements& set,
     std::size_t next = expected;
     for (std::size_t index = 0; index < elements.size();) {
         if (next <= set.listed && in.list[next] == elements[index]) {
-            const std::size_t run =
-                equal_front(elements.data() + index,
-                            in.list + next,
-                            std::min(elements.size() - index, set.listed + 1 - next));
+            const std::size_t run = kernels->count_equal_front(
+                elements.data() + index,
+                in.list + next,
+                std::min(elements.size() - index, set.listed + 1 - next));
             shared += run;
             index += run;
             next += run;
@@ -246,18 +284,7 @@ std::size_t take_marks(distinct_elements& set, std::uint64_t* words)
         marks[again.first] |= marks[again.number];
         marks[again.number] = 0;
     }
-    std::size_t count = 0;
-    for (std::size_t word = 0; word * 64 < leader.listed; word++) {
-        std::uint64_t bits = 0;
-        for (std::size_t byte = 0; byte < 8; byte++) {
-            std::uint64_t eight;
-            std::memcpy(&eight, marks + 1 + word * 64 + byte * 8, sizeof(eight));
-            bits |= (eight * 0x0102040810204080 >> 56) << (byte * 8); // the lowest bit of each
-            count += eight * 0x0101010101010101 >> 56;
-        }
-        words[word] = bits;
-    }
-    return count;
+    return kernels->pack_marks(marks + 1, (leader.listed + 63) / 64, words);
 }
 
 void end_elements(distinct_elements& set)
@@ -266,6 +293,7 @@ void end_elements(distinct_elements& set)
     release(*set.owner, set.list.values);
     release(*set.owner, set.marks.values);
     release(*set.owner, set.repeats.values);
+    release(*set.owner, set.places.values);
 }
 
 } // namespace minhash::bulk

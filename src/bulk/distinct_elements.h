@@ -34,6 +34,7 @@ struct distinct_elements {
     bool repeating;
     growing<repeated_element> repeats;
     std::size_t repeat_count;
+    growing<std::uint32_t> places; // scratch
 
     // Null, or a set that is not changed meanwhile: its elements are marked by their numbers
     // instead of being added.
@@ -47,12 +48,6 @@ struct distinct_elements {
         return {list.values + 1, listed};
     }
 };
-
-// An element by the halves of its hash. 0 is none.
-inline std::uint64_t element_of(std::uint32_t lo, std::uint32_t hi) noexcept
-{
-    return join(lo + ((lo | hi) == 0), hi);
-}
 
 // What a search needs of a set, so that the compiler can keep it in registers.
 struct searched_elements {

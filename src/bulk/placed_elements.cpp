@@ -1,5 +1,6 @@
 #include "bulk/placed_elements.h"
 
+#include "core/kernels.h"
 #include "core/probe.h"
 
 #include <algorithm>
@@ -50,6 +51,23 @@ bool has_entry(const placed_elements& set, std::uint64_t place) noexcept
     return false;
 }
 
+// How many entries of a set are in the groups of another one, which has fewer.
+std::size_t count_in_fewer_groups(const placed_elements& a, const placed_elements& b) noexcept
+{
+    const group* const first = groups_of(a);
+    const group* const second = groups_of(b);
+    const int shift = std::bit_width(a.groups) - std::bit_width(b.groups);
+    group equal = {};
+    for (std::size_t at = 0; at < a.groups; at++) {
+        const group entries = first[at];
+        const group others = second[at >> shift];
+        const auto same = (entries == others[0]) | (entries == others[1]) | (entries == others[2]) |
+                          (entries == others[3]);
+        equal -= static_cast<group>(same & (entries != 0));
+    }
+    return equal[0] + equal[1] + equal[2] + equal[3];
+}
+
 } // namespace
 
 std::size_t most_placed_words(std::size_t elements) noexcept
@@ -87,18 +105,12 @@ std::size_t count_common(const placed_elements& a, const placed_elements& b) noe
 {
     if (a.groups < b.groups)
         return count_common(b, a);
-    const group* const first = groups_of(a);
-    const group* const second = groups_of(b);
-    const int shift = std::bit_width(a.groups) - std::bit_width(b.groups);
-    group equal = {};
-    for (std::size_t at = 0; at < a.groups; at++) {
-        const group entries = first[at];
-        const group others = second[at >> shift];
-        const auto same = (entries == others[0]) | (entries == others[1]) | (entries == others[2]) |
-                          (entries == others[3]);
-        equal -= static_cast<group>(same & (entries != 0));
-    }
-    std::size_t common = equal[0] + equal[1] + equal[2] + equal[3];
+    std::size_t common =
+        a.groups == b.groups
+            ? kernels->count_common_entries(reinterpret_cast<const std::uint32_t*>(a.words),
+                                            reinterpret_cast<const std::uint32_t*>(b.words),
+                                            a.groups)
+            : count_in_fewer_groups(a, b);
     const std::span<const std::uint64_t> rest = surplus_of(b);
     for (const std::uint64_t place : surplus_of(a))
         common += has_entry(b, place) || std::find(rest.begin(), rest.end(), place) != rest.end();

@@ -112,6 +112,13 @@ split(std::uint64_t hash, std::uint32_t& lo, std::uint32_t& hi) noexcept
     return static_cast<std::uint64_t>(hi) << 32 | lo;
 }
 
+// The same for tables of elements, where 0 says that there is none: that hash counts as 1.
+[[gnu::always_inline]] inline constexpr std::uint64_t element_of(std::uint32_t lo,
+                                                                 std::uint32_t hi) noexcept
+{
+    return join(lo + ((lo | hi) == 0), hi);
+}
+
 // The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes
 // (padded with zeros: text holds no NUL); longer ones take XXH3.
 [[gnu::always_inline]] inline std::uint64_t

@@ -83,6 +83,31 @@ struct kernel_table {
                              const std::uint32_t* occurrences,
                              std::size_t count) noexcept;
 
+    // Joins the halves of elements for a table of them (hash.h: element_of). `elements` have no
+    // padding.
+    void (*join_halves)(const std::uint32_t* lo,
+                        const std::uint32_t* hi,
+                        std::size_t count,
+                        std::uint64_t* elements) noexcept;
+
+    // How many elements are the same one after the other from the start of two arrays of `count`,
+    // which have no padding.
+    std::size_t (*count_equal_front)(const std::uint64_t* a,
+                                     const std::uint64_t* b,
+                                     std::size_t count) noexcept;
+
+    // How many entries of groups of four, 0 for none, are in the group of the other array at the
+    // same place, too. There are 4 groups at least, a power of two of them; nothing has padding.
+    std::uint32_t (*count_common_entries)(const std::uint32_t* a,
+                                          const std::uint32_t* b,
+                                          std::size_t groups) noexcept;
+
+    // Writes bytes, of which each is 0 or 255, as bits: 64 for each word. Returns how many are set.
+    // The bytes have no padding.
+    std::size_t (*pack_marks)(const std::uint8_t* marks,
+                              std::size_t words,
+                              std::uint64_t* bits) noexcept;
+
     // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says
     // that all of them are empty. Returns whether all slots hold a value of round 0.
     bool (*absorb_fss)(std::uint32_t* slots,

@@ -123,6 +123,70 @@ TEST(kernels, occurrences_are_hashed_as_the_scheme_says)
     }
 }
 
+TEST(kernels, halves_are_joined_to_elements_other_than_zero)
+{
+    support::random_source random = {14};
+    for (std::size_t count = 0; count < 200; count++) {
+        const std::size_t room = count + minhash::padding;
+        support::slot_list lo(room), hi(room);
+        for (std::size_t index = 0; index < count; index++)
+            minhash::split(random.below(4) == 0 ? 0 : random.next() << random.below(64),
+                           lo[index],
+                           hi[index]);
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            const std::unique_ptr<std::uint64_t[]> elements(new std::uint64_t[count]);
+            table->join_halves(lo.data(), hi.data(), count, elements.get());
+            for (std::size_t index = 0; index < count; index++) {
+                const std::uint64_t joined = minhash::join(lo[index], hi[index]);
+                ASSERT_EQ(elements[index], joined == 0 ? 1 : joined)
+                    << table->name << ", " << index << " of " << count;
+            }
+        }
+    }
+}
+
+TEST(kernels, equal_elements_at_the_front_are_counted)
+{
+    support::random_source random = {15};
+    for (std::size_t count = 0; count < 100; count++)
+        for (std::size_t different = 0; different <= count; different++) {
+            std::vector<std::uint64_t> a(count);
+            for (std::uint64_t& element : a)
+                element = random.next();
+            std::vector<std::uint64_t> b = a;
+            if (different < count)
+                b[different] ^= std::uint64_t{1} << random.below(64);
+            const auto exact_a = support::exact_copy<std::uint64_t>(a.data(), count);
+            const auto exact_b = support::exact_copy<std::uint64_t>(b.data(), count);
+            for (const kernel_table* const table : minhash::runnable_kernels())
+                ASSERT_EQ(table->count_equal_front(exact_a.get(), exact_b.get(), count), different)
+                    << table->name << " of " << count;
+        }
+}
+
+TEST(kernels, marks_are_packed_to_bits_and_counted)
+{
+    support::random_source random = {16};
+    for (std::size_t words = 0; words < 40; words++) {
+        std::vector<std::uint8_t> marks(words * 64);
+        std::vector<std::uint64_t> expected(words);
+        std::size_t set = 0;
+        for (std::size_t place = 0; place < marks.size(); place++)
+            if (random.below(words % 7 + 2) == 0) {
+                marks[place] = 255;
+                expected[place / 64] |= std::uint64_t{1} << place % 64;
+                set++;
+            }
+        const auto exact = support::exact_copy<std::uint8_t>(marks.data(), marks.size());
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            const std::unique_ptr<std::uint64_t[]> bits(new std::uint64_t[words]);
+            EXPECT_EQ(table->pack_marks(exact.get(), words, bits.get()), set) << table->name;
+            EXPECT_EQ(std::vector<std::uint64_t>(bits.get(), bits.get() + words), expected)
+                << table->name;
+        }
+    }
+}
+
 TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
 {
     const kernels_guard guard;

@@ -2,6 +2,7 @@
 // MINHASH_KERNELS naming the table and the flags choosing the instructions.
 #include "core/kernels.h"
 #include "core/simd/cut.h"
+#include "core/simd/elements.h"
 #include "core/simd/fold.h"
 #include "core/simd/fss.h"
 #include "core/simd/integers.h"
@@ -29,6 +30,10 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .chain_words = simd::chain_words,
     .hash_integers = simd::hash_integers,
     .hash_occurrences = simd::hash_occurrences,
+    .join_halves = simd::join_halves,
+    .count_equal_front = simd::count_equal_front,
+    .count_common_entries = simd::count_common_entries,
+    .pack_marks = simd::pack_marks,
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,
     .count_equal = simd::count_equal,

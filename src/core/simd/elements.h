@@ -1,0 +1,93 @@
+// What exact comparison does with lists of elements, besides looking them up.
+#pragma once
+
+#include "core/hash.h"
+#include "core/simd/vector.h"
+
+#include <utility>
+
+namespace minhash::simd {
+namespace {
+
+void join_halves(const u32* __restrict lo,
+                 const u32* __restrict hi,
+                 std::size_t count,
+                 u64* __restrict elements) noexcept
+{
+    for (std::size_t index = 0; index < count; index++)
+        elements[index] = element_of(lo[index], hi[index]);
+}
+
+std::size_t count_equal_front(const u64* a, const u64* b, std::size_t count) noexcept
+{
+    std::size_t equal = 0;
+#if defined(MINHASH_AVX512)
+    for (; equal < count; equal += 8) {
+        const auto valid = static_cast<__mmask8>(first_lanes(count - equal));
+        const __m512i from_a = _mm512_maskz_loadu_epi64(valid, a + equal);
+        const __m512i from_b = _mm512_maskz_loadu_epi64(valid, b + equal);
+        const u32 different = _mm512_cmpneq_epi64_mask(from_a, from_b);
+        if (different != 0)
+            return equal + static_cast<u32>(__builtin_ctz(different));
+    }
+    return count;
+#else
+    constexpr std::size_t at_once = 8;
+    for (; equal + at_once <= count; equal += at_once) {
+        u64 different = 0;
+        for (std::size_t index = equal; index < equal + at_once; index++)
+            different |= a[index] ^ b[index];
+        if (different != 0)
+            break;
+    }
+    while (equal < count && a[equal] == b[equal])
+        equal++;
+    return equal;
+#endif
+}
+
+// Each four lanes, moved on by a number of lanes among themselves.
+template <std::size_t by, std::size_t... lane>
+MINHASH_INLINE vec rotate_fours(vec value, std::index_sequence<lane...>)
+{
+    return __builtin_shufflevector(value, value, (lane / 4 * 4 + (lane + by) % 4)...);
+}
+
+template <std::size_t by>
+MINHASH_INLINE vec rotate_fours(vec value)
+{
+    return rotate_fours<by>(value, std::make_index_sequence<lanes>());
+}
+
+u32 count_common_entries(const u32* a, const u32* b, std::size_t groups) noexcept
+{
+    vec common = {};
+    for (std::size_t at = 0; at < groups * 4; at += lanes) {
+        const vec entries = load(a + at);
+        const vec others = load(b + at);
+        const auto same = (entries == others) | (entries == rotate_fours<1>(others)) |
+                          (entries == rotate_fours<2>(others)) |
+                          (entries == rotate_fours<3>(others));
+        common -= (vec)(same & (entries != 0));
+    }
+    u32 count = 0;
+    for (std::size_t lane = 0; lane < lanes; lane++)
+        count += common[lane];
+    return count;
+}
+
+std::size_t pack_marks(const u8* marks, std::size_t words, u64* bits) noexcept
+{
+    std::size_t set = 0;
+    for (std::size_t word = 0; word < words; word++) {
+        u64 packed = 0;
+        for (std::size_t byte = 0; byte < 64; byte += vector_bytes)
+            packed |= high_bits(load_bytes(marks + word * 64 + byte)) << byte;
+        bits[word] = packed;
+        set += count_bits(packed);
+    }
+    return set;
+}
+
+} // namespace
+} // namespace minhash::simd

@@ -42,7 +42,7 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     if (record == nullptr)
         return nullptr;
     const std::uint64_t list = state.places[row & state.place_mask] + header_words;
-    *record = {nowhere, list, row, 0, 0, static_cast<std::uint32_t>(count), 0, 0, 0, 0};
+    *record = {.list = list, .row = row, .others = static_cast<std::uint32_t>(count)};
     return find_at(state, list);
 }
 
@@ -69,16 +69,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
         kept_row* const record = keep(state, state.loaded_row, header_words);
         if (record == nullptr)
             return nowhere;
-        *record = {nowhere,
-                   nowhere,
-                   state.loaded_row,
-                   0,
-                   0,
-                   static_cast<std::uint32_t>(count),
-                   0,
-                   0,
-                   0,
-                   0};
+        *record = {.row = state.loaded_row, .others = static_cast<std::uint32_t>(count)};
     } else {
         std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, count);
         if (kept == nullptr)
@@ -89,13 +80,17 @@ std::uint64_t place_of_loaded(exact_sets& state)
     return state.loaded_at;
 }
 
-// Writes the list of the loaded row, which is kept by itself.
+// Writes the list of the loaded row, which is kept by itself. Where there is no room for it, and
+// the row may not be read again, no others are kept by it.
 void list_loaded(exact_sets& state)
 {
     const std::uint64_t list = take_room(state, state.loaded.listed);
     kept_row* const record = record_at(state, state.loaded_at);
-    if (list == nowhere || record == nullptr)
+    if (list == nowhere || record == nullptr) {
+        if (!state.source.any_row)
+            state.loaded_at = nowhere;
         return;
+    }
     write_list(state, find_at(state, list));
     record->list = list;
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
@@ -135,16 +130,13 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
         leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
     if (record == nullptr)
         return;
-    *record = {leader,
-               nowhere,
-               row,
-               static_cast<std::uint32_t>(bits),
-               static_cast<std::uint32_t>(had),
-               static_cast<std::uint32_t>(others.size()),
-               0,
-               0,
-               0,
-               0};
+    *record = {
+        .leader = leader,
+        .row = row,
+        .bits = static_cast<std::uint32_t>(bits),
+        .had = static_cast<std::uint32_t>(had),
+        .others = static_cast<std::uint32_t>(others.size()),
+    };
     std::uint64_t* const marked = const_cast<std::uint64_t*>(record->words());
     std::copy_n(state.marked.values, words, marked);
     std::uint64_t* const bits_of_others = marked + words;
@@ -392,7 +384,12 @@ void place_row(exact_sets& state, std::uint32_t row)
         return;
     const placed_elements placed =
         place_elements(elements, const_cast<std::uint64_t*>(record->words()));
-    *record = {nowhere, nowhere, row, 0, 0, count, 0, 0, placed.groups, placed.surplus};
+    *record = {
+        .row = row,
+        .others = count,
+        .groups = placed.groups,
+        .surplus = placed.surplus,
+    };
     state.ring_end -= most - header_words - placed_words(placed);
 }
 

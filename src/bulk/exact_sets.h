@@ -70,7 +70,7 @@ void start_sets(exact_sets& state,
 void end_sets(exact_sets& state);
 
 // Fetches from memory what compare() will read of a row: first what says where its elements are,
-// and later those. False: they are not kept.
+// and later those. False: the row is not kept; true also if others have taken its room since.
 [[gnu::always_inline]] inline void prefetch_place(const exact_sets& state, std::uint32_t row)
 {
     __builtin_prefetch(state.sizes + row);

@@ -19,18 +19,22 @@ constexpr std::size_t words_for(std::size_t bits) noexcept
 // is kept by itself are a list elsewhere. It is not written before it is needed: most rows that
 // lead others are never met again, and the others are compared with each other by their bits.
 struct kept_row {
-    std::uint64_t leader; // where its record is, or nowhere: the row is kept by itself
-    std::uint64_t list;   // then where its elements are, or nowhere
+    std::uint64_t leader = nowhere; // where its record is, or nowhere: the row is kept by itself
+    std::uint64_t list = nowhere;   // of a row that is kept by itself: where its elements are
     std::uint32_t row;
-    std::uint32_t bits;   // places in the list of the leader
-    std::uint32_t had;    // how many of its elements the row has
-    std::uint32_t others; // elements that the leader does not have; places in the row's list; all
-    std::uint32_t other_bits;
-    std::uint32_t met; // rows that this one could lead
+    std::uint32_t bits = 0; // places in the list of the leader
+    std::uint32_t had = 0;  // how many of its elements the row has
+
+    // By its leader: elements that the leader does not have. By itself: places in the row's list,
+    // or all elements of a small row.
+    std::uint32_t others = 0;
+
+    std::uint32_t other_bits = 0;
+    std::uint32_t met = 0; // rows that this one could lead
 
     // Of a small row that is kept by itself: what follows are its elements, placed. Else 0.
-    std::uint32_t groups;
-    std::uint32_t surplus;
+    std::uint32_t groups = 0;
+    std::uint32_t surplus = 0;
 
     const std::uint64_t* words() const
     {

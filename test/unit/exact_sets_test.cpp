@@ -203,6 +203,55 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
     }
 }
 
+// A small row with many repeats: it is kept, but there is no room for the list of its elements.
+TEST(exact_sets, a_row_without_a_list_is_not_read_for_others)
+{
+    support::random_source random = {67};
+    const hash_list base = support::random_hashes(random, 200);
+    rows_of_elements rows;
+    rows.any_row = false;
+    rows.rows = {base, base, base};
+    for (int again = 0; again < 4; again++)
+        rows.rows[0].insert(rows.rows[0].end(), base.begin(), base.end());
+    rows.rows[1].resize(190);
+    for (int i = 0; i < 100; i++)
+        rows.rows[2].push_back(random.next());
+    for (int i = 0; i < 3; i++)
+        rows.rows.push_back(support::random_hashes(random, 700));
+    rows.batch = 1000;
+    checked_comparer by(rows, 20'000);
+    // The size of row 0 is found, and it is placed; row 2 is looked up in it; then others are read.
+    constexpr std::uint32_t pairs[][2] = {{0, 3}, {0, 1}, {3, 4}, {0, 2}, {3, 4}, {2, 5}};
+    for (const auto& [a, b] : pairs)
+        ASSERT_NO_FATAL_FAILURE(by.check(a, b, 0, true));
+}
+
+// The first batch of a row is entered in another way, in steps of 4,096.
+TEST(exact_sets, equal_brute_force_whatever_the_batches)
+{
+    support::random_source random = {68};
+    for (const std::size_t batch : {1u, 4095u, 4096u, 4097u, 6000u, 30'000u}) {
+        const hash_list base = support::random_hashes(random, 9000);
+        rows_of_elements rows;
+        rows.batch = batch;
+        for (int i = 0; i < 6; i++) {
+            hash_list row;
+            for (std::size_t at = random.below(2) * 4000; at < base.size(); at++) {
+                row.push_back(random.below(20) == 0 ? random.next() : base[at]);
+                if (random.below(5) == 0)
+                    row.push_back(row[random.below(row.size())]);
+            }
+            rows.rows.push_back(row);
+        }
+        rows.rows.push_back(hash_list(10'000, base[0]));
+        rows.most = batch % 2; // sets grow
+        checked_comparer by(rows, 500'000);
+        for (std::uint32_t a = 0; a < rows.rows.size(); a++)
+            for (std::uint32_t b = a + 1; b < rows.rows.size(); b++)
+                ASSERT_NO_FATAL_FAILURE(by.check(a, b, 0, true));
+    }
+}
+
 TEST(exact_sets, empty_sets_and_element_zero)
 {
     rows_of_elements rows = {{{}, {0}, {5}, {0, 0, 7}, {7, 0, 0}, {}}};

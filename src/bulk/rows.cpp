@@ -276,6 +276,10 @@ void prefetch_document(const row_set& rows, std::uint32_t row, int step)
     const void* const where = in_memory(*rows.document_at, at);
     if (step == 0) {
         __builtin_prefetch(where);
+        if (const std::uint64_t size_at = row * std::uint64_t{sizeof(std::uint32_t)};
+            rows.document_sizes != nullptr &&
+            in_place(*rows.document_sizes, size_at, sizeof(std::uint32_t)))
+            __builtin_prefetch(in_memory(*rows.document_sizes, size_at));
         return;
     }
     std::uint64_t place;

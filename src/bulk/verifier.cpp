@@ -82,6 +82,20 @@ std::int64_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
+// Whether two rows have the same text, as most of those have that are the same. Says no of large
+// texts.
+bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
+{
+    constexpr std::size_t most = 64 * 1024;
+    row_set& rows = *state.rows;
+    const std::size_t bytes = document_size(rows, a);
+    if (bytes != document_size(rows, b) || bytes > most)
+        return false;
+    grow(*rows.owner, state.copy, 0, bytes);
+    std::memcpy(state.copy.values, fetch_document(rows, a, state.text).data(), bytes);
+    return std::memcmp(state.copy.values, fetch_document(rows, b, state.text).data(), bytes) == 0;
+}
+
 } // namespace
 
 std::size_t kept_bytes(const row_set& rows)
@@ -134,6 +148,7 @@ void end_verifier(verifier& state)
         release(owner, buffer);
     release(owner, state.whole);
     release(owner, state.text.values);
+    release(owner, state.copy.values);
     release(owner, state.starts.values);
     release(owner, state.agreements.values);
 }
@@ -189,7 +204,8 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
         return false;
     if (rows.task.elsewhere)
         return compare_whole(state, a, b) == rows.task.scheme.num_hashes;
-    return !rows.task.exact || compare(state.sets, a, b, 1, false) == 1;
+    return !rows.task.exact || have_same_text(state, a, b) ||
+           compare(state.sets, a, b, 1, false) == 1;
 }
 
 } // namespace minhash::bulk

@@ -24,7 +24,8 @@ struct verifier {
 
     exact_sets sets; // of exact tasks
     growing<std::uint8_t> text;
-    void* whole; // a signature of which rows keep fewer bits
+    growing<std::uint8_t> copy; // of a text
+    void* whole;                // a signature of which rows keep fewer bits
     std::uint32_t whole_row;
 };
 

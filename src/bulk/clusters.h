@@ -1,9 +1,9 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
-// Rows are verified only while they are not connected yet, so many similar rows cost about one
-// comparison a row; and all pairs that are not connected in the end have been compared, so nothing
-// is lost. Those that are near are compared to the end, as their similarity may be that of a row to
-// its representative.
+// Two rows are compared only if they are not connected yet: so each of many similar rows takes
+// about one comparison. Nothing is lost, as all candidates that are not connected in the end have
+// been compared. The similarity of rows that are near is computed exactly, as it may be that of a
+// row to its representative.
 #pragma once
 
 #include "bulk/rows.h"

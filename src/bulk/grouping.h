@@ -1,5 +1,5 @@
 // The rows of one band brought together by their keys: sorted by the upper bits of the keys into
-// partitions that fit into the processor's cache, by counting first and placing then; inside a
+// partitions that fit into the processor's cache, first counted, then placed. Inside a
 // partition a small hash table brings the rows of each key together (buckets.h).
 #pragma once
 
@@ -72,7 +72,7 @@ template <typename Pause>
 std::size_t write_buckets(grouping& state, growing<std::uint8_t>& answer, Pause&& pause_here)
 {
     host& owner = *state.owner;
-    std::size_t size = answer_start; // never empty
+    std::size_t size = answer_start;
     grow(owner, answer, 0, size);
     std::memset(answer.values, 0, size);
     for (std::size_t i = 0; i < partition_count(state); i++) {

@@ -1,10 +1,10 @@
-// Candidates of all bands, by the row that will verify them: they are written down in ranges of
-// rows while buckets are gone through; then each range is put in order, and each row has at once
-// what it met in any band. So signatures are read nearly in their order, and two rows are verified
-// once, however often they meet.
+// Candidates of all bands, by the row that verifies them. While the buckets of a band are visited,
+// their candidates are written to ranges of rows. Afterwards each range is sorted, and each row
+// gets all its candidates of all bands at once. So signatures are read nearly in their order, and
+// two rows are verified once, however many buckets they share.
 //
-// A small bucket is written down as its pairs, a large one once: what is written grows with the
-// rows, not with the pairs.
+// Of a small bucket its pairs are written, of a large one only a reference to it. So what is
+// written grows with the rows and not with the pairs.
 #pragma once
 
 #include "bulk/candidates.h"

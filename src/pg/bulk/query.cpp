@@ -218,10 +218,10 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     job.rank_column = 0;
     job.scope_column = 0;
     start_rereading(job.again, *reinterpret_cast<receiver*>(self)->query, 2);
-    if (job.again.scanned != nullptr)
-        share_table(job,
-                    job.again.count - 1,
-                    blocks_of(job.again.tables[job.again.count - 1].table));
+    if (job.again.scanned != nullptr) {
+        const int last = job.again.count - 1;
+        share_table(job, last, blocks_of(job.again.tables[last].table));
+    }
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && job.wanted.ranked ? job.rank_column : job.scope_column;

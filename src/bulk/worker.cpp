@@ -148,52 +148,47 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
     return {self.answer.values, size};
 }
 
-// A factor for each slot, any 64 bits.
+// Odd factors: one for each word of a band, and then one for each band.
 constexpr auto factors = [] {
-    std::array<std::uint64_t, max_num_hashes> made = {};
+    std::array<std::uint64_t, std::size_t{2}* max_num_hashes> made = {};
     for (std::size_t i = 0; i < made.size(); i++)
-        made[i] = fmix64(i + 1);
+        made[i] = fmix64(i + 1) | 1;
     return made;
 }();
 
-// The upper halves of sums of products, which two different bands share with a probability of one
-// in 2^32 (Lemire, Kaser 2014: Strongly universal string hashing is fast, section 3). Band tables
-// and indexes have other keys (core/bands.h), which last, and are three times slower to make.
-template <typename Slot>
-void add_keys(const signature& value, band_choice shape, std::uint32_t* keys, std::size_t stride)
+// The sum of the products of words, as large as there are, with their factors.
+std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
-    const std::uint8_t* const slots = value.stored_slots().data();
-    const auto product = [slots](int at) {
-        Slot slot;
-        std::memcpy(&slot, slots + static_cast<std::size_t>(at) * sizeof(slot), sizeof(slot));
-        return slot * factors[static_cast<std::size_t>(at)];
-    };
-    std::uint64_t whole = 0;
-    int slot = 0;
-    for (int band = 0; band < shape.bands; band++, keys += stride) {
-        std::uint64_t sum = 0;
-        for (const int end = slot + shape.rows; slot < end; slot++)
-            sum += product(slot);
-        whole += sum * factors[static_cast<std::size_t>(band)];
-        *keys = static_cast<std::uint32_t>(sum >> 32);
-    }
-    for (; slot < value.scheme.num_hashes; slot++)
-        whole += product(slot);
-    *keys = static_cast<std::uint32_t>(whole >> 32);
+    const std::uint64_t* factor = factors.data();
+    std::uint64_t sum = 0;
+    while (end - at >= 8)
+        sum += read<std::uint64_t>(at) * *factor++;
+    while (end - at >= 4)
+        sum += read<std::uint32_t>(at) * *factor++;
+    while (at < end)
+        sum += read<std::uint8_t>(at) * *factor++;
+    return sum;
 }
 
 } // namespace
 
+// The upper halves of sums of products, which two bands that differ in one word share with a
+// probability of two in 2^32 at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm
+// for the closest-pair problem, 2.1). Band tables and indexes have other keys (core/bands.h), which
+// last, and are several times slower to make.
 void make_keys(const signature& value, band_choice shape, std::uint32_t* keys, std::size_t stride)
 {
-    switch (value.scheme.bits) {
-    case 8:
-        return add_keys<std::uint8_t>(value, shape, keys, stride);
-    case 16:
-        return add_keys<std::uint16_t>(value, shape, keys, stride);
-    default:
-        return add_keys<std::uint32_t>(value, shape, keys, stride);
+    const std::span<const std::uint8_t> slots = value.stored_slots();
+    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(shape.rows));
+    const std::uint8_t* at = slots.data();
+    std::uint64_t whole = 0;
+    for (int band = 0; band < shape.bands; band++, keys += stride, at += bytes) {
+        const std::uint64_t sum = hash_slots(at, at + bytes);
+        whole += sum * factors[static_cast<std::size_t>(max_num_hashes + band)];
+        *keys = static_cast<std::uint32_t>(sum >> 32);
     }
+    whole += hash_slots(at, slots.data() + slots.size());
+    *keys = static_cast<std::uint32_t>(whole >> 32);
 }
 
 worker* make_worker(host& owner)

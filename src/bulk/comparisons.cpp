@@ -6,9 +6,34 @@ namespace minhash::bulk {
 
 namespace {
 
-// Pairs in a job: for a worker, and here, where a worker may soon be free.
+// Pairs in a job.
 constexpr std::uint32_t most_pairs = 1024;
-constexpr std::uint32_t most_pairs_here = 64;
+
+// Pairs that wait to be taken, for each process.
+constexpr std::size_t most_waiting = 4096;
+
+// Jobs of pairs that wait for a worker that has enough to do, because it has their texts.
+constexpr std::size_t most_jobs_waiting = 4;
+
+// The similarity of a pair whose answer has not come yet.
+constexpr double not_known = -2;
+
+// A pair as a job has it.
+struct pair_record {
+    row_pair rows;
+    std::uint64_t number;
+};
+
+// Processes as bytes; 0 is none.
+std::uint8_t byte_of(int process)
+{
+    return static_cast<std::uint8_t>(process + 2);
+}
+
+int process_of(std::uint8_t byte)
+{
+    return static_cast<int>(byte) - 2;
+}
 
 // The memory that a worker has, for its sets and for texts.
 std::size_t ring_bytes(const row_set& rows)
@@ -18,27 +43,44 @@ std::size_t ring_bytes(const row_set& rows)
     return std::clamp(kept_bytes(rows) / 4, least, most);
 }
 
-// The pairs of a job, with their similarities.
+numbered_pair& numbered(comparisons& state, std::uint64_t number)
+{
+    return state.numbered[number % state.room];
+}
+
+// Takes the pairs that are known, in the order of their numbers.
+void take_known(comparisons& state)
+{
+    while (state.first_number < state.next_number) {
+        const numbered_pair pair = numbered(state, state.first_number);
+        if (pair.similarity == not_known)
+            break;
+        state.first_number++;
+        if (pair.similarity >= 0)
+            state.take(state.taker, pair.rows.a, pair.rows.b, pair.similarity);
+    }
+}
+
+// The similarities of the pairs of a job.
 void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
     comparisons& state = *static_cast<comparisons*>(to);
     const std::uint8_t* at = done.message.values + pad_record(sizeof(job_header));
     const std::uint8_t* similar = answer.data();
     for (std::uint32_t taken = 0; taken < done.count;) {
-        row_pair pair;
-        std::memcpy(&pair, at, sizeof(pair));
-        at += sizeof(pair);
-        if (pair.a & new_text) {
-            at += pad_record(pair.b);
+        pair_record pair;
+        std::memcpy(&pair.rows, at, sizeof(pair.rows));
+        if (pair.rows.a & new_text) {
+            at += sizeof(pair.rows) + pad_record(pair.rows.b);
             continue;
         }
-        double similarity;
-        std::memcpy(&similarity, similar, sizeof(similarity));
-        similar += sizeof(similarity);
+        std::memcpy(&pair, at, sizeof(pair));
+        at += sizeof(pair);
+        std::memcpy(&numbered(state, pair.number).similarity, similar, sizeof(double));
+        similar += sizeof(double);
         taken++;
-        if (similarity >= 0)
-            state.take(state.taker, pair.a, pair.b, similarity);
     }
+    take_known(state);
 }
 
 // Makes jobs of what is to be known of pairs now.
@@ -56,15 +98,40 @@ void start_compare_jobs(comparisons& state)
     start_jobs(*rows.crew, header, {&state, take_answer});
 }
 
+// Takes an eighth of the memory at most.
+std::size_t ring_room(const row_set& rows)
+{
+    const std::size_t wanted = (static_cast<std::size_t>(rows.crew->workers) + 1) * most_waiting;
+    const std::size_t most = rows.budget->limit / 8 / sizeof(numbered_pair);
+    return std::max<std::size_t>(std::min(wanted, most), 1);
+}
+
+// What memory this takes: in workers the sizes of sets, and here what is below.
+std::size_t sending_bytes(const row_set& rows)
+{
+    const std::size_t workers = static_cast<std::size_t>(rows.crew->workers);
+    return (workers * sizeof(std::uint32_t) + sizeof(std::uint8_t)) * rows.count +
+           ring_room(rows) * sizeof(numbered_pair);
+}
+
 void start_sending(comparisons& state)
 {
     row_set& rows = *state.check->rows;
+    host& owner = *rows.owner;
     const std::size_t workers = static_cast<std::size_t>(rows.crew->workers);
     start_compare_jobs(state);
-    state.sent = allocate<text_ring>(*rows.owner, workers);
-    for (std::size_t i = 0; i < workers; i++)
-        start_ring(state.sent[i], *rows.owner, ring_bytes(rows));
-    rows.budget->used += workers * rows.count * sizeof(std::uint32_t); // sizes of sets
+    state.sent = allocate<text_ring>(owner, workers);
+    state.open = allocate<job>(owner, workers);
+    for (std::size_t i = 0; i < workers; i++) {
+        start_ring(state.sent[i], owner, ring_bytes(rows));
+        state.open[i] = {};
+    }
+    state.home = allocate<std::uint8_t>(owner, rows.count);
+    std::fill_n(state.home, rows.count, 0);
+    state.room = ring_room(rows);
+    state.numbered = allocate<numbered_pair>(owner, state.room);
+    state.next_home = done_here;
+    rows.budget->used += sending_bytes(rows);
 }
 
 // The size of what a worker is sent of a row.
@@ -102,31 +169,74 @@ bool fit_worker(comparisons& state, std::uint32_t a, std::uint32_t b)
            sent_bytes(rows, b) <= most_placed(sent);
 }
 
-void hand_out(comparisons& state)
+void hand_out_all(comparisons& state)
 {
-    job* const full = state.open;
-    state.open = nullptr;
-    if (full != nullptr)
-        end_job(*state.check->rows->crew, *full);
+    crew& crew = *state.check->rows->crew;
+    for (int worker = 0; worker < crew.workers; worker++)
+        if (state.open[worker].count > 0)
+            hand_over(crew, state.open[worker]);
 }
 
-// Adds a pair to a job, and its texts or, if it is done here, the answer.
-void add_pair(comparisons& state, job& to, std::uint32_t a, std::uint32_t b)
+// Waits until the first of the numbered pairs is known.
+void wait_for_room(comparisons& state)
 {
-    row_set& rows = *state.check->rows;
-    crew& crew = *rows.crew;
-    if (to.worker != done_here) {
-        send_text(state, to, a);
-        send_text(state, to, b);
+    crew& crew = *state.check->rows->crew;
+    hand_out_all(state);
+    for (take_known(state); state.next_number - state.first_number == state.room;
+         take_known(state)) {
+        crew.owner->wait(*crew.owner);
+        go_on(crew);
     }
-    const row_pair pair = {a, b};
-    add_record(crew, to, &pair, sizeof(pair));
-    to.count++;
-    to.work += document_size(rows, a) + document_size(rows, b);
-    if (to.worker == done_here) {
-        const double similarity = compare(state.check->sets, a, b, state.check->least, true);
-        add_answer(crew, to, &similarity, sizeof(similarity));
+}
+
+bool is_full(const comparisons& state, const job& open, std::size_t jobs)
+{
+    const std::size_t job_bytes = state.check->rows->owner->job_bytes;
+    return open.count >= most_pairs || std::max(open.size, open.work) >= jobs * job_bytes;
+}
+
+// Sends what can be sent, and chooses who compares the next rows that nobody has.
+void choose_next_home(comparisons& state)
+{
+    crew& crew = *state.check->rows->crew;
+    go_on(crew);
+    take_known(state);
+    for (int worker = 0; worker < crew.workers; worker++) {
+        job& open = state.open[worker];
+        if (open.count > 0 && can_take(crew, worker) &&
+            (is_idle(crew, worker) || is_full(state, open, 1)))
+            hand_over(crew, open);
     }
+    state.next_home = free_worker(crew);
+    state.is_starving = is_idle(crew, state.next_home);
+    state.work = 0;
+}
+
+// Who compares a pair: where the texts are, unless a worker has nothing to do.
+int choose_process(comparisons& state, std::uint32_t a, std::uint32_t b)
+{
+    if (!fit_worker(state, a, b))
+        return done_here;
+    const std::uint8_t home = state.home[a] != 0 ? state.home[a] : state.home[b];
+    const int process = home == 0 || state.is_starving ? state.next_home : process_of(home);
+    const bool too_much =
+        process != done_here && is_full(state, state.open[process], most_jobs_waiting);
+    return too_much ? done_here : process;
+}
+
+// Adds a pair to the job that is open for a worker.
+void send_pair(comparisons& state, int worker, std::uint32_t a, std::uint32_t b, std::size_t work)
+{
+    crew& crew = *state.check->rows->crew;
+    job& open = state.open[worker];
+    if (open.count == 0)
+        start_message(crew, open, worker);
+    send_text(state, open, a);
+    send_text(state, open, b);
+    const pair_record pair = {{a, b}, state.next_number};
+    add_record(crew, open, &pair, sizeof(pair));
+    open.count++;
+    open.work += work;
 }
 
 void compare_or_send(comparisons& state, std::uint32_t a, std::uint32_t b)
@@ -142,16 +252,21 @@ void compare_or_send(comparisons& state, std::uint32_t a, std::uint32_t b)
     }
     if (state.sent == nullptr)
         start_sending(state);
-    const bool for_any = fit_worker(state, a, b);
-    if (!for_any && state.open != nullptr && state.open->worker != done_here)
-        hand_out(state);
-    if (state.open == nullptr)
-        state.open = for_any ? &begin_job(crew) : &begin_job_here(crew);
-    job& open = *state.open;
-    add_pair(state, open, a, b);
-    if (open.count == (open.worker == done_here ? most_pairs_here : most_pairs) ||
-        std::max(open.size, open.work) >= rows.owner->job_bytes)
-        hand_out(state);
+    if (state.next_number - state.first_number == state.room)
+        wait_for_room(state);
+    const std::size_t work = document_size(rows, a) + document_size(rows, b);
+    const int process = choose_process(state, a, b);
+    state.home[a] = state.home[b] = byte_of(process);
+    numbered_pair& pair = numbered(state, state.next_number);
+    pair = {{a, b}, not_known};
+    if (process == done_here)
+        pair.similarity = compare(check.sets, a, b, check.least, true);
+    else
+        send_pair(state, process, a, b, work);
+    state.next_number++;
+    state.work += work;
+    if (state.work >= rows.owner->job_bytes)
+        choose_next_home(state);
 }
 
 void compare_first(comparisons& state)
@@ -173,7 +288,10 @@ void fetch_row(const verifier& check, std::uint32_t row, int step)
 
 void start_comparisons(comparisons& state, verifier& check, void* taker, near_pair_taker take)
 {
-    state = {&check, taker, take, nullptr, nullptr, {}, 0, 0};
+    state = {};
+    state.check = &check;
+    state.taker = taker;
+    state.take = take;
 }
 
 void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
@@ -210,10 +328,11 @@ void finish_comparisons(comparisons& state)
 {
     while (state.first < state.next)
         compare_first(state);
-    if (state.open == nullptr && state.sent == nullptr)
+    if (state.sent == nullptr)
         return;
-    hand_out(state);
+    hand_out_all(state);
     finish_jobs(*state.check->rows->crew);
+    take_known(state);
 }
 
 void take_all(comparisons& state, void* taker, near_pair_taker take)
@@ -232,11 +351,16 @@ void end_comparisons(comparisons& state)
         return;
     row_set& rows = *state.check->rows;
     host& owner = *rows.owner;
-    for (int i = 0; i < rows.crew->workers; i++)
+    for (int i = 0; i < rows.crew->workers; i++) {
         release(owner, state.sent[i].places);
+        release(owner, state.open[i].message.values);
+        release(owner, state.open[i].answer.values);
+    }
     release(owner, state.sent);
-    rows.budget->used -=
-        static_cast<std::size_t>(rows.crew->workers) * rows.count * sizeof(std::uint32_t);
+    release(owner, state.open);
+    release(owner, state.home);
+    release(owner, state.numbered);
+    rows.budget->used -= sending_bytes(rows);
 }
 
 } // namespace minhash::bulk

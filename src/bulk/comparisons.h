@@ -1,6 +1,6 @@
 // Pairs of rows verified by a crew: signatures are compared here, and of exact tasks the texts of
-// those that may be near wherever a worker is free. A worker keeps texts, and is sent those that it
-// does not have.
+// those that may be near wherever a worker is free. Each process keeps the sets of rows, so a row's
+// pairs go where the row was compared last, and a worker is sent the texts that it does not have.
 #pragma once
 
 #include "bulk/verifier.h"
@@ -16,6 +16,12 @@ struct row_pair {
     std::uint32_t b;
 };
 
+// A pair whose similarity may not be known yet.
+struct numbered_pair {
+    row_pair rows;
+    double similarity;
+};
+
 // Pairs that wait to be compared while what is read of their rows is fetched from memory, and room
 // for them: more, and a power of two.
 constexpr std::size_t most_pairs_waiting = 12;
@@ -25,11 +31,24 @@ struct comparisons {
     verifier* check;
     void* taker;
     near_pair_taker take;
-    text_ring* sent; // to each worker; without the texts
-    job* open;       // that pairs are added to, or null
     row_pair waiting[waiting_room];
     std::size_t first; // of them; and where the next goes, both counted from the start
     std::size_t next;
+
+    // Where there are workers: of each, its texts (without the texts) and the job that pairs are
+    // added to.
+    text_ring* sent; // or null
+    job* open;
+    std::uint8_t* home; // of each row: who compared it last; 0: nobody
+    int next_home;      // of rows without, a worker or done_here
+    bool is_starving;   // that worker has nothing to do
+    std::size_t work;   // bytes of texts compared by anybody since it was chosen
+
+    // Pairs that were given to workers, and those after them, by numbers that count them: a ring.
+    numbered_pair* numbered;
+    std::size_t room;
+    std::uint64_t first_number;
+    std::uint64_t next_number;
 };
 
 // Starts comparisons of rows that have all been taken.

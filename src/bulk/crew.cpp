@@ -50,20 +50,26 @@ bool take_first(crew& crew)
     return true;
 }
 
-// The worker that has least to do, or done_here.
-int free_worker(const crew& crew)
+int most_for_worker(const crew& crew)
+{
+    return crew.header.kind == job_kind::group ? most_bands : most_unanswered;
+}
+
+void clear(job& old)
+{
+    old.count = 0;
+    old.size = 0;
+    old.work = 0;
+    old.answer_size = 0;
+}
+
+// Waits for room for one more job, and returns it.
+job& next_job(crew& crew)
 {
     host& owner = *crew.owner;
-    int best = done_here;
-    int least = crew.header.kind == job_kind::group ? most_bands : most_unanswered;
-    for (int number = 0; number < crew.workers; number++) {
-        const crew_worker& each = crew.of[number];
-        if (each.unsent == nullptr && each.unanswered < least && owner.is_ready(owner, number)) {
-            best = number;
-            least = each.unanswered;
-        }
-    }
-    return best;
+    for (go_on(crew); crew.count == crew.room; go_on(crew))
+        owner.wait(owner);
+    return crew.jobs[(crew.first + crew.count) % crew.room];
 }
 
 } // namespace
@@ -108,26 +114,50 @@ void start_jobs(crew& crew, const job_header& header, const job_taker& taker)
     crew.taker = taker;
 }
 
-job& begin_job_here(crew& crew)
+bool is_idle(const crew& crew, int worker)
 {
-    host& owner = *crew.owner;
-    for (go_on(crew); crew.count == crew.room; go_on(crew))
-        owner.wait(owner);
-    job& begun = crew.jobs[(crew.first + crew.count) % crew.room];
-    begun.worker = done_here;
-    begun.count = 0;
-    begun.size = 0;
-    begun.work = 0;
-    begun.answer_size = 0;
-    add_record(crew, begun, &crew.header, sizeof(crew.header));
-    return begun;
+    return worker != done_here && crew.of[worker].unanswered == 0;
+}
+
+bool can_take(const crew& crew, int worker)
+{
+    const crew_worker& asked = crew.of[worker];
+    return asked.unsent == nullptr && asked.unanswered < most_for_worker(crew) &&
+           crew.owner->is_ready(*crew.owner, worker);
+}
+
+int free_worker(const crew& crew)
+{
+    int best = done_here;
+    for (int number = 0; number < crew.workers; number++)
+        if (can_take(crew, number) &&
+            (best == done_here || crew.of[number].unanswered < crew.of[best].unanswered))
+            best = number;
+    return best;
+}
+
+void start_message(crew& crew, job& fresh, int worker)
+{
+    clear(fresh);
+    fresh.worker = worker;
+    add_record(crew, fresh, &crew.header, sizeof(crew.header));
 }
 
 job& begin_job(crew& crew)
 {
-    job& begun = begin_job_here(crew);
-    begun.worker = free_worker(crew);
+    job& begun = next_job(crew);
+    start_message(crew, begun, free_worker(crew));
     return begun;
+}
+
+void hand_over(crew& crew, job& made)
+{
+    job& to = next_job(crew);
+    for (; !can_take(crew, made.worker); go_on(crew))
+        crew.owner->wait(*crew.owner);
+    std::swap(to, made);
+    clear(made);
+    end_job(crew, to);
 }
 
 void add_record(crew& crew, job& to, const void* bytes, std::size_t count)
@@ -150,13 +180,6 @@ void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text)
     add_record(crew, to, &place, sizeof(place));
     if (place == 0)
         add_record(crew, to, text.data(), text.size());
-}
-
-void add_answer(crew& crew, job& to, const void* bytes, std::size_t count)
-{
-    grow(*crew.owner, to.answer, to.answer_size, to.answer_size + count);
-    std::memcpy(to.answer.values + to.answer_size, bytes, count);
-    to.answer_size += count;
 }
 
 void do_here(crew& crew, job& begun)

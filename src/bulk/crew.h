@@ -1,6 +1,7 @@
 // Jobs, done by workers (worker.h) or here, and their answers, which come back in the order of the
 // jobs, whoever did them: so results do not depend on how many workers there are. A job is done
-// here where no worker is free, as the way to a worker that has enough to do is no shorter.
+// here where no worker is free, as the way to a worker that has enough to do is no shorter. Pairs
+// may wait for the worker that has their texts instead (comparisons.cpp).
 #pragma once
 
 #include "bulk/worker.h"
@@ -51,8 +52,20 @@ void start_jobs(crew& crew, const job_header& header, const job_taker& taker);
 // Begins a job: chooses who does it, and writes the header of its message.
 job& begin_job(crew& crew);
 
-// Begins a job that is done here.
-job& begin_job_here(crew& crew);
+// The same for a job that is kept elsewhere, for one worker, until it is handed over.
+void start_message(crew& crew, job& fresh, int worker);
+
+// Hands out such a job: waits until its worker can take it. `made` is empty then.
+void hand_over(crew& crew, job& made);
+
+// The worker that has least to do, or done_here if each has enough.
+int free_worker(const crew& crew);
+
+// Whether a worker has nothing to do.
+bool is_idle(const crew& crew, int worker);
+
+// Whether it can take a job now.
+bool can_take(const crew& crew, int worker);
 
 // Adds a record, or a part of it, and pads it.
 void add_record(crew& crew, job& to, const void* bytes, std::size_t count);
@@ -62,9 +75,6 @@ void add_document(crew& crew, job& to, std::uint64_t place, text_bytes text);
 
 // Adds a record to be written, and returns where.
 std::uint8_t* add_room(crew& crew, job& to, std::size_t count);
-
-// Adds to the answer of a job that is done here.
-void add_answer(crew& crew, job& to, const void* bytes, std::size_t count);
 
 // Does a job here as a worker would.
 void do_here(crew& crew, job& begun);

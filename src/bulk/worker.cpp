@@ -140,6 +140,7 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
             std::memcpy(self.text_room + place, sent.data(), sent.size());
             continue;
         }
+        at += sizeof(std::uint64_t); // the number
         const double similarity = compare(self.sets, first, second, header.threshold, true);
         grow(owner, self.answer, size, size + sizeof(similarity));
         std::memcpy(self.answer.values + size, &similarity, sizeof(similarity));

@@ -3,11 +3,11 @@
 // come from another process, one of the same library on the same machine.
 //
 // A job is a job_header and then records. One of texts to sign has for each the size of its
-// document (64 bits) and the document. One of pairs to compare has a pair's rows (32 bits each),
-// and before the first pair of a row that the worker does not have, new_text | row, the size of its
-// document (32 bits each) and the document. A document is a place where the host reads the text
-// again (64 bits), or 0 and the text. One of rows to group has the halves of their keys. Records
-// start at multiples of eight bytes.
+// document (64 bits) and the document. One of pairs to compare has a pair's rows (32 bits each) and
+// its number for the sender (64 bits), and before the first pair of a row that the worker does not
+// have, new_text | row, the size of its document (32 bits each) and the document. A document is a
+// place where the host reads the text again (64 bits), or 0 and the text. One of rows to group has
+// the halves of their keys. Records start at multiples of eight bytes.
 //
 // The answer to the first has the slots of each text as they are kept, padded once, then for each
 // band the halves of their band keys, and those of whole signatures. The answer to the second has a

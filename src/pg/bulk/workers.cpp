@@ -77,6 +77,8 @@ struct bulk_worker {
     shm_mq_handle* jobs;
     shm_mq_handle* answers;
     bool ready;
+    bool sending;   // a job of which only a part was sent
+    int unanswered; // jobs, that one included
 };
 
 namespace {
@@ -90,7 +92,9 @@ bulk_host& self_of(bulk::host& host)
 #pragma GCC diagnostic ignored "-Wvolatile" // HOLD_INTERRUPTS()
 
 // Called when the shared memory is left: at the end of the call, or by an error, before locks are
-// released. Workers read the table without locks and snapshot of their own, so they must be gone.
+// released. Workers that have a job may read the table, without locks and snapshot of their own, so
+// they must be gone. Others touch nothing any more: this process does not wait for them, as giving
+// back what they have mapped of shared buffers takes them some 30 ms for a GB.
 void terminate_workers(dsm_segment*, Datum host)
 {
     bulk_host& self = *reinterpret_cast<bulk_host*>(DatumGetPointer(host));
@@ -100,7 +104,8 @@ void terminate_workers(dsm_segment*, Datum host)
         TerminateBackgroundWorker(self.workers[number].handle);
     HOLD_INTERRUPTS(); // as DestroyParallelContext() does
     for (int number = 0; number < self.worker_count; number++)
-        (void)WaitForBackgroundWorkerShutdown(self.workers[number].handle);
+        if (self.workers[number].unanswered > 0)
+            (void)WaitForBackgroundWorkerShutdown(self.workers[number].handle);
     RESUME_INTERRUPTS();
     self.shared = nullptr;
 }
@@ -238,6 +243,7 @@ std::span<const std::uint8_t> receive_answer(bulk::host& host, int number)
     }
     if (*static_cast<const char*>(message) == 'E')
         fail_as_worker(message, bytes);
+    worker.unanswered--;
     return {static_cast<const std::uint8_t*>(message) + sizeof(answer_mark),
             bytes - sizeof(answer_mark)};
 }
@@ -245,10 +251,13 @@ std::span<const std::uint8_t> receive_answer(bulk::host& host, int number)
 bool send_job(bulk::host& host, int number, std::span<const std::uint8_t> job)
 {
     bulk_worker& worker = self_of(host).workers[number];
+    worker.unanswered += worker.sending ? 0 : 1;
     switch (shm_mq_send(worker.jobs, job.size(), job.data(), true, true)) {
     case SHM_MQ_SUCCESS:
+        worker.sending = false;
         return true;
     case SHM_MQ_WOULD_BLOCK:
+        worker.sending = true;
         return false;
     case SHM_MQ_DETACHED:
         // What it had to say comes before the end of its queue.

@@ -3,6 +3,10 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
+use Crash;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -47,40 +51,6 @@ for my $script (@scripts)
 {
     push @files, $node->basedir . '/script' . @files;
     append_to_file($files[-1], $script . "\n");
-}
-
-# A process and all below it, from /proc.
-sub family
-{
-    my ($pid) = @_;
-    my $children = join ' ', map { -r $_ ? slurp_file($_) : '' } glob "/proc/$pid/task/*/children";
-    return ($pid, map { family($_) } split ' ', $children);
-}
-
-# Gone, or a zombie that nobody has fetched.
-sub is_dead
-{
-    my ($pid) = @_;
-    open my $stat, '<', "/proc/$pid/stat" or return 1;
-    my $line = <$stat> // return 1;
-    return $line =~ /\) [ZX] /;
-}
-
-# All at once: the postmaster is stopped, so that it does not see its children die, and dies last, so
-# that they do not see it die. A backend that survived would hold the shared memory.
-sub kill_server
-{
-    my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-    kill 'STOP', $pid;
-    my @pids = family($pid);
-    kill 'KILL', reverse @pids;
-    my $end = time + 30;
-    sleep 0.01 while (grep { !is_dead($_) } @pids) && time < $end;
-    die 'the server lives on' if grep { !is_dead($_) } @pids;
-    # A zombie's number counts as in use.
-    unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
-    $node->{_pid} = undef;
-    return scalar @pids;
 }
 
 my $wanted = 'SELECT k.key, d.id FROM docs d, lsh_bands(sig, 13, 7) k';
@@ -137,7 +107,7 @@ SELECT count(*) = @{[ scalar @files ]} AND EXISTS (SELECT FROM docs WHERE id > $
 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 SQL
     sleep rand;
-    my $killed = kill_server();
+    my $killed = kill_server($node);
     cmp_ok($killed, '>', 6, "$crash: $killed processes");
     $_->finish for @writers;
     my $start = -s $node->logfile;

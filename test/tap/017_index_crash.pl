@@ -4,6 +4,10 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
+use Crash;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -60,42 +64,10 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
-# A process and all below it, from /proc.
-sub family
-{
-    my ($pid) = @_;
-    my $children = join ' ', map { -r $_ ? slurp_file($_) : '' } glob "/proc/$pid/task/*/children";
-    return ($pid, map { family($_) } split ' ', $children);
-}
-
-# Gone, or a zombie that nobody has fetched.
-sub is_dead
-{
-    my ($pid) = @_;
-    open my $stat, '<', "/proc/$pid/stat" or return 1;
-    my $line = <$stat> // return 1;
-    return $line =~ /\) [ZX] /;
-}
-
-# All at once, as in 009_crash.pl.
-sub kill_server
-{
-    my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-    kill 'STOP', $pid;
-    my @pids = family($pid);
-    kill 'KILL', reverse @pids;
-    my $end = time + 30;
-    sleep 0.01 while (grep { !is_dead($_) } @pids) && time < $end;
-    die 'the server lives on' if grep { !is_dead($_) } @pids;
-    unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
-    $node->{_pid} = undef;
-    return;
-}
-
 # One session alone, amid a statement; all others are told to go, and the server recovers by itself.
 sub kill_session
 {
-    my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+    my $pid = server_pid($node);
     for (my $end = time + 30; time < $end; sleep 0.01)
     {
         my %statements = map { $_ => -r "/proc/$_/cmdline" ? slurp_file("/proc/$_/cmdline") : '' } family($pid);
@@ -133,7 +105,7 @@ for my $crash (1 .. $crashes)
     sleep rand;
     if ($crash % 2)
     {
-        kill_server();
+        kill_server($node);
         $killed{server}++;
         $_->finish for @writers;
         $node->start;

@@ -94,6 +94,13 @@ if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
     mkdir -p build
     rm -rf build/tap
     cp -r "$dir/tmp_check/log" build/tap
+    # Where only this output is kept, it must say why: the end of the logs of what failed.
+    for log in build/tap/regress_log_*; do
+        if grep -qE '^\S+ 1\.\.[0-9]' "$log" && ! grep -qE '^\S+ not ok' "$log"; then
+            continue
+        fi
+        tail -n 30 "$log" "${log/regress_log_/}"_*.log 2>/dev/null || true
+    done >&2
     echo "logs: build/tap" >&2
 fi
 exit "$status"

@@ -77,8 +77,7 @@ struct bulk_worker {
     shm_mq_handle* jobs;
     shm_mq_handle* answers;
     bool ready;
-    bool sending;   // a job of which only a part was sent
-    int unanswered; // jobs, that one included
+    int unanswered; // jobs that it has; one of which only a part was sent is none
 };
 
 namespace {
@@ -251,13 +250,11 @@ std::span<const std::uint8_t> receive_answer(bulk::host& host, int number)
 bool send_job(bulk::host& host, int number, std::span<const std::uint8_t> job)
 {
     bulk_worker& worker = self_of(host).workers[number];
-    worker.unanswered += worker.sending ? 0 : 1;
     switch (shm_mq_send(worker.jobs, job.size(), job.data(), true, true)) {
     case SHM_MQ_SUCCESS:
-        worker.sending = false;
+        worker.unanswered++;
         return true;
     case SHM_MQ_WOULD_BLOCK:
-        worker.sending = true;
         return false;
     case SHM_MQ_DETACHED:
         // What it had to say comes before the end of its queue.

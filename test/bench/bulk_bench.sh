@@ -83,9 +83,8 @@ for ((turn = 0; turn < runs; turn++)); do
     cpu_of "$larger; $alone; $see_texts" "$exact" >>"$work/alone"
     cpu_of "$larger; $one_more; $see_texts" "$exact" >>"$work/with_one"
 done
-median_of() { sort -n "$1" | awk '{ values[NR] = $1 } END { print values[int((NR + 1) / 2)] }'; }
 figure 'CPU time with one worker / without' \
-    "$(ratio_of "$(median_of "$work/with_one")" "$(median_of "$work/alone")")" '' '<= 1.2'
+    "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
 compare 'lsh_clusters / lsh_pairs' "$large; $see_sigs" "SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM sigs')" \
     "$large; $see_sigs" "$pairs" '<= 1.3'
 

@@ -37,7 +37,6 @@ fresh=$((batches * 1000 * turns * 3 + 100000))
 
 per_document() { run -c "SELECT pg_relation_size('$1') / $documents"; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
-middle() { sort -n | awk '{ line[NR] = $0 } END { print line[int((NR + 1) / 2)] }'; }
 
 # Tables and indexes are made when a section needs them.
 exists() { [[ $(run -c "SELECT to_regclass('$1') IS NOT NULL") == t ]]; }

@@ -25,6 +25,9 @@ verdict() {
     }'
 }
 
+# The median of numbers, one in a line.
+middle() { sort -n | awk '{ line[NR] = $0 } END { print line[int((NR + 1) / 2)] }'; }
+
 # figure LABEL VALUE UNIT [BOUND]
 figure() {
     printf '%-58s %12s %s%s\n' "$1" "$2" "$3" "$(verdict "$2" "${4:-}")"

@@ -3,11 +3,9 @@
 extern "C" {
 #include "access/amapi.h"
 #include "access/genam.h"
-#include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relscan.h"
-#include "access/rmgr.h"
-#include "access/xloginsert.h"
+#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "commands/vacuum.h"
@@ -18,19 +16,17 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
+#include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
-#include "storage/lwlock.h"
-#include "storage/pg_shmem.h"
-#include "storage/shmem.h"
+#include "storage/lock.h"
 #include "storage/smgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-#if PG_VERSION_NUM >= 170000
-#include "storage/dsm_registry.h"
-#endif
+#include "utils/tuplesort.h"
+#include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
@@ -71,6 +67,16 @@ bool owns_relation(Oid relation, Oid user)
 #endif
 }
 
+bool next_of_sort(Tuplesortstate* sort, Datum& value)
+{
+    bool null;
+#if PG_VERSION_NUM >= 160000
+    return tuplesort_getdatum(sort, true, false, &value, &null, nullptr);
+#else
+    return tuplesort_getdatum(sort, true, &value, &null, nullptr);
+#endif
+}
+
 // 18 knows by itself that a query runs once.
 void run_to_end(QueryDesc& query)
 {
@@ -93,6 +99,34 @@ MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, c
 #endif
 }
 
+void lock_buffer(int buffer, int mode)
+{
+#if PG_VERSION_NUM >= 190000
+    LockBuffer(buffer, static_cast<BufferLockMode>(mode));
+#else
+    LockBuffer(buffer, mode);
+#endif
+}
+
+// 19 wants to know what the scan is for.
+TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan)
+{
+#if PG_VERSION_NUM >= 190000
+    return table_beginscan_parallel(table, scan, SO_NONE);
+#else
+    return table_beginscan_parallel(table, scan);
+#endif
+}
+
+IndexFetchTableData* begin_index_fetch(RelationData* table)
+{
+#if PG_VERSION_NUM >= 190000
+    return table_index_fetch_begin(table, SO_NONE);
+#else
+    return table_index_fetch_begin(table);
+#endif
+}
+
 // 18 wants to know whether ANALYZE waits.
 void vacuum_delay()
 {
@@ -101,6 +135,16 @@ void vacuum_delay()
 #else
     vacuum_delay_point();
 #endif
+}
+
+int vacuum_memory()
+{
+#if PG_VERSION_NUM >= 170000
+    const bool automatic = AmAutoVacuumWorkerProcess();
+#else
+    const bool automatic = IsAutoVacuumWorkerProcess();
+#endif
+    return automatic && autovacuum_work_mem != -1 ? autovacuum_work_mem : maintenance_work_mem;
 }
 
 void count_index_scan(IndexScanDescData& scan)
@@ -225,52 +269,15 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 #endif
 }
 
-// PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wvolatile"
-
-// GenericXLogFinish() finds out what has changed by comparing the page with a copy of it, byte by
-// byte, which takes longer than all else that one insertion into an index does. What it writes then
-// is for each buffer a list of offset, length and bytes, as generic_redo() of 15 to 18 reads it.
-// Later versions are asked in the documented way, until that has been looked at in their sources.
-void append_to_page(RelationData* relation, int buffer, std::span<const std::uint8_t> bytes)
+// 17 can ask for stronger ones, too.
+bool holds_lock(const LOCKTAG& tag, int mode)
 {
-    const auto count = static_cast<std::uint16_t>(bytes.size());
-#if PG_VERSION_NUM < 190000
-    const Page page = BufferGetPage(buffer);
-    LocationIndex& lower = reinterpret_cast<PageHeader>(page)->pd_lower;
-    const std::uint16_t before = lower;
-    std::uint16_t changes[] = {offsetof(PageHeaderData, pd_lower),
-                               sizeof(lower),
-                               static_cast<std::uint16_t>(before + count),
-                               before,
-                               count};
-    START_CRIT_SECTION();
-    memcpy(page + before, bytes.data(), count);
-    lower = changes[2];
-    MarkBufferDirty(buffer);
-    if (RelationNeedsWAL(relation)) {
-        XLogBeginInsert();
-        XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
-        XLogRegisterBufData(0, reinterpret_cast<char*>(changes), sizeof(changes));
-        XLogRegisterBufData(0,
-                            const_cast<char*>(reinterpret_cast<const char*>(bytes.data())),
-                            count);
-        const XLogRecPtr end = XLogInsert(RM_GENERIC_ID, 0); // PageSetLSN is a macro
-        PageSetLSN(page, end);
-    }
-    END_CRIT_SECTION();
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&tag, mode, false);
 #else
-    GenericXLogState* const log = GenericXLogStart(relation);
-    const Page page = GenericXLogRegisterBuffer(log, buffer, 0);
-    LocationIndex& lower = reinterpret_cast<PageHeader>(page)->pd_lower;
-    memcpy(page + lower, bytes.data(), count);
-    lower = static_cast<LocationIndex>(lower + count);
-    GenericXLogFinish(log);
+    return LockHeldByMe(&tag, mode);
 #endif
 }
-
-#pragma GCC diagnostic pop
 
 void restrict_search_path()
 {
@@ -286,11 +293,14 @@ void disable_path(Path& path)
 #endif
 }
 
-// Before 17, PostgreSQL plans workers for indexes of its own only.
-void allow_parallel_build(IndexAmRoutine& method)
+Datum hand_out(const IndexAmRoutine& method)
 {
-#if PG_VERSION_NUM >= 170000
-    method.amcanbuildparallel = true;
+#if PG_VERSION_NUM >= 190000
+    return PointerGetDatum(&method);
+#else
+    IndexAmRoutine* const copy = makeNode(IndexAmRoutine);
+    *copy = method;
+    return PointerGetDatum(copy);
 #endif
 }
 
@@ -300,26 +310,6 @@ int workers_of_build(RelationData& table, RelationData& index, const IndexInfo& 
     return info.ii_ParallelWorkers;
 #else
     return plan_create_index_workers(RelationGetRelid(&table), RelationGetRelid(&index));
-#endif
-}
-
-// 17 finds it anywhere.
-void* shared_memory(const char* name, Size bytes, void (*make_ready)(void* fresh))
-{
-    bool found;
-#if PG_VERSION_NUM >= 170000
-    return GetNamedDSMSegment(name, bytes, make_ready, &found);
-#else
-    const PGShmemHeader& all = *static_cast<const PGShmemHeader*>(UsedShmemSegAddr);
-    constexpr Size reserve = 4096; // for the name
-    if (all.totalsize - all.freeoffset < bytes + reserve)
-        return nullptr;
-    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    void* const memory = ShmemInitStruct(name, bytes, &found);
-    if (!found)
-        make_ready(memory);
-    LWLockRelease(AddinShmemInitLock);
-    return memory;
 #endif
 }
 

@@ -14,13 +14,18 @@ extern "C" {
 
 struct ExplainState;
 struct IndexAmRoutine;
+struct IndexFetchTableData;
 struct IndexInfo;
 struct IndexScanDescData;
+struct LOCKTAG;
 struct MinimalTupleData;
+struct ParallelTableScanDescData;
 struct Path;
 struct QueryDesc;
 struct RelationData;
+struct TableScanDescData;
 struct TupleDescData;
+struct Tuplesortstate;
 
 // Soft errors came with 16: before, input functions have no context to save an error in, and it
 // is raised.
@@ -51,8 +56,21 @@ void run_to_end(QueryDesc& query);
 
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);
 
+// 19 has an enum of the lock modes, whose values fit into an int.
+void lock_buffer(int buffer, int mode);
+
+// A worker's part of a parallel scan of a table; rows of a table fetched by their places.
+TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan);
+IndexFetchTableData* begin_index_fetch(RelationData* table);
+
+// The next value of a sort of values that are passed by value; false if there is none.
+bool next_of_sort(Tuplesortstate* sort, Datum& value);
+
 // Answers to cancel, and sleeps as vacuum_cost_delay asks for within VACUUM.
 void vacuum_delay();
+
+// The memory that VACUUM may use, in kB.
+int vacuum_memory();
 
 // Counts a search of an index for its statistics, and for EXPLAIN where that shows it.
 void count_index_scan(IndexScanDescData& scan);
@@ -85,9 +103,8 @@ int read_block(const block_file& file, std::uint32_t block);
 // Appends empty pages to a relation's file. The caller has locked it against others who do so.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 
-// Appends bytes to what a page holds, up to pd_lower, and logs that. The page is a standard one,
-// exclusively locked, and has room for them.
-void append_to_page(RelationData* relation, int buffer, std::span<const std::uint8_t> bytes);
+// Whether this session holds a lock, for assertions.
+bool holds_lock(const LOCKTAG& tag, int mode);
 
 // Index expressions run with a search path that nobody else has put anything into. (Before 17,
 // PostgreSQL's own maintenance commands do without.)
@@ -96,12 +113,19 @@ void restrict_search_path();
 // Keeps the planner from a path whose costs are infinite. Before 18 these are enough.
 void disable_path(Path& path);
 
-// Lets CREATE INDEX use parallel workers; how many it may use.
-void allow_parallel_build(IndexAmRoutine& method);
-int workers_of_build(RelationData& table, RelationData& index, const IndexInfo& info);
+// An access method as its handler returns it: 19 wants what lasts as long as the process, and
+// before, PostgreSQL frees what it is given.
+Datum hand_out(const IndexAmRoutine& method);
 
-// Memory that all sessions find by its name; who comes first makes it ready. Before 17 it is of the
-// little that the server sets aside, and null if that is used up.
-void* shared_memory(const char* name, Size bytes, void (*make_ready)(void* fresh));
+// Lets CREATE INDEX use parallel workers; how many it may use. Before 17, PostgreSQL plans workers
+// for indexes of its own only.
+constexpr void allow_parallel_build(auto& method)
+{
+#if PG_VERSION_NUM >= 170000
+    method.amcanbuildparallel = true;
+#endif
+}
+
+int workers_of_build(RelationData& table, RelationData& index, const IndexInfo& info);
 
 } // namespace minhash::pg

@@ -1,5 +1,5 @@
-// CREATE INDEX: the table's rows become pages of records, and these one run (or a few, to keep to
-// maintenance_work_mem). Each page is logged by the process that fills it, so that all share that.
+// CREATE INDEX: the table's rows become pages of records, and these one run. Each page is logged by
+// the process that fills it, so that all share that.
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/build_workers.h"
@@ -9,6 +9,7 @@
 #include "pg/index/pages.h"
 #include "pg/index/records.h"
 #include "pg/index/run_writer.h"
+#include "pg/index/tree_writer.h"
 
 #include <algorithm>
 
@@ -33,6 +34,7 @@ namespace {
 enum phase : std::int64_t {
     reading_table = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1,
     sorting,
+    merging,
 };
 
 void report(phase now)
@@ -40,43 +42,57 @@ void report(phase now)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, now);
 }
 
-// The run of some pages of records, by all processes.
-run make_run(build_crew& crew, const layout& shape, std::span<const BlockNumber> pages)
+void report_tuples(double done)
+{
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
+}
+
+// The sorted leaves of some pages of records, by all processes.
+sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const BlockNumber> pages)
 {
     shared_build& shared = *crew.shared;
-    const std::uint64_t id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     if (crew.context == nullptr)
-        return write_run(crew.index, shape, pages, id, &shared.supply);
-    shared.run_id = id;
+        return write_sorted(crew.index, shape, pages, shared.run_id, &shared.supply);
     shared.first = pages.front();
     shared.pages = static_cast<std::uint32_t>(pages.size());
     pg_atomic_write_u32(&shared.bands_left, static_cast<std::uint32_t>(shape.shape.bands));
     do_together(crew, build_job::writing_leaves);
-    return join_bands(crew.index, shape, pages, id, shared.supply, shared.leaves);
+    return join_bands(crew.index, shape, shared.leaves);
 }
 
-// The runs of all pages of records, which are those after the meta page.
-void make_runs(build_crew& crew, BlockNumber end, meta& made)
+// The run of all pages of records, which are those after the meta page. Where memory is too small
+// to sort them at once, they are sorted in parts, which are merged.
+run make_run(build_crew& crew, BlockNumber end, double records)
 {
-    const layout shape = layout_of(crew.index, *crew.shared);
+    shared_build& shared = *crew.shared;
+    const layout shape = layout_of(crew.index, shared);
     growing<BlockNumber> pages;
     pages.start(end);
     for (BlockNumber block = meta_block + 1; block < end; block++)
         pages.add(block);
     const std::size_t all = pages.count;
-    const std::size_t piece =
-        std::max(pages_of_a_run(shape, maintenance_work_mem / crew.processes),
-                 std::min((all + most_runs - 1) / most_runs, pages_of_a_run(shape, MAX_KILOBYTES)));
-    for (std::size_t first = 0; first < all; first += piece) {
-        if (made.run_count == most_runs)
-            ereport(ERROR,
-                    errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("index \"%s\" would have too many rows",
-                           RelationGetRelationName(crew.index)),
-                    errhint("Partition the table."));
-        made.runs[made.run_count++] =
-            make_run(crew, shape, {pages.at + first, std::min(piece, all - first)});
+    const std::size_t part = sortable_pages(shape, maintenance_work_mem / crew.processes);
+    shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
+    if (all <= part && crew.context == nullptr)
+        return write_run(crew.index, shape, {pages.at, all}, shared.run_id, &shared.supply);
+    run made = run_of({pages.at, all}, shared.run_id);
+    growing<BlockNumber> chains;
+    chains.start(all / part + 1);
+    for (std::size_t first = 0; first < all; first += part) {
+        const std::size_t count = std::min(part, all - first);
+        const sorted_leaves sorted = sort_pages(crew, shape, {pages.at + first, count});
+        made.records += sorted.records;
+        report_tuples(records * static_cast<double>(first + count) / static_cast<double>(all));
+        if (all <= part)
+            add_tree(crew.index, sorted, &shared.supply, made);
+        else
+            chains.add(sorted.first);
     }
+    if (chains.count > 0) {
+        report(merging);
+        merge_chains(crew.index, {chains.at, chains.count}, shared.run_id, &shared.supply, made);
+    }
+    return made;
 }
 
 // A page without contents yet, at the end of an index that nobody knows.
@@ -105,6 +121,8 @@ char* name_phase(int64 now)
         return const_cast<char*>("scanning table");
     case sorting:
         return const_cast<char*>("sorting keys");
+    case merging:
+        return const_cast<char*>("merging sorted keys");
     }
     return nullptr;
 }
@@ -122,10 +140,13 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     const BlockNumber open = write_empty_page(index, shared.supply, page_kind::records, open_id);
     const std::uint64_t records = pg_atomic_read_u64(&shared.records);
-    meta made = {};
+    run made = {};
     if (records > 0) {
         report(sorting);
-        make_runs(crew, open, made);
+        report_tuples(0);
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+                                     static_cast<std::int64_t>(records));
+        made = make_run(crew, open, static_cast<double>(records));
     }
 
     const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
@@ -133,14 +154,14 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     stored.next_id = pg_atomic_read_u64(&shared.next_id);
     stored.tail_first = stored.tail_last = open;
     stored.tail_pages = 1;
+    stored.null_rows = shared.null_rows ? 1 : 0;
     if (records > 0) {
         const layout shape = layout_of(index, shared);
         memcpy(stored.scheme, shape.header, header_bytes);
         stored.bands = static_cast<std::uint16_t>(shape.shape.bands);
         stored.rows = static_cast<std::uint16_t>(shape.shape.rows);
+        stored.runs[stored.run_count++] = made;
     }
-    stored.run_count = made.run_count;
-    memcpy(static_cast<void*>(stored.runs), made.runs, made.run_count * sizeof(run));
     finish_page(index, first);
     free_left_pages(index, shared.supply);
     IndexBuildResult* const result =

@@ -32,6 +32,7 @@ struct reader {
     char* page; // what is not written yet; a page that is held would block cancel
     int count;
     MemoryContext for_row;
+    bool null_rows; // there are some
 };
 
 // Writes the records that wait. Pages of records are all that is appended meanwhile, so the next
@@ -71,8 +72,10 @@ void add_row(
     Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     reader& state = *static_cast<reader*>(callback_state);
-    if (nulls[state.which.signature])
+    if (nulls[state.which.signature]) {
+        state.null_rows = true;
         return;
+    }
     const MemoryContext old = MemoryContextSwitchTo(state.for_row);
     const signature value = indexable_signature(index, values[state.which.signature]);
     if (!state.has_shape)
@@ -143,13 +146,14 @@ void read_rows(Relation table,
                                !IsParallelWorker(),
                                add_row,
                                &state,
-                               scan != nullptr ? table_beginscan_parallel(table, scan) : nullptr);
+                               scan != nullptr ? begin_parallel_scan(table, scan) : nullptr);
     if (state.count > 0)
         write_page(state);
     MemoryContextDelete(state.for_row);
     SpinLockAcquire(&shared.lock);
     shared.rows += rows;
     shared.broken_hot_chain |= info->ii_BrokenHotChain;
+    shared.null_rows |= state.null_rows;
     SpinLockRelease(&shared.lock);
 }
 

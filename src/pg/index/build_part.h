@@ -36,7 +36,8 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run whose leaves are written: the pages that follow each other from `first` on.
+    // The run, and the pages whose leaves are written: those that follow each other from `first`
+    // on.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
@@ -47,7 +48,8 @@ struct shared_build {
     std::uint8_t scheme[header_bytes]; // as in the meta page
     double rows;                       // of the table
     bool broken_hot_chain;
-    band_leaves leaves[max_num_hashes]; // by band; each is written by one process only
+    bool null_rows;                       // there are rows whose signature is NULL
+    sorted_leaves leaves[max_num_hashes]; // by band; each is written by one process only
 };
 
 void init_shared_build(shared_build& shared, Relation table, Relation index, bool concurrently);

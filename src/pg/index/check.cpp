@@ -1,30 +1,30 @@
-// lsh_check: whether an index is what its records and, on demand, its table say.
+// lsh_check: whether an index is what its records say. On the primary the lock of the runs keeps it
+// as it is. On a standby, replay may put runs in the place of others meanwhile: then it begins
+// again.
 #include "pg/arguments.h"
-#include "pg/growing.h"
 #include "pg/index/am.h"
+#include "pg/index/check_table.h"
 #include "pg/index/columns.h"
 #include "pg/index/keys.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
-#include "pg/index/records.h"
+#include "pg/index/search.h"
 
 #include "core/hash.h"
-
-#include <algorithm>
 
 extern "C" {
 #include "access/amapi.h"
 #include "access/relation.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "common/hashfn.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -35,24 +35,11 @@ namespace minhash::pg::lsh {
 
 namespace {
 
-// A living record, for comparison with the table.
-struct known_row {
-    std::uint64_t tid;
-    std::uint64_t checksum; // of the copy
-};
-
-int compare_rows(const void* left, const void* right, void*)
-{
-    const known_row& a = *static_cast<const known_row*>(left);
-    const known_row& b = *static_cast<const known_row*>(right);
-    return a.tid != b.tid ? (a.tid < b.tid ? -1 : 1)
-                          : (a.checksum > b.checksum) - (a.checksum < b.checksum);
-}
+// So often it begins again.
+constexpr int most_attempts = 20;
 
 struct checker {
-    Relation index;
-    meta now;
-    layout shape;
+    known_records known;
     std::uint8_t* living; // a bit for each place of each block
     BlockNumber blocks;
     std::uint64_t records;
@@ -60,7 +47,6 @@ struct checker {
     std::uint64_t in_tail;
     std::uint64_t contents; // a sum over living records
     std::uint64_t wanted;   // a sum over the entries that a run should have
-    growing<known_row> rows;
     bool for_table;
 
     // The walk through one run.
@@ -69,13 +55,20 @@ struct checker {
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that the last one leads to
     BlockNumber visited;
-
-    columns which_columns;
 };
 
-std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape)
+// What is wrong is damage if the runs are still those that were read; false otherwise.
+bool doubt(const checker& state, BlockNumber block, const char* what)
 {
-    return DatumGetUInt64(hash_any_extended(record, shape.tid_offset, 0));
+    meta later;
+    read_meta(state.known.index, later);
+    const meta& now = state.known.now;
+    bool same = later.run_count == now.run_count && later.tail_first == now.tail_first;
+    for (std::uint32_t at = 0; same && at < now.run_count; at++)
+        same = later.runs[at].id == now.runs[at].id;
+    if (same)
+        fail_damaged(state.known.index, block, what);
+    return false;
 }
 
 std::uint64_t bit_of(const layout& shape, BlockNumber block, int place)
@@ -84,196 +77,202 @@ std::uint64_t bit_of(const layout& shape, BlockNumber block, int place)
            static_cast<std::uint64_t>(place);
 }
 
-void check_records(checker& state, BlockNumber first, std::uint32_t pages, bool in_run)
+// A record of a run or of the tail.
+void check_record(
+    checker& state, const std::uint8_t* record, BlockNumber block, int place, bool in_run)
 {
-    const layout& shape = state.shape;
-    const bool valid = each_page(
-        state.index,
-        shape,
-        first,
-        pages,
-        state.now.next_id,
-        [&](Buffer buffer, Page page, int records) {
-            const BlockNumber block = BufferGetBlockNumber(buffer);
-            for (int place = 0; place < records; place++) {
-                const std::uint8_t* const record = record_at(page, shape, place);
-                ItemPointerData tid = tid_of(record, shape);
-                if (is_dead(tid)) {
-                    state.dead++;
-                    continue;
-                }
-                const bool is_empty = is_empty_set(tid);
-                tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
-                if (is_dead(tid) || !is_possible(tid))
-                    fail_damaged(state.index, block, "A record cannot be of a row.");
-                const std::uint64_t row =
-                    static_cast<std::uint64_t>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 |
-                    tid.ip_posid;
-                const std::uint64_t checksum = checksum_of(record, shape) + is_empty;
-                state.records++;
-                state.contents += fmix64(row + fmix64(checksum));
-                if (state.for_table)
-                    state.rows.add({row, checksum});
-                if (!in_run) {
-                    state.in_tail++;
-                    continue;
-                }
-                const std::uint64_t bit = bit_of(shape, block, place);
-                if (is_empty || block >= state.blocks)
-                    continue;
-                state.living[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
-                const std::uint64_t number = std::uint64_t{block} << shape.place_bits | place;
-                for (int band = 0; band < shape.shape.bands; band++)
-                    state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
-            }
-        });
-    if (!valid)
-        fail_damaged(state.index, first, "A page of records behind this one is missing.");
+    const layout& shape = state.known.shape;
+    ItemPointerData tid = tid_of(record, shape);
+    if (is_dead(tid)) {
+        state.dead++;
+        return;
+    }
+    const bool is_empty = is_empty_set(tid);
+    tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
+    if (is_dead(tid) || !is_possible(tid))
+        fail_damaged(state.known.index, block, "A record cannot be of a row.");
+    const std::uint64_t number = number_of(shape, block, place);
+    const known_record known = {rank_of(0, tid), checksum_of(record, shape) + is_empty, number};
+    state.records++;
+    state.contents += fmix64(known.tid + fmix64(known.checksum));
+    if (state.for_table)
+        state.known.records.add(known);
+    if (!in_run) {
+        state.in_tail++;
+        return;
+    }
+    if (is_empty || block >= state.blocks)
+        return;
+    const std::uint64_t bit = bit_of(shape, block, place);
+    state.living[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
+    for (int band = 0; band < shape.shape.bands; band++)
+        state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
+}
+
+bool check_records(checker& state, BlockNumber first, std::uint32_t pages, bool in_run)
+{
+    return each_page(state.known.index,
+                     state.known.shape,
+                     first,
+                     pages,
+                     state.known.now.next_id,
+                     [&](Buffer buffer, Page page, int records) {
+                         for (int place = 0; place < records; place++)
+                             check_record(state,
+                                          record_at(page, state.known.shape, place),
+                                          BufferGetBlockNumber(buffer),
+                                          place,
+                                          in_run);
+                     }) ||
+           doubt(state, first, "A page of records behind this one is missing.");
 }
 
 // `first_key` is the key that leads to the page; none leads to the root.
-void check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_key)
+bool check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_key)
 {
-    const layout& shape = state.shape;
-    const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
+    const layout& shape = state.known.shape;
+    const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
     leaf_view leaf;
-    if (!view_leaf(state.index, buffer, state.which->id, leaf))
-        fail_damaged(state.index, block, "A leaf of a run is missing.");
+    if (!view_leaf(state.known.index, buffer, state.which->id, leaf)) {
+        UnlockReleaseBuffer(buffer);
+        return doubt(state, block, "A leaf of a run is missing.");
+    }
     if (state.expected != InvalidBlockNumber && state.expected != block)
-        fail_damaged(state.index, block, "Leaves are not linked in the order of the tree.");
+        fail_damaged(state.known.index, block, "Leaves are not linked in the order of the tree.");
     if (first_key != nullptr && leaf.key(0) != *first_key)
-        fail_damaged(state.index, block, "A leaf does not begin with the key that leads to it.");
+        fail_damaged(state.known.index,
+                     block,
+                     "A leaf does not begin with the key that leads to it.");
     for (int at = 0; at < leaf.head->count; at++) {
         const std::uint64_t key = leaf.key(at);
         const std::uint64_t number = leaf.number(at);
         if (key < state.last_key)
-            fail_damaged(state.index, block, "Keys are out of order.");
+            fail_damaged(state.known.index, block, "Keys are out of order.");
         state.last_key = key;
         const std::uint64_t records_block = number >> shape.place_bits;
         const int place = static_cast<int>(number & ((1u << shape.place_bits) - 1));
         if (records_block >= state.blocks || place >= shape.records_per_page)
-            fail_damaged(state.index, block, "An entry has no possible record.");
+            fail_damaged(state.known.index, block, "An entry has no possible record.");
         const std::uint64_t bit = bit_of(shape, static_cast<BlockNumber>(records_block), place);
         if ((state.living[bit / 8] >> bit % 8 & 1) != 0)
             state.got += fmix64(key + fmix64(number));
     }
     state.expected = trailer_of(BufferGetPage(buffer)).next;
     UnlockReleaseBuffer(buffer);
+    return true;
 }
 
-void check_tree(checker& state,
+bool check_tree(checker& state,
                 BlockNumber block,
                 std::uint32_t level,
                 const std::uint64_t* first_key)
 {
     CHECK_FOR_INTERRUPTS();
     if (++state.visited > state.blocks)
-        fail_damaged(state.index, block, "A run has more pages than the index.");
-    check_block(state.index, block, state.blocks);
-    if (level == 0) {
-        check_leaf(state, block, first_key);
-        return;
-    }
+        fail_damaged(state.known.index, block, "A run has more pages than the index.");
+    check_block(state.known.index, block, state.blocks);
+    if (level == 0)
+        return check_leaf(state, block, first_key);
     char* const copy = static_cast<char*>(palloc(BLCKSZ));
-    const Buffer buffer = read_page(state.index, block, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
     const std::uint64_t* keys;
     const char* children;
     int count;
-    if (!view_inner(state.index, buffer, state.which->id, level, keys, children, count))
-        fail_damaged(state.index, block, "An inner page of a run is missing.");
-    memcpy(copy, keys, static_cast<std::size_t>(count) * inner_width);
+    if (!view_inner(state.known.index, buffer, state.which->id, level, keys, children, count)) {
+        UnlockReleaseBuffer(buffer);
+        return doubt(state, block, "An inner page of a run is missing.");
+    }
+    memcpy(copy, BufferGetPage(buffer), BLCKSZ);
     UnlockReleaseBuffer(buffer);
-    keys = reinterpret_cast<const std::uint64_t*>(copy);
-    children = copy + static_cast<std::size_t>(count) * sizeof(std::uint64_t);
+    keys = reinterpret_cast<const std::uint64_t*>(contents_of(copy) + sizeof(node_head));
+    children = inner_blocks(copy);
     if (first_key != nullptr && keys[0] != *first_key)
-        fail_damaged(state.index, block, "A page does not begin with the key that leads to it.");
-    for (int at = 0; at < count; at++)
-        check_tree(state, block_at(children, at), level - 1, &keys[at]);
+        fail_damaged(state.known.index,
+                     block,
+                     "A page does not begin with the key that leads to it.");
+    bool valid = true;
+    for (int at = 0; valid && at < count; at++)
+        valid = check_tree(state, block_at(children, at), level - 1, &keys[at]);
     pfree(copy);
+    return valid;
 }
 
-void check_run(checker& state, const run& which)
+bool check_run(checker& state, const run& which)
 {
     state.wanted = 0;
-    check_records(state, which.first, which.record_pages, true);
+    if (!check_records(state, which.first, which.record_pages, true))
+        return false;
     state.which = &which;
     state.got = 0;
     state.last_key = 0;
     state.expected = InvalidBlockNumber;
     state.visited = 0;
     if (which.root != InvalidBlockNumber) {
-        check_tree(state, which.root, which.height, nullptr);
+        if (!check_tree(state, which.root, which.height, nullptr))
+            return false;
         if (state.expected != InvalidBlockNumber)
-            fail_damaged(state.index, state.expected, "A run continues after its last leaf.");
+            return doubt(state, state.expected, "A run continues after its last leaf.");
     }
-    if (state.got != state.wanted)
-        fail_damaged(state.index,
-                     which.first,
-                     "The entries of a run are not those of its records.");
+    return state.got == state.wanted ||
+           doubt(state, which.first, "The entries of a run are not those of its records.");
 }
 
-void check_structure(checker& state)
+// From the tail and the newest runs on, which are the first to be replaced.
+bool check_all(checker& state)
 {
-    read_meta(state.index, state.now);
-    state.shape = layout_of(state.index, state.now);
-    if (state.shape.shape.bands == 0)
-        return;
-    state.blocks = RelationGetNumberOfBlocks(state.index);
-    const std::uint64_t bits = bit_of(state.shape, state.blocks, 0);
+    bool valid =
+        check_records(state, state.known.now.tail_first, state.known.now.tail_pages, false);
+    for (std::uint32_t at = state.known.now.run_count; valid && at-- > 0;)
+        valid = check_run(state, state.known.now.runs[at]);
+    return valid;
+}
+
+// False if runs were replaced meanwhile.
+bool try_structure(checker& state)
+{
+    known_records& known = state.known;
+    read_meta(known.index, known.now);
+    known.shape = layout_of(known.index, known.now);
+    known.records.count = 0;
+    state.records = state.dead = state.in_tail = state.contents = 0;
+    if (known.shape.shape.bands == 0)
+        return true;
+    state.blocks = RelationGetNumberOfBlocks(known.index);
+    const std::uint64_t bits = bit_of(known.shape, state.blocks, 0);
     state.living =
         static_cast<std::uint8_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
                                                               bits / 8 + 1,
                                                               MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-    for (std::uint32_t at = 0; at < state.now.run_count; at++)
-        check_run(state, state.now.runs[at]);
-    check_records(state, state.now.tail_first, state.now.tail_pages, false);
+    const bool valid = check_all(state);
+    pfree(state.living);
+    return valid;
 }
 
-void check_row(
-    Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+void check_structure(checker& state)
 {
-    checker& state = *static_cast<checker*>(callback_state);
-    if (nulls[state.which_columns.signature])
-        return;
-    const signature value = indexable_signature(index, values[state.which_columns.signature]);
-    bool found = false;
-    if (state.shape.shape.bands != 0) {
-        check_scheme(index, state.shape, value);
-        alignas(8) std::uint8_t record[most_record_bytes + 1];
-        make_record(state.shape,
-                    value,
-                    hash_scope(index, state.which_columns, values, nulls),
-                    *tid,
-                    record);
-        const std::uint64_t row =
-            static_cast<std::uint64_t>(ItemPointerGetBlockNumber(tid)) << 16 | tid->ip_posid;
-        const known_row wanted = {row, checksum_of(record, state.shape) + value.empty()};
-        found = std::binary_search(state.rows.at,
-                                   state.rows.at + state.rows.count,
-                                   wanted,
-                                   [](const known_row& a, const known_row& b) {
-                                       return compare_rows(&a, &b, nullptr) < 0;
-                                   });
+    int attempts = 0;
+    while (!try_structure(state)) {
+        CHECK_FOR_INTERRUPTS();
+        if (++attempts == most_attempts)
+            ereport(ERROR,
+                    errcode(ERRCODE_OBJECT_IN_USE),
+                    errmsg("index \"%s\" changes faster than it can be checked",
+                           RelationGetRelationName(state.known.index)),
+                    errhint("Check it on the primary, or while replay is paused."));
     }
-    if (!found)
-        ereport(ERROR,
-                errcode(ERRCODE_INDEX_CORRUPTED),
-                errmsg("row (%u,%u) is not in index \"%s\"",
-                       ItemPointerGetBlockNumber(tid),
-                       ItemPointerGetOffsetNumber(tid),
-                       RelationGetRelationName(index)),
-                errhint("Rebuild it with REINDEX INDEX."));
 }
 
-// Every row that the snapshot sees, which is older than what was read of the index, must have a
-// record.
-void check_table(checker& state, Relation table, Snapshot snapshot)
+ArrayType* sizes_of_runs(const meta& now)
 {
-    qsort_interruptible(state.rows.at, state.rows.count, sizeof(known_row), compare_rows, nullptr);
-    IndexInfo* const info = BuildIndexInfo(state.index);
-    info->ii_Concurrent = true; // rows as the snapshot sees them
-    const TableScanDesc scan = table_beginscan_strat(table, snapshot, 0, nullptr, true, true);
-    table_index_build_scan(table, state.index, info, true, false, check_row, &state, scan);
+    Datum sizes[most_runs];
+    for (std::uint32_t at = 0; at < now.run_count; at++)
+        sizes[at] = Int64GetDatum(static_cast<std::int64_t>(now.runs[at].records));
+    return construct_array(sizes,
+                           static_cast<int>(now.run_count),
+                           INT8OID,
+                           sizeof(std::int64_t),
+                           true,
+                           TYPALIGN_DOUBLE);
 }
 
 [[noreturn]] void fail_no_relation(Oid oid)
@@ -317,7 +316,7 @@ Relation open_index(Oid oid, Relation& table)
 
 namespace minhash::pg {
 
-// lsh_check(index, heap) -> (records, dead, in_tail, runs, contents)
+// lsh_check(index, heap) -> (records, dead, in_tail, runs, run_records, contents)
 MINHASH_FUNCTION(lsh_check)
 {
     const Oid oid = PG_GETARG_OID(0);
@@ -326,10 +325,10 @@ MINHASH_FUNCTION(lsh_check)
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(oid));
     Relation table;
     lsh::checker state = {};
-    state.index = lsh::open_index(oid, table);
+    state.known.index = lsh::open_index(oid, table);
+    state.known.which = lsh::columns_of(state.known.index);
+    state.known.records.start(1024);
     state.for_table = heap;
-    state.which_columns = lsh::columns_of(state.index);
-    state.rows.start(1024);
     // Expressions of the index run with the rights of its owner, and what they set is undone.
     Oid user;
     int context;
@@ -338,22 +337,23 @@ MINHASH_FUNCTION(lsh_check)
     const int settings = NewGUCNestLevel();
     restrict_search_path();
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
-    lsh::lock_runs(state.index, ShareLock);
+    lsh::lock_runs(state.known.index, ShareLock);
     lsh::check_structure(state);
-    lsh::unlock_runs(state.index, ShareLock);
+    lsh::unlock_runs(state.known.index, ShareLock);
     if (heap) {
-        lsh::check_table(state, table, snapshot);
+        lsh::check_table(state.known, table, snapshot);
         UnregisterSnapshot(snapshot);
     }
     AtEOXact_GUC(false, settings);
     SetUserIdAndSecContext(user, context);
-    relation_close(state.index, AccessShareLock);
+    relation_close(state.known.index, AccessShareLock);
     table_close(table, AccessShareLock);
     Datum values[] = {
         Int64GetDatum(static_cast<std::int64_t>(state.records)),
         Int64GetDatum(static_cast<std::int64_t>(state.dead)),
         Int64GetDatum(static_cast<std::int64_t>(state.in_tail)),
-        Int32GetDatum(static_cast<std::int32_t>(state.now.run_count)),
+        Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
+        PointerGetDatum(lsh::sizes_of_runs(state.known.now)),
         Int64GetDatum(static_cast<std::int64_t>(state.contents)),
     };
     return make_row(fcinfo, values);

@@ -74,7 +74,8 @@ std::uint32_t hash_scope(
     Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types)
 {
     std::uint32_t hash = 0;
-    for (int column = 0; which.scope >> column != 0; column++) {
+    const int count = IndexRelationGetNumberOfKeyAttributes(index);
+    for (int column = 0; column < count; column++) {
         if (!which.in_scope(column))
             continue;
         const Oid type = types != nullptr ? types[column] : InvalidOid;

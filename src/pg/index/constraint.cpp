@@ -25,7 +25,7 @@ void open_reader(IndexScanDesc scan, row_reader& reader)
     MemoryContextSwitchTo(reader.executor->es_query_cxt);
     reader.info = BuildIndexInfo(scan->indexRelation);
     reader.slot = table_slot_create(scan->heapRelation, nullptr);
-    reader.fetch = table_index_fetch_begin(scan->heapRelation);
+    reader.fetch = begin_index_fetch(scan->heapRelation);
     GetPerTupleExprContext(reader.executor)->ecxt_scantuple = reader.slot;
     MemoryContextSwitchTo(old);
 }
@@ -43,19 +43,18 @@ bool satisfies(const ScanKeyData& key, Datum value, double threshold)
 
 double constraint_threshold(Relation index)
 {
-    const double threshold = threshold_option(index);
-    if (index->rd_index->indisexclusion && threshold < 0)
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("exclusion constraint using lsh needs a threshold"),
-                errdetail("The setting minhash_lsh.similarity_threshold does not count for it."),
-                errhint("Write EXCLUDE USING lsh (... WITH %%) WITH (threshold = ...)."));
-    if (!index->rd_index->indisexclusion && threshold >= 0)
+    // Frozen: a dump of a constraint without the option relies on it.
+    constexpr double default_threshold = 0.8;
+
+    const double given = threshold_option(index);
+    if (index->rd_index->indisexclusion)
+        return given >= 0 ? given : default_threshold;
+    if (given >= 0)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("only an exclusion constraint has a threshold of its own"),
                 errhint("Other lsh indexes serve every threshold. Leave the option out."));
-    return threshold;
+    return given;
 }
 
 bool is_constraint_scan(IndexScanDesc scan)
@@ -64,7 +63,8 @@ bool is_constraint_scan(IndexScanDesc scan)
            scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY;
 }
 
-bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold)
+bool conflicts(
+    IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead)
 {
     if (reader.info == nullptr)
         open_reader(scan, reader);
@@ -72,7 +72,7 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     bool more = false;
-    if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, nullptr))
+    if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
     // What lies out of line of a row that another transaction is writing may be gone before it is
     // read. Its copy is near enough: PostgreSQL waits for that transaction to end and scans again.

@@ -25,15 +25,17 @@ struct row_reader {
 };
 
 // The threshold that a new index is to have: negative if it belongs to no constraint. An ERROR if
-// it must have one and has not, or the reverse.
+// it is given without a constraint.
 double constraint_threshold(Relation index);
 
 // Whether a scan looks for rows that conflict.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether the row conflicts with the keys of the scan; false if there is no such row any more. Of a
-// row that another transaction is still writing, whether it may.
-bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold);
+// Whether the row conflicts with the keys of the scan; false if there is no such row any more, and
+// then whether it is dead for everybody. Of a row that another transaction is still writing,
+// whether it may.
+bool conflicts(
+    IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
 // Lets go of the last row, or of all.
 void release_row(row_reader& reader);

@@ -4,44 +4,32 @@
 #include "pg/index/columns.h"
 #include "pg/index/pages.h"
 #include "pg/index/plan.h"
+#include "pg/lsh/query.h"
 #include "pg/settings.h"
 
 #include <algorithm>
-#include <cmath>
 
 extern "C" {
 #include "access/genam.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/selfuncs.h"
-#include "utils/spccache.h"
 }
 
 namespace minhash::pg::lsh {
 
 namespace {
 
-// How similar texts are that have nothing to do with each other, with the accidents of 8 bits a
-// slot.
-constexpr double unrelated = 0.034;
-
-// What comparing the copies of one record takes.
-constexpr double operators_a_record = 1;
-
-// What going down one page takes, as PostgreSQL's btree has it.
-constexpr double operators_a_page = 50;
-
 struct shape_of_index {
     banding shape;
     columns which;
-    double record_pages;
-    double tail_pages;
-    double records_per_page;
-    double runs;
-    double levels; // of all runs together, leaves among them
+    index_size size;
 };
 
 shape_of_index examine(Oid oid)
@@ -53,14 +41,7 @@ shape_of_index examine(Oid oid)
     const layout shape = layout_of(index, now);
     seen.shape = shape.shape;
     seen.which = columns_of(index);
-    seen.records_per_page = shape.records_per_page;
-    seen.tail_pages = now.tail_pages;
-    seen.record_pages = now.tail_pages;
-    seen.runs = now.run_count;
-    for (std::uint32_t at = 0; at < now.run_count; at++) {
-        seen.record_pages += now.runs[at].record_pages;
-        seen.levels += now.runs[at].height + 1;
-    }
+    seen.size = size_of(now, shape, index->rd_rel->reltablespace);
     index_close(index, NoLock);
     return seen;
 }
@@ -73,18 +54,32 @@ struct conditions {
     List* scope;         // the conditions that say so
 };
 
-// The threshold of `signature % constant`.
-double threshold_of(const OpExpr& condition, int strategy)
+bool is_known(const Node* value)
+{
+    return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull;
+}
+
+// The threshold of `signature % query`: that of a constant, or of minhash_query(signature,
+// constant).
+double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)
 {
     if (strategy != similar_to_query)
         return similarity_threshold;
-    Node* const right = static_cast<Node*>(lsecond(condition.args));
-    if (!IsA(right, Const) || reinterpret_cast<const Const*>(right)->constisnull)
+    Node* const query =
+        estimate_expression_value(root, static_cast<Node*>(lsecond(condition.args)));
+    if (is_known(query))
+        return query_of(reinterpret_cast<const Const*>(query)->constvalue).threshold;
+    const FuncExpr* const made =
+        IsA(query, FuncExpr) ? reinterpret_cast<const FuncExpr*>(query) : nullptr;
+    if (made == nullptr || list_length(made->args) != 2)
         return similarity_threshold;
-    return query_of(reinterpret_cast<const Const*>(right)->constvalue).threshold;
+    const Node* const given = static_cast<Node*>(lsecond(made->args));
+    return is_known(given) && exprType(given) == FLOAT8OID
+               ? DatumGetFloat8(reinterpret_cast<const Const*>(given)->constvalue)
+               : similarity_threshold;
 }
 
-conditions read_conditions(const IndexPath& path)
+conditions read_conditions(PlannerInfo* root, const IndexPath& path)
 {
     conditions found = {false, similarity_threshold, 0, NIL};
     ListCell* cell;
@@ -105,7 +100,7 @@ conditions read_conditions(const IndexPath& path)
         } else if (strategy != inequality && !found.similar) {
             found.similar = true;
             if (op != nullptr)
-                found.threshold = threshold_of(*op, strategy);
+                found.threshold = threshold_of(root, *op, strategy);
         }
     }
     return found;
@@ -124,8 +119,8 @@ void estimate_cost(PlannerInfo* root,
 {
     const IndexOptInfo& info = *path->indexinfo;
     *correlation = 0;
-    const conditions given = read_conditions(*path);
-    // Rows whose signature is NULL are not in the index, so it cannot give all rows of a table.
+    const conditions given = read_conditions(root, *path);
+    // It gives all rows of a table in order of distance only.
     if (!given.similar && path->indexorderbys == NIL) {
         *startup = *total = get_float8_infinity();
         *selectivity = 0;
@@ -141,43 +136,45 @@ void estimate_cost(PlannerInfo* root,
                                       nullptr);
     };
     *selectivity = share_of(get_quals_from_indexclauses(path->indexclauses));
-    double page_cost;
-    get_tablespace_page_costs(info.reltablespace, &page_cost, nullptr);
-    double sequential_cost;
-    get_tablespace_page_costs(info.reltablespace, nullptr, &sequential_cost);
 
     const shape_of_index seen = info.hypothetical ? shape_of_index{} : examine(info.indexoid);
+    const index_size& size = seen.size;
     const double tuples = std::max(info.tuples, 1.0);
     const bool has_keys = (seen.which.scope & ~given.equal) == 0;
-    const scan_plan plan =
+    scan_plan plan =
         given.similar && has_keys ? plan_scan(given.threshold, seen.shape) : scan_plan{0, 0};
-    double compared = tuples;
-    double read = 0;
-    if (plan.depth == 0) { // all records, one page after the other
-        *pages = seen.record_pages;
-        *startup = seen.record_pages * sequential_cost;
+    const double candidates = expected_candidates(plan, size.records * share_of(given.scope));
+    if (plan.depth == 0 || should_compare_all(size, candidates)) {
+        *pages = size.record_pages;
+        *startup = *total = cost_of_all(size);
     } else {
-        const double candidates = tuples * share_of(given.scope) *
-                                  std::min(1.0, plan.bands * std::pow(unrelated, plan.depth));
-        compared = candidates + seen.tail_pages * seen.records_per_page;
-        read = seen.runs * plan.bands + std::min(candidates, seen.record_pages) + seen.tail_pages;
+        const double first = std::min(candidates, static_cast<double>(first_candidates));
+        const bool in_order = path->indexorderbys != NIL;
+        *pages = std::min(size.runs * plan.bands, size.record_pages) +
+                 std::min(candidates, size.record_pages) + size.tail_pages;
+        double bands = cost_of_bands(size, plan);
+        double all = cost_of_candidates(size, candidates);
         // Looked up again and again, the pages stay in memory.
-        if (loops > 1)
-            read = index_pages_fetched(read * loops,
-                                       static_cast<BlockNumber>(info.pages),
-                                       info.pages,
-                                       root) /
-                   loops;
-        *pages = read;
-        *startup =
-            read * page_cost + plan.bands * seen.levels * operators_a_page * cpu_operator_cost;
+        if (loops > 1) {
+            const double fetched = index_pages_fetched(*pages * loops,
+                                                       static_cast<BlockNumber>(info.pages),
+                                                       info.pages,
+                                                       root) /
+                                   loops;
+            const double kept = *pages > 0 ? fetched / *pages : 1;
+            bands *= kept;
+            all *= kept;
+            *pages = fetched;
+        }
+        // Without an order, the first rows come before all candidates are compared.
+        *startup = bands + (in_order || candidates <= 0 ? all : all * first / candidates);
+        *total = bands + all;
     }
-    *startup += compared * operators_a_record * cpu_operator_cost;
-    *total = *startup + *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
+    *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
     // PostgreSQL may make a bitmap scan of an ordered one, and leave the order out; that reads all
     // pages of the table. An ordered scan to its end is no better.
     if (!given.similar)
-        *total += info.rel->pages * sequential_cost + tuples * cpu_tuple_cost;
+        *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }
 
 } // namespace minhash::pg::lsh

@@ -5,11 +5,16 @@
 // slot (core/compress.h), and the row's TID. Records are appended and at most marked dead. A run
 // makes some of them searchable: a tree of entries (band, first bits of the band's slots, number of
 // the record), which never changes. Records that are not in a run yet, the tail, are compared one
-// by one. Runs can be made anew from records at any time: a run says nothing that records do not.
+// by one. Runs can be made again from records at any time: a run says nothing that records do not.
 //
-//     meta ──► run 0: root ──► inner ──► leaf ◄─► leaf ...     first ──► records ──► records ...
+//     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
-//          └─► tail:                                           first ──► records ──► (open)
+//          ├─► tail:                                           first ──► records ──► (open)
+//          ├─► merge: the tree that runs are being merged into, as far as it is written
+//          └─► dead tree: of a run that was merged, as far as it is not freed yet
+//
+// The promise: every later version of minhash_lsh reads indexes of the format versions from 3 on,
+// or says at the first statement that it does not, and that REINDEX is needed (check_meta).
 //
 // All is in standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //
@@ -21,17 +26,19 @@
 //               (if the index has one, see columns.h), TID 6.
 //               id: a number of its own. next: the next page of the run or the tail; none: the
 //               open page, to which insertion goes
+//               Before the trailer, a bit for each record: whether it was seen to be of a dead
+//               row. It may get lost, and is not logged
 //     leaf      node_head, count keys of key_width bits, count numbers of number_width bits, one
 //     after
 //               the other, the first in the lowest bits; both
 //               are offsets from the least of the page. id: the run. next: the next leaf
-//     inner     node_head, count keys of 8 bytes (the first of each page below), count blocks of 4.
-//               id: the run
+//     inner     node_head, count keys of 8 bytes (the first of each page below) in room for
+//               inner_room, count blocks of 4. id: the run. Without a key: about to be freed
 //     free      nothing; it is used again
 //
 // The id is what makes reading without locks safe: ids are never used twice, so a page that is of
 // another run, or a page of records younger than the reader's copy of the meta page, has been freed
-// and used again, and the reader starts anew from the meta page.
+// and used again, and the reader starts again from the meta page.
 #pragma once
 
 #include "pg/arguments.h"
@@ -44,7 +51,7 @@ extern "C" {
 namespace minhash::pg::lsh {
 
 constexpr std::uint32_t format_magic = 0x58534C4D;
-constexpr std::uint32_t format_version = 2;
+constexpr std::uint32_t format_version = 3;
 constexpr BlockNumber meta_block = 0;
 
 // Values are stored.
@@ -67,21 +74,44 @@ constexpr int contents_offset = MAXALIGN(SizeOfPageHeaderData);
 constexpr int trailer_offset = BLCKSZ - static_cast<int>(sizeof(page_trailer));
 constexpr int page_room = trailer_offset - contents_offset;
 
+constexpr int most_levels = 8;
+
 // A run. Its pages of records are `first` and those that follow by `next`, record_pages of them;
 // what follows the last is of no meaning.
 struct run {
     std::uint64_t id;
-    std::uint64_t records; // that were alive when the run was made
+    std::uint64_t records; // that were alive when their entries were written
+    std::uint64_t into;    // the merge that it is part of; 0: none
     BlockNumber root;      // none: no record was alive
     std::uint32_t height;  // levels of inner pages
     BlockNumber first;
     BlockNumber last;
     std::uint32_t record_pages;
+    BlockNumber
+        cursor_leaf; // of a merge, the leaf of the entry that comes next; none: none is left
+    std::uint32_t cursor_entry;
     std::uint32_t spare;
 };
 
-constexpr int most_runs = 64;
-constexpr int most_levels = 8;
+// Neighbouring runs that are being merged: the tree of their entries, as far as it is written.
+struct merge {
+    std::uint64_t id;              // of the run that it will be
+    std::uint64_t entries;         // that are written
+    BlockNumber last_leaf;         // none: nothing is written
+    std::uint32_t height;          // levels of inner pages
+    BlockNumber open[most_levels]; // the last page of each, from level 1 on
+};
+
+// The tree of a run that was merged, as far as it is not freed.
+struct dead_tree {
+    std::uint64_t id;
+    BlockNumber root;
+    std::uint32_t height;
+};
+
+constexpr std::uint32_t most_runs = 64;
+constexpr std::uint32_t most_merges = 8;
+constexpr std::uint32_t most_dead_trees = 2 * most_runs;
 
 struct meta {
     std::uint32_t magic;
@@ -89,16 +119,23 @@ struct meta {
     std::uint8_t scheme[header_bytes]; // zeros before the first signature
     std::uint16_t bands;               // as is this
     std::uint16_t rows;
-    std::uint32_t unswept;    // 1: there may be pages that no run names any more
-    std::uint64_t next_id;    // of a run or a page of records
-    BlockNumber tail_first;   // pages of records that are of no run
-    BlockNumber tail_last;    // the open one
-    std::uint32_t tail_pages; // with the open one
     std::uint32_t run_count;
+    std::uint64_t next_id;   // of a run or a page of records
+    std::uint64_t unswept;   // 0: every page is used or free; or the id of the work that left some
+    std::uint64_t rewritten; // 0, or the run that VACUUM is writing again without dead records
+    std::uint32_t merge_count;
+    std::uint32_t dead_tree_count;
+    BlockNumber tail_first;    // pages of records that are of no run
+    BlockNumber tail_last;     // the open one
+    std::uint32_t tail_pages;  // with the open one
     std::uint32_t scope_bytes; // of a record: 0 or 4
-    std::uint32_t spare;
-    double threshold;    // of an exclusion constraint; negative: there is none
+    double threshold;          // of an exclusion constraint; negative: there is none
+    std::uint32_t
+        null_rows; // 1: the table may have rows whose signature is NULL; they have no record
+    std::uint32_t unused;
     run runs[most_runs]; // oldest first
+    merge merges[most_merges];
+    dead_tree dead_trees[most_dead_trees];
 };
 
 // What starts leaf and inner pages.
@@ -115,7 +152,8 @@ constexpr int node_room = page_room - static_cast<int>(sizeof(node_head));
 constexpr int inner_width = sizeof(std::uint64_t) + sizeof(BlockNumber);
 constexpr int inner_room = node_room / inner_width;
 
-static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(run) == 40);
+static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(run) == 56);
+static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);
 static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
 
 // The TID of a record that is dead has offset 0. That of an empty set, which nothing finds, has
@@ -154,6 +192,21 @@ inline node_head& head_of(Page page)
     return *reinterpret_cast<node_head*>(contents_of(page));
 }
 
+inline std::span<run> runs_of(meta& value)
+{
+    return {value.runs, value.run_count};
+}
+
+inline std::span<merge> merges_of(meta& value)
+{
+    return {value.merges, value.merge_count};
+}
+
+inline std::span<dead_tree> dead_trees_of(meta& value)
+{
+    return {value.dead_trees, value.dead_tree_count};
+}
+
 inline int used_bytes(Page page)
 {
     return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset;
@@ -190,6 +243,20 @@ inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
            record + shape.tid_offset - shape.scope_bytes,
            static_cast<std::size_t>(shape.scope_bytes));
     return hash;
+}
+
+// Whether a record was seen to be of a row that is dead for everybody. The bits lie in what
+// PostgreSQL takes for free space: it keeps no copy of that in the log, and a change that is logged
+// zeroes it.
+inline std::uint8_t& killed_bits(Page page, int place)
+{
+    return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - place / 8];
+}
+
+inline bool is_killed(Page page, const layout& shape, int place)
+{
+    Assert(place < shape.records_per_page);
+    return (killed_bits(page, place) >> place % 8 & 1) != 0;
 }
 
 inline bool is_dead(const ItemPointerData& tid)

@@ -13,6 +13,7 @@ extern "C" {
 #include "catalog/pg_opclass.h"
 #include "commands/vacuum.h"
 #include "utils/catcache.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
 
@@ -47,6 +48,52 @@ bool validate(Oid operator_class)
     return valid;
 }
 
+// What PostgreSQL cannot tell of an index: whether ORDER BY is served by a column.
+bool answer_property(
+    Oid index, int column, IndexAMProperty property, const char* name, bool* answer, bool* unknown)
+{
+    if (property != AMPROP_DISTANCE_ORDERABLE || column == 0)
+        return false;
+    Oid family;
+    Oid type;
+    const Oid operator_class = get_index_column_opclass(index, column);
+    *unknown = !get_opclass_opfamily_and_input_type(operator_class, &family, &type);
+    *answer = !*unknown && !OidIsValid(get_opfamily_member(family, type, type, equality));
+    return true;
+}
+
+constexpr IndexAmRoutine make_method()
+{
+    IndexAmRoutine method = {};
+    method.type = T_IndexAmRoutine;
+    method.amstrategies = strategies;
+    method.amcanorderbyop = true;
+    method.amcanmulticol = true;
+    method.amoptionalkey = true;
+    method.amusemaintenanceworkmem = true;
+    allow_parallel_build(method);
+    method.amparallelvacuumoptions =
+        VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
+    method.ambuild = build;
+    method.ambuildempty = build_empty;
+    method.aminsert = insert;
+    method.ambulkdelete = bulk_delete;
+    method.amvacuumcleanup = clean_up;
+    method.amcostestimate = estimate_cost;
+    method.amoptions = parse_options;
+    method.ambuildphasename = name_phase;
+    method.amproperty = answer_property;
+    method.amvalidate = validate;
+    method.ambeginscan = begin_scan;
+    method.amrescan = rescan;
+    method.amgettuple = next_row;
+    method.amgetbitmap = all_rows;
+    method.amendscan = end_scan;
+    return method;
+}
+
+constexpr IndexAmRoutine method = make_method();
+
 } // namespace
 
 } // namespace minhash::pg::lsh
@@ -56,30 +103,7 @@ namespace minhash::pg {
 // lsh_handler(internal) -> index_am_handler
 MINHASH_FUNCTION(lsh_handler)
 {
-    IndexAmRoutine* const method = makeNode(IndexAmRoutine);
-    method->amstrategies = lsh::strategies;
-    method->amcanorderbyop = true;
-    method->amcanmulticol = true;
-    method->amoptionalkey = true;
-    method->amusemaintenanceworkmem = true;
-    allow_parallel_build(*method);
-    method->amparallelvacuumoptions =
-        VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
-    method->ambuild = lsh::build;
-    method->ambuildempty = lsh::build_empty;
-    method->aminsert = lsh::insert;
-    method->ambulkdelete = lsh::bulk_delete;
-    method->amvacuumcleanup = lsh::clean_up;
-    method->amcostestimate = lsh::estimate_cost;
-    method->amoptions = lsh::parse_options;
-    method->ambuildphasename = lsh::name_phase;
-    method->amvalidate = lsh::validate;
-    method->ambeginscan = lsh::begin_scan;
-    method->amrescan = lsh::rescan;
-    method->amgettuple = lsh::next_row;
-    method->amgetbitmap = lsh::all_rows;
-    method->amendscan = lsh::end_scan;
-    PG_RETURN_POINTER(method);
+    return hand_out(lsh::method);
 }
 
 } // namespace minhash::pg

@@ -26,6 +26,7 @@ struct insert_cache {
     layout shape;
     columns which;
     BlockNumber open;
+    bool has_null_rows; // the meta page says so
 };
 
 // Lets the first signature decide what the scheme of the index is, unless another session was
@@ -90,7 +91,35 @@ Buffer lock_open_page(Relation index, insert_cache& cache)
     }
 }
 
-// Puts the record on a new page, which becomes the open one. Returns whether the tail is long now.
+void append_record(Relation index, const layout& shape, Buffer buffer, const std::uint8_t* record)
+{
+    GenericXLogState* const log = GenericXLogStart(index);
+    const Page page = GenericXLogRegisterBuffer(log, buffer, 0);
+    const int used = used_bytes(page);
+    memcpy(contents_of(page) + used, record, static_cast<std::size_t>(shape.record_bytes));
+    set_used_bytes(page, used + shape.record_bytes);
+    GenericXLogFinish(log);
+    UnlockReleaseBuffer(buffer);
+}
+
+// Lets scans know that there are rows whose signature is NULL.
+void note_null_row(Relation index, insert_cache& cache)
+{
+    if (cache.has_null_rows)
+        return;
+    meta now;
+    read_meta(index, now);
+    if (now.null_rows == 0) {
+        const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
+        GenericXLogState* const log = GenericXLogStart(index);
+        meta_of(GenericXLogRegisterBuffer(log, buffer, 0)).null_rows = 1;
+        GenericXLogFinish(log);
+        UnlockReleaseBuffer(buffer);
+    }
+    cache.has_null_rows = true;
+}
+
+// Puts the record on a new page, which becomes the open one. Returns whether runs are to be merged.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);
@@ -104,13 +133,14 @@ bool append_page(Relation index, insert_cache& cache, Buffer full, const std::ui
            static_cast<std::size_t>(cache.shape.record_bytes));
     set_used_bytes(page, cache.shape.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
-    const bool is_long = ++stored.tail_pages > long_tail;
+    stored.tail_pages++;
+    const bool work = has_work(stored, cache.shape);
     trailer_of(GenericXLogRegisterBuffer(log, full, 0)).next = cache.open;
     GenericXLogFinish(log);
     UnlockReleaseBuffer(first);
     UnlockReleaseBuffer(next);
     UnlockReleaseBuffer(full);
-    return is_long;
+    return work;
 }
 
 } // namespace
@@ -126,8 +156,10 @@ bool insert(Relation index,
 {
     insert_cache& cache = cache_of(index);
     const int column = cache.which.signature;
-    if (nulls[column])
+    if (nulls[column]) {
+        note_null_row(index, cache);
         return false;
+    }
     const signature value = indexable_signature(index, values[column]);
     if (cache.shape.shape.bands == 0)
         refresh(index, cache);
@@ -142,11 +174,10 @@ bool insert(Relation index,
     const Buffer buffer = lock_open_page(index, cache);
     if (records_on(index, buffer, cache.shape) >= cache.shape.records_per_page) {
         if (append_page(index, cache, buffer, record))
-            merge_long_tail(index);
+            merge_a_little(index);
         return false;
     }
-    append_to_page(index, buffer, {record, static_cast<std::size_t>(cache.shape.record_bytes)});
-    UnlockReleaseBuffer(buffer);
+    append_record(index, cache.shape, buffer, record);
     return false;
 }
 

@@ -1,18 +1,18 @@
 #include "pg/growing.h"
+#include "pg/index/dead_trees.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
+#include "pg/index/tree_writer.h"
 
 #include <algorithm>
 
 extern "C" {
-#include "access/generic_xlog.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
-#include "storage/indexfsm.h"
 #include "storage/lmgr.h"
-#include "utils/guc.h"
+#include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 }
@@ -21,34 +21,44 @@ namespace minhash::pg::lsh {
 
 namespace {
 
-// An older run is merged with what is newer if it is at most this many times as large.
-constexpr std::size_t foreground_factor = 1;
-constexpr std::size_t vacuum_factor = 4;
-
-// A merge of more records would let a writer wait too long.
-constexpr std::size_t foreground_records = 262144;
-
-// A run is written anew if one in `dead_share` of its records is dead.
-constexpr std::uint64_t dead_share = 5;
-
-// Runs from..to (not included) and perhaps the tail but for its open page.
-struct group {
-    std::uint32_t from;
-    std::uint32_t to;
-    bool with_tail;
-    bool repack; // its records go to new pages, without the dead ones
+// How much is done at once.
+struct pace {
+    std::uint32_t tail_pages; // a longer tail becomes a run
+    std::uint32_t run_pages;  // of which this many pages are taken
+    int leaves;               // are written
+    int frees;                // pages are freed
+    std::uint64_t factor;     // an older run is merged with what is newer up to this many times it;
+                              // 0: no merge is begun
+    bool with_small_ones;     // merges also runs that larger ones have come behind
+    bool answers_cancel;      // amid writing a run of the tail
 };
 
-std::uint64_t take_ids(Relation index, std::uint64_t count)
+constexpr std::uint32_t most_leaves = 96;
+constexpr std::uint32_t vacuum_pages = 256;
+constexpr int vacuum_leaves = 16;
+constexpr std::uint32_t entries_of_leaf = 1300; // about
+
+// How many leaves the entries of a page of records fill.
+std::uint32_t leaves_of_page(const layout& shape)
 {
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    GenericXLogState* const log = GenericXLogStart(index);
-    meta& stored = meta_of(GenericXLogRegisterBuffer(log, buffer, 0));
-    const std::uint64_t first = stored.next_id;
-    stored.next_id += count;
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
-    return first;
+    const int entries = shape.records_per_page * shape.shape.bands;
+    return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(entries) / entries_of_leaf);
+}
+
+enum class worker { writer, vacuum_at_first, vacuum };
+
+pace pace_of(worker who, const layout& shape)
+{
+    const std::uint32_t tail = long_tail(shape);
+    if (who == worker::writer)
+        return {tail,
+                tail,
+                static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)),
+                64,
+                2,
+                false,
+                false};
+    return {tail, vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true, true};
 }
 
 // Lets a page of records lead to another one.
@@ -66,236 +76,287 @@ void link(Relation index, BlockNumber block, BlockNumber next)
     UnlockReleaseBuffer(buffer);
 }
 
-// Appends the blocks of pages of records. Nothing moves them under the lock of the runs.
-void collect_pages(Relation index,
-                   const layout& shape,
-                   const meta& now,
-                   BlockNumber first,
-                   std::uint32_t pages,
-                   growing<BlockNumber>& blocks)
-{
-    const auto add = [&](Buffer buffer, Page, int) { blocks.add(BufferGetBlockNumber(buffer)); };
-    if (!each_page(index, shape, first, pages, now.next_id, add))
-        fail_damaged(index, first, "A page of records behind this one is missing.");
-}
+// PostgreSQL counts what holds interrupts by ++ of a volatile variable, which C++20 deprecates.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvolatile"
 
-// Copies living records to new pages, from the last to the first, so that the next page is always
-// known. The last one leads to `following`: only the open page leads nowhere.
-void repack(Relation index,
-            const layout& shape,
-            BlockNumber following,
-            std::uint64_t first_id,
-            growing<BlockNumber>& blocks)
+// Makes a run of the first pages of the tail, but not of the open one. Where it is short it is not
+// cancelled: else writers with a short timeout would begin with it again and again.
+void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
-    growing<BlockNumber> made;
-    made.start(blocks.count);
-    char* const records = static_cast<char*>(palloc(BLCKSZ));
-    const auto bytes = static_cast<std::size_t>(shape.record_bytes);
-    int count = 0;
-    BlockNumber next = following;
-    const auto write = [&] {
-        const Buffer buffer = new_page(index, nullptr);
-        const Page page = BufferGetPage(buffer);
-        init_page(page, page_kind::records, 0, first_id + made.count);
-        trailer_of(page).next = next;
-        memcpy(contents_of(page),
-               records + static_cast<std::size_t>(shape.records_per_page - count) * bytes,
-               static_cast<std::size_t>(count) * bytes);
-        set_used_bytes(page, count * shape.record_bytes);
-        next = BufferGetBlockNumber(buffer);
-        finish_page(index, buffer);
-        made.add(next);
-        count = 0;
+    const std::uint32_t most = how.run_pages;
+    Assert(now.run_count < most_runs && now.tail_pages > 1);
+    growing<BlockNumber> pages;
+    pages.start(most);
+    BlockNumber after = InvalidBlockNumber;
+    const auto add = [&](Buffer buffer, Page page, int) {
+        pages.add(BufferGetBlockNumber(buffer));
+        after = trailer_of(page).next;
     };
-    for (std::size_t at = blocks.count; at-- > 0;) {
-        vacuum_delay();
-        // A copy, as a page cannot be written while another is held.
-        PGAlignedBlock copy;
-        const Buffer buffer = read_page(index, blocks.at[at], BUFFER_LOCK_SHARE);
-        const int there = records_on(index, buffer, shape);
-        memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-        UnlockReleaseBuffer(buffer);
-        for (int place = there; place-- > 0;) {
-            const std::uint8_t* const record = record_at(copy.data, shape, place);
-            if (is_dead(tid_of(record, shape)))
-                continue;
-            count++;
-            memcpy(records + static_cast<std::size_t>(shape.records_per_page - count) * bytes,
-                   record,
-                   bytes);
-            if (count == shape.records_per_page)
-                write();
+    const std::uint32_t count = std::min(now.tail_pages - 1, most);
+    if (!each_page(index, shape, now.tail_first, count, now.next_id, add))
+        fail_damaged(index, now.tail_first, "A page of records behind this one is missing.");
+    if (after == InvalidBlockNumber)
+        fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
+    if (!how.answers_cancel)
+        HOLD_INTERRUPTS();
+    // Should it fail, VACUUM looks for what was written.
+    std::uint64_t id = 0;
+    change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
+    const run made = write_run(index, shape, {pages.at, pages.count}, id, nullptr);
+    change_meta(index, [&](meta& stored) {
+        stored.runs[stored.run_count++] = made;
+        stored.tail_first = after;
+        stored.tail_pages -= count;
+        stored.unswept = now.unswept;
+        stored.next_id++; // so that every reader sees that something has changed
+    });
+    if (!how.answers_cancel)
+        RESUME_INTERRUPTS();
+}
+
+#pragma GCC diagnostic pop
+
+// Runs from..to (not included).
+struct group {
+    std::uint32_t from;
+    std::uint32_t to;
+};
+
+bool is_idle(const meta& now, std::uint32_t at)
+{
+    return now.runs[at].into == 0 && now.runs[at].id != now.rewritten;
+}
+
+// The newest runs that are to be merged with each other, of those that are in no merge: they are
+// no more than `factor` times as large as what is newer than them. Empty if there are none.
+group choose_group(const meta& now, const layout& shape, const pace& how)
+{
+    group chosen = {now.run_count, now.run_count};
+    std::uint64_t pages = 0;
+    while (chosen.from > 0 && is_idle(now, chosen.from - 1)) {
+        const std::uint64_t older = now.runs[chosen.from - 1].record_pages;
+        // All small runs count as equal.
+        if (pages > 0 && older > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
+            if (chosen.to - chosen.from > 1 || !how.with_small_ones)
+                break;
+            chosen.to = chosen.from;
+            pages = 0;
         }
-    }
-    if (count > 0)
-        write();
-    std::reverse(made.at, made.at + made.count);
-    blocks = made;
-}
-
-// Puts runs into the meta page, in the place of those of the group.
-void switch_runs(Relation index, const group& old, const meta& before, std::span<const run> made)
-{
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    GenericXLogState* const log = GenericXLogStart(index);
-    meta& stored = meta_of(GenericXLogRegisterBuffer(log, buffer, 0));
-    const std::size_t behind = stored.run_count - old.to;
-    memmove(stored.runs + old.from + made.size(), stored.runs + old.to, behind * sizeof(run));
-    std::copy(made.begin(), made.end(), stored.runs + old.from);
-    stored.run_count = static_cast<std::uint32_t>(old.from + made.size() + behind);
-    if (old.with_tail) {
-        stored.tail_first = before.tail_last;
-        stored.tail_pages -= before.tail_pages - 1;
-    }
-    stored.unswept = 1;
-    stored.next_id++; // so that every reader sees that something has changed
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
-}
-
-// Frees the pages of a run that the meta page does not name any more. VACUUM finds those that are
-// left if this is interrupted.
-void free_tree(Relation index, const run& which)
-{
-    if (which.root == InvalidBlockNumber)
-        return;
-    const BlockNumber end = RelationGetNumberOfBlocks(index);
-    growing<BlockNumber> blocks;
-    blocks.start(256);
-    blocks.add(which.root);
-    std::size_t level_end = 1;
-    std::uint32_t level = which.height;
-    for (std::size_t at = 0; at < blocks.count; at++) {
-        vacuum_delay();
-        if (at == level_end) {
-            level--;
-            level_end = blocks.count;
-        }
-        const BlockNumber block = blocks.at[at];
-        check_block(index, block, end);
-        const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
-        const std::uint64_t* keys = nullptr;
-        const char* below = nullptr;
-        int count = 0;
-        leaf_view leaf;
-        const bool known = level > 0
-                               ? view_inner(index, buffer, which.id, level, keys, below, count)
-                               : view_leaf(index, buffer, which.id, leaf);
-        if (!known)
-            fail_damaged(index, block, "A page of a run is missing.");
-        for (int child = 0; child < count; child++)
-            blocks.add(block_at(below, child));
-        free_page(index, buffer);
-    }
-    pfree(blocks.at);
-}
-
-// Makes one run of a group; several if one would take more memory (in kB).
-void rewrite(
-    Relation index, const layout& shape, const meta& before, const group& which, int memory)
-{
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
-    const MemoryContext old = MemoryContextSwitchTo(context);
-    growing<BlockNumber> blocks;
-    blocks.start(256);
-    for (std::uint32_t at = which.from; at < which.to; at++)
-        collect_pages(index,
-                      shape,
-                      before,
-                      before.runs[at].first,
-                      before.runs[at].record_pages,
-                      blocks);
-    if (which.with_tail)
-        collect_pages(index, shape, before, before.tail_first, before.tail_pages - 1, blocks);
-
-    if (which.repack) {
-        const BlockNumber following = which.with_tail               ? before.tail_last
-                                      : which.to < before.run_count ? before.runs[which.to].first
-                                                                    : before.tail_first;
-        repack(index, shape, following, take_ids(index, blocks.count), blocks);
-    } else {
-        for (std::uint32_t at = which.from; at < which.to; at++) {
-            if (at + 1 < which.to)
-                link(index, before.runs[at].last, before.runs[at + 1].first);
-            else if (which.with_tail)
-                link(index, before.runs[at].last, before.tail_first);
-        }
-    }
-
-    const std::size_t others = before.run_count - (which.to - which.from);
-    std::size_t piece = pages_of_a_run(shape, memory);
-    if (blocks.count > piece * (most_runs - others))
-        piece = std::min((blocks.count + most_runs - others - 1) / (most_runs - others),
-                         pages_of_a_run(shape, MAX_KILOBYTES));
-    const std::size_t pieces = (blocks.count + piece - 1) / piece;
-    if (pieces + others > most_runs)
-        ereport(ERROR,
-                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("index \"%s\" has too many rows", RelationGetRelationName(index)),
-                errhint("Partition the table."));
-    run made[most_runs];
-    const std::uint64_t first_id = take_ids(index, pieces);
-    for (std::size_t at = 0; at < pieces; at++) {
-        const std::size_t first = at * piece;
-        made[at] = write_run(index,
-                             shape,
-                             {blocks.at + first, std::min(piece, blocks.count - first)},
-                             first_id + at,
-                             nullptr);
-    }
-    switch_runs(index, which, before, {made, pieces});
-    for (std::uint32_t at = which.from; at < which.to; at++)
-        free_tree(index, before.runs[at]);
-    if (which.from < which.to)
-        IndexFreeSpaceMapVacuum(index);
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
-}
-
-// The newest runs that are to be merged with the tail, or with each other.
-group choose_group(const meta& now, std::size_t factor, std::size_t most_pages)
-{
-    group chosen = {now.run_count, now.run_count, now.tail_pages > 1, false};
-    std::size_t pages = now.tail_pages - 1;
-    if (!chosen.with_tail && chosen.from > 0)
-        pages = now.runs[--chosen.from].record_pages;
-    while (chosen.from > 0) {
-        const std::size_t older = now.runs[chosen.from - 1].record_pages;
-        const bool full = chosen.from == most_runs; // there must be room for the new one
-        if (!full && (older > pages * factor || pages + older > most_pages))
-            break;
         pages += older;
         chosen.from--;
     }
     return chosen;
 }
 
-struct tally {
-    std::uint64_t records;
-    std::uint64_t dead;
-};
-
-tally count_dead(Relation index, const layout& shape, const meta& now, const run& which)
+// The leaves of a run, from the first one on.
+leaf_chain leaves_of(Relation index, const run& which)
 {
-    tally counted = {0, 0};
-    const bool valid = each_page(index,
-                                 shape,
-                                 which.first,
-                                 which.record_pages,
-                                 now.next_id,
-                                 [&](Buffer, Page page, int records) {
-                                     for (int place = 0; place < records; place++)
-                                         counted.dead +=
-                                             is_dead(tid_of(record_at(page, shape, place), shape));
-                                     counted.records += static_cast<std::uint64_t>(records);
-                                 });
-    if (!valid)
-        fail_damaged(index, which.first, "A page of records of a run is missing.");
-    return counted;
+    BlockNumber block = which.root;
+    for (std::uint32_t level = which.height; level > 0; level--) {
+        check_block(index, block, RelationGetNumberOfBlocks(index));
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const std::uint64_t* keys = nullptr;
+        const char* below = nullptr;
+        int count = 0;
+        if (!view_inner(index, buffer, which.id, level, keys, below, count))
+            fail_damaged(index, block, "A page of a run is missing.");
+        block = block_at(below, 0);
+        UnlockReleaseBuffer(buffer);
+    }
+    return {which.id, block, 0};
+}
+
+// Begins a merge if there are runs to be merged. Returns whether there were.
+bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how)
+{
+    // Each run may become a dead tree.
+    if (how.factor == 0 || now.merge_count == most_merges ||
+        now.dead_tree_count > most_dead_trees - most_runs)
+        return false;
+    const group chosen = choose_group(now, shape, how);
+    if (chosen.to - chosen.from < 2)
+        return false;
+    leaf_chain starts[most_runs];
+    for (std::uint32_t at = chosen.from; at < chosen.to; at++)
+        starts[at] = leaves_of(index, now.runs[at]);
+    change_meta(index, [&](meta& stored) {
+        const std::uint64_t id = stored.next_id++;
+        stored.merges[stored.merge_count++] = start_merge(id);
+        for (std::uint32_t at = chosen.from; at < chosen.to; at++) {
+            run& one = stored.runs[at];
+            Assert(one.id == now.runs[at].id && one.into == 0);
+            one.into = id;
+            one.cursor_leaf = starts[at].leaf;
+            one.cursor_entry = 0;
+        }
+    });
+    read_whole_meta(index, now);
+    return true;
+}
+
+group group_of(const meta& now, std::uint64_t id)
+{
+    const auto is_mine = [&](const run& one) { return one.into == id; };
+    const run* const end = now.runs + now.run_count;
+    const run* const from = std::find_if(now.runs, end, is_mine);
+    const run* const to = std::find_if_not(from, end, is_mine);
+    return {static_cast<std::uint32_t>(from - now.runs), static_cast<std::uint32_t>(to - now.runs)};
+}
+
+std::uint64_t record_pages_of(const meta& now, const group& which)
+{
+    std::uint64_t pages = 0;
+    for (std::uint32_t at = which.from; at < which.to; at++)
+        pages += now.runs[at].record_pages;
+    return pages;
+}
+
+// Puts the merged run into the place of its parts, whose trees are dead from then on.
+void end_merge(Relation index, const meta& now, const merge& state)
+{
+    const group parts = group_of(now, state.id);
+    const run* const runs = now.runs;
+    for (std::uint32_t at = parts.from; at + 1 < parts.to; at++)
+        link(index, runs[at].last, runs[at + 1].first);
+    run made = {};
+    end_tree(state, made);
+    made.first = runs[parts.from].first;
+    made.last = runs[parts.to - 1].last;
+    made.record_pages = static_cast<std::uint32_t>(record_pages_of(now, parts));
+    for (std::uint32_t at = parts.from; at < parts.to; at++)
+        made.records += runs[at].records;
+    change_meta(index, [&](meta& stored) {
+        for (std::uint32_t at = parts.from; at < parts.to; at++) {
+            if (runs[at].root == InvalidBlockNumber)
+                continue;
+            Assert(stored.dead_tree_count < most_dead_trees);
+            stored.dead_trees[stored.dead_tree_count++] = {runs[at].id,
+                                                           runs[at].root,
+                                                           runs[at].height};
+        }
+        stored.runs[parts.from] = made;
+        std::copy(stored.runs + parts.to,
+                  stored.runs + stored.run_count,
+                  stored.runs + parts.from + 1);
+        stored.run_count -= parts.to - parts.from - 1;
+        const std::span<merge> all = merges_of(stored);
+        *std::find_if(all.begin(), all.end(), [&](const merge& one) {
+            return one.id == state.id;
+        }) = all.back();
+        stored.merge_count--;
+        stored.next_id++; // so that every reader sees that something has changed
+    });
+}
+
+// Writes at most `most` leaves of a merge, and ends it when none is left. Returns how many.
+int continue_merge(
+    Relation index, const layout& shape, const meta& now, const merge& which, int most)
+{
+    const group parts = group_of(now, which.id);
+    if (parts.from == parts.to)
+        fail_damaged(index, meta_block, "A merge has no runs.");
+    leaf_chain chains[most_runs];
+    std::size_t count = 0;
+    for (std::uint32_t at = parts.from; at < parts.to; at++)
+        chains[count++] = {now.runs[at].id, now.runs[at].cursor_leaf, now.runs[at].cursor_entry};
+    entry_stream stream = make_stream(index, {chains, count}, nullptr);
+    tree_writer out = {index, which, &stream, nullptr, nullptr};
+    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    const std::uint64_t most_entries = record_pages_of(now, parts) *
+                                       static_cast<std::uint64_t>(shape.records_per_page) *
+                                       static_cast<std::uint64_t>(shape.shape.bands);
+    int written = 0;
+    for (; written < most; written++) {
+        CHECK_FOR_INTERRUPTS();
+        read_leafful(stream, leaf);
+        if (leaf.count == 0) {
+            end_merge(index, now, out.state);
+            break;
+        }
+        append_leaf(out, leaf);
+        if (out.state.entries > most_entries)
+            fail_damaged(index, meta_block, "Runs have more entries than records.");
+    }
+    return written;
+}
+
+// The merge that has the fewest records.
+const merge& smallest_merge(const meta& now)
+{
+    const auto size = [&](const merge& one) { return record_pages_of(now, group_of(now, one.id)); };
+    return *std::min_element(now.merges,
+                             now.merges + now.merge_count,
+                             [&](const merge& a, const merge& b) { return size(a) < size(b); });
+}
+
+// Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a
+// run if `short_tail`.
+bool merge_some(Relation index, worker who, bool short_tail)
+{
+    Assert(has_locked_runs(index));
+    meta now;
+    read_whole_meta(index, now);
+    const layout shape = layout_of(index, now);
+    if (shape.shape.bands == 0)
+        return false;
+    pace how = pace_of(who, shape);
+    if (short_tail)
+        how.tail_pages = 1;
+    if (now.tail_pages > how.tail_pages && now.run_count < most_runs) {
+        make_run_of_tail(index, shape, now, how);
+        read_whole_meta(index, now);
+        begin_merge(index, shape, now, how);
+        return true;
+    }
+    bool worked = now.dead_tree_count > 0;
+    free_dead_pages(index, now, how.frees);
+    for (int left = how.leaves; left > 0;) {
+        read_whole_meta(index, now);
+        worked |= begin_merge(index, shape, now, how);
+        if (now.merge_count == 0)
+            break;
+        left -= continue_merge(index, shape, now, smallest_merge(now), left);
+        worked = true;
+    }
+    return worked;
+}
+
+// The same under the lock, which it releases, in a memory context of its own.
+bool merge_and_unlock(Relation index, worker who, bool short_tail)
+{
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    const bool worked = merge_some(index, who, short_tail);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    unlock_runs(index, ExclusiveLock);
+    return worked;
+}
+
+// Turns of VACUUM, until nothing is left. Writers make more to do meanwhile, but VACUUM does not go
+// on for ever because of them. The tail of so many pages becomes runs, however short it is; not so
+// what comes later.
+void take_turns(Relation index, worker who, std::uint32_t tail_pages)
+{
+    const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;
+    std::uint32_t taken = 1;
+    bool worked = true;
+    for (BlockNumber turn = 0; worked && turn < turns; turn++) {
+        vacuum_delay();
+        lock_runs(index, ExclusiveLock);
+        worked = merge_and_unlock(index, who, taken < tail_pages);
+        taken += vacuum_pages;
+    }
 }
 
 } // namespace
+
+std::uint32_t long_tail(const layout& shape)
+{
+    return std::max<std::uint32_t>(4, 34 / leaves_of_page(shape));
+}
 
 void lock_runs(Relation index, LOCKMODE mode)
 {
@@ -307,46 +368,32 @@ void unlock_runs(Relation index, LOCKMODE mode)
     UnlockPage(index, meta_block, mode);
 }
 
-void merge_long_tail(Relation index)
+void merge_a_little(Relation index)
 {
-    if (!ConditionalLockPage(index, meta_block, ExclusiveLock))
-        return;
-    meta now;
-    read_meta(index, now);
-    if (now.tail_pages > long_tail) {
-        const layout shape = layout_of(index, now);
-        const std::size_t most =
-            foreground_records / static_cast<std::size_t>(shape.records_per_page);
-        const group chosen = choose_group(now, foreground_factor, most);
-        rewrite(index, shape, now, chosen, maintenance_work_mem);
-    }
-    unlock_runs(index, ExclusiveLock);
+    if (ConditionalLockPage(index, meta_block, ExclusiveLock))
+        merge_and_unlock(index, worker::writer, false);
 }
 
-void merge_all(Relation index, bool deleted)
+void end_merges(Relation index)
 {
     meta now;
     read_meta(index, now);
-    const layout shape = layout_of(index, now);
-    if (shape.shape.bands == 0)
-        return;
-    group newest = choose_group(now, vacuum_factor, pages_of_a_run(shape, maintenance_work_mem));
-    tally dead[most_runs] = {};
-    if (deleted)
-        for (std::uint32_t at = 0; at < now.run_count; at++)
-            dead[at] = count_dead(index, shape, now, now.runs[at]);
-    tally together = {0, 0};
-    for (std::uint32_t at = newest.from; at < newest.to; at++) {
-        together.records += dead[at].records;
-        together.dead += dead[at].dead;
-    }
-    newest.repack = together.dead > 0 && together.dead * dead_share >= together.records;
-    if (newest.with_tail || newest.to - newest.from > 1 || newest.repack)
-        rewrite(index, shape, now, newest, maintenance_work_mem);
-    // From the newest to the oldest, so that places in the list of the others stay.
-    for (std::uint32_t at = newest.from; at-- > 0;)
-        if (dead[at].dead > 0 && dead[at].dead * dead_share >= dead[at].records)
-            rewrite(index, shape, now, {at, at + 1, false, true}, maintenance_work_mem);
+    take_turns(index, worker::vacuum_at_first, now.tail_pages);
+}
+
+void merge_all(Relation index)
+{
+    take_turns(index, worker::vacuum, 0);
+}
+
+bool has_locked_runs(Relation index)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_PAGE(tag,
+                     index->rd_lockInfo.lockRelId.dbId,
+                     index->rd_lockInfo.lockRelId.relId,
+                     meta_block);
+    return holds_lock(tag, ExclusiveLock);
 }
 
 } // namespace minhash::pg::lsh

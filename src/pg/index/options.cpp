@@ -6,8 +6,17 @@
 #include <algorithm>
 
 extern "C" {
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/reloptions.h"
+#include "access/table.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
 }
 
 namespace minhash::pg::lsh {
@@ -22,6 +31,7 @@ struct index_options {
 };
 
 relopt_kind option_kind;
+object_access_hook_type next_hook; // of other modules
 
 // 23 bands are the fewest that find 95% at a similarity of 0.5 by 3 rows, and at 0.6 by 4.
 constexpr int default_bands = 23;
@@ -37,10 +47,76 @@ relopt_parse_elt option(const char* name, relopt_type type, int offset)
     return made;
 }
 
+// The options in a row of pg_class.
+index_options options_of(HeapTuple row, TupleDesc form)
+{
+    bool none;
+    const Datum stored = heap_getattr(row, Anum_pg_class_reloptions, form, &none);
+    const bytea* const parsed = none ? nullptr : parse_options(stored, false);
+    return parsed != nullptr ? *reinterpret_cast<const index_options*>(parsed)
+                             : index_options{0, 0, 0, -1};
+}
+
+[[noreturn]] void fail_options_changed(const FormData_pg_class& index)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot change options of lsh index \"%s\"", NameStr(index.relname)),
+            errdetail("What it holds was made by those that it has."),
+            errhint("Create another index, or constraint, with the options wanted, and drop this "
+                    "one."));
+    pg_unreachable();
+}
+
+// An ERROR if the row of pg_class that has just been written is that of an lsh index and has other
+// options than before. Before is what the cache of the catalogue still shows.
+void refuse_changed_options(Oid relation)
+{
+    const HeapTuple before = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(before))
+        return;
+    const auto& old = *reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(before));
+    if (old.relkind == RELKIND_INDEX &&
+        GetIndexAmRoutineByAmId(old.relam, false)->amoptions == parse_options) {
+        const Relation catalogue = table_open(RelationRelationId, AccessShareLock);
+        ScanKeyData key;
+        ScanKeyInit(&key,
+                    Anum_pg_class_oid,
+                    BTEqualStrategyNumber,
+                    F_OIDEQ,
+                    ObjectIdGetDatum(relation));
+        const SysScanDesc scan =
+            systable_beginscan(catalogue, ClassOidIndexId, true, SnapshotSelf, 1, &key);
+        const HeapTuple after = systable_getnext(scan);
+        const TupleDesc form = RelationGetDescr(catalogue);
+        if (HeapTupleIsValid(after)) {
+            const index_options was = options_of(before, form);
+            const index_options is = options_of(after, form);
+            if (was.bands != is.bands || was.rows != is.rows || was.threshold != is.threshold)
+                fail_options_changed(old);
+        }
+        systable_endscan(scan);
+        table_close(catalogue, AccessShareLock);
+    }
+    ReleaseSysCache(before);
+}
+
+// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, as
+// it has asked for the access method of the index.
+void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
+{
+    if (next_hook != nullptr)
+        next_hook(access, kind, object, part, argument);
+    if (access == OAT_POST_ALTER && kind == RelationRelationId && part == 0)
+        refuse_changed_options(object);
+}
+
 } // namespace
 
 void define_options()
 {
+    next_hook = object_access_hook;
+    object_access_hook = see_access;
     option_kind = add_reloption_kind();
     add_int_reloption(option_kind,
                       "bands",

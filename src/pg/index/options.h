@@ -9,7 +9,9 @@ extern "C" {
 
 namespace minhash::pg::lsh {
 
-// Makes the options known to PostgreSQL; once, when the library is loaded.
+// Makes the options known to PostgreSQL; once, when the library is loaded. From then on, ALTER
+// INDEX that would change them is an ERROR: an index does not follow, and its constraint would be
+// dumped as another one than is enforced.
 void define_options();
 
 bytea* parse_options(Datum given, bool validate);

@@ -36,10 +36,15 @@ struct page_place {
     Oid file;
     BlockNumber block;
     Buffer buffer;
+    std::uint32_t uses;
 };
 
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
+
+// Recalling a page does not count as using it: without asking for it in the usual way now and then,
+// the hottest pages would be the first to leave memory.
+constexpr std::uint32_t uses_that_count = 16;
 
 } // namespace
 
@@ -52,18 +57,19 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
     const Oid file = file_of(index);
     page_place& place = places[(file * 31 + block) % place_count];
     const bool known = may_recall && place.buffer != InvalidBuffer && place.file == file &&
-                       place.block == block && pin_recent(index, block, place.buffer);
+                       place.block == block && ++place.uses % uses_that_count != 0 &&
+                       pin_recent(index, block, place.buffer);
     const Buffer buffer =
         known ? place.buffer : ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
     if (may_recall && !known)
-        place = {file, block, buffer};
+        place = {file, block, buffer, 0};
     return buffer;
 }
 
 Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
 {
     const Buffer buffer = pin_page(index, block, strategy);
-    LockBuffer(buffer, mode);
+    lock_buffer(buffer, mode);
     return buffer;
 }
 
@@ -228,25 +234,44 @@ void check_meta(Relation index, const meta& value, int bytes)
                        value.version),
                 errdetail("It reads format version %u.", format_version),
                 errhint("Rebuild the index with REINDEX INDEX."));
-    bool fits = value.run_count <= most_runs && value.tail_pages > 0;
+    bool fits = value.run_count <= most_runs && value.tail_pages > 0 &&
+                value.merge_count <= most_merges && value.dead_tree_count <= most_dead_trees;
     for (std::uint32_t at = 0; fits && at < value.run_count; at++)
-        fits = value.runs[at].height < most_levels && value.runs[at].record_pages > 0 &&
+        fits = value.runs[at].height <= most_levels && value.runs[at].record_pages > 0 &&
                value.runs[at].id < value.next_id;
     if (!fits)
         fail_damaged(index, meta_block, "The list of runs makes no sense.");
 }
 
-void read_meta(Relation index, meta& copy)
+namespace {
+
+const meta& lock_meta(Relation index, Buffer& buffer)
 {
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
+    buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     if (!is_kind(page, page_kind::meta))
         fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
     const meta& stored = meta_of(page);
     check_meta(index, stored, used_bytes(page));
+    return stored;
+}
+
+} // namespace
+
+void read_meta(Relation index, meta& copy)
+{
+    Buffer buffer;
+    const meta& stored = lock_meta(index, buffer);
     memcpy(static_cast<void*>(&copy),
            &stored,
            offsetof(meta, runs) + stored.run_count * sizeof(run));
+    UnlockReleaseBuffer(buffer);
+}
+
+void read_whole_meta(Relation index, meta& copy)
+{
+    Buffer buffer;
+    copy = lock_meta(index, buffer);
     UnlockReleaseBuffer(buffer);
 }
 
@@ -259,7 +284,8 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     made.scope_bytes = scope_bytes;
     made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
     made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
-    made.records_per_page = page_room / made.record_bytes;
+    made.records_per_page =
+        page_room * 8 / (made.record_bytes * 8 + 1); // and a bit, see is_killed()
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
     return made;
@@ -310,11 +336,11 @@ bool view_inner(Relation index,
     if (!is_kind(page, page_kind::inner) || trailer_of(page).id != run_id)
         return false;
     count = head_of(page).count;
-    if (count == 0 || count > inner_room || trailer_of(page).level != level)
+    if (count > inner_room || trailer_of(page).level != level)
         fail_damaged(index, BufferGetBlockNumber(buffer), "An inner page is not of its level.");
     keys = reinterpret_cast<const std::uint64_t*>(contents_of(page) + sizeof(node_head));
-    blocks = contents_of(page) + sizeof(node_head) + count * sizeof(std::uint64_t);
-    return true;
+    blocks = inner_blocks(page);
+    return count > 0;
 }
 
 } // namespace minhash::pg::lsh

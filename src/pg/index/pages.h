@@ -5,6 +5,7 @@
 #include "pg/index/format.h"
 
 extern "C" {
+#include "access/generic_xlog.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
@@ -92,9 +93,21 @@ bool each_page(Relation index,
 
 void init_meta(Page page, int scope_bytes, double threshold);
 
-// A copy of the meta page, checked. Only the runs that there are are copied.
+// A copy of the meta page, checked: up to the runs that there are, or all of it.
 void read_meta(Relation index, meta& copy);
+void read_whole_meta(Relation index, meta& copy);
 void check_meta(Relation index, const meta& value, int bytes);
+
+// Changes the meta page, in a record of the log.
+template <typename Change>
+void change_meta(Relation index, Change change)
+{
+    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
+    GenericXLogState* const log = GenericXLogStart(index);
+    change(meta_of(GenericXLogRegisterBuffer(log, buffer, 0)));
+    GenericXLogFinish(log);
+    UnlockReleaseBuffer(buffer);
+}
 
 // What follows from the scheme in the meta page.
 layout layout_of(Relation index, const meta& value);
@@ -154,8 +167,8 @@ struct leaf_view {
     }
 };
 
-// Whether the page is a leaf, or an inner page of the level, of the run; an ERROR if it is but is
-// damaged.
+// Whether the page is a leaf, or an inner page of the level, of the run and not about to be freed;
+// an ERROR if it is but is damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 bool view_inner(Relation index,
                 Buffer buffer,
@@ -164,6 +177,12 @@ bool view_inner(Relation index,
                 const std::uint64_t*& keys,
                 const char*& blocks,
                 int& count);
+
+// Where the blocks of an inner page are, after room for its keys.
+inline char* inner_blocks(Page page)
+{
+    return contents_of(page) + sizeof(node_head) + inner_room * sizeof(std::uint64_t);
+}
 
 inline BlockNumber block_at(const char* blocks, int at)
 {

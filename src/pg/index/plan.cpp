@@ -4,6 +4,12 @@
 #include "core/tuning.h"
 
 #include <algorithm>
+#include <cmath>
+
+extern "C" {
+#include "optimizer/optimizer.h"
+#include "utils/spccache.h"
+}
 
 namespace minhash::pg::lsh {
 
@@ -11,6 +17,16 @@ namespace {
 
 // If candidates agree in one slot only, comparing all records is as fast.
 constexpr int least_depth = 2;
+
+// How similar texts are that have nothing to do with each other, with the accidents of 8 bits a
+// slot.
+constexpr double unrelated = 0.034;
+
+// What comparing the copies of one record takes.
+constexpr double operators_a_record = 1;
+
+// What going down one page takes, as PostgreSQL's btree has it.
+constexpr double operators_a_page = 50;
 
 } // namespace
 
@@ -25,6 +41,55 @@ scan_plan plan_scan(double threshold, const banding& shape, double recall)
         return {depth, bands};
     }
     return {0, 0};
+}
+
+index_size size_of(const meta& now, const layout& shape, Oid tablespace)
+{
+    index_size size = {};
+    size.tail_pages = now.tail_pages;
+    size.tail_records = size.tail_pages * shape.records_per_page;
+    size.records = size.tail_records;
+    size.record_pages = size.tail_pages;
+    size.runs = now.run_count;
+    for (std::uint32_t at = 0; at < now.run_count; at++) {
+        size.records += static_cast<double>(now.runs[at].records);
+        size.record_pages += now.runs[at].record_pages;
+        size.levels += now.runs[at].height + 1;
+    }
+    get_tablespace_page_costs(tablespace, &size.random_page, &size.sequential_page);
+    return size;
+}
+
+double expected_candidates(const scan_plan& plan, double records)
+{
+    return records * std::min(1.0, plan.bands * std::pow(unrelated, plan.depth));
+}
+
+double cost_of_all(const index_size& size)
+{
+    return size.record_pages * size.sequential_page +
+           size.records * operators_a_record * cpu_operator_cost;
+}
+
+// They are read in the order of their pages: the more of these are read, the more it is as if all
+// were, as in PostgreSQL's bitmap scans of tables.
+double cost_of_candidates(const index_size& size, double candidates)
+{
+    if (candidates <= 0 || size.record_pages <= 0)
+        return 0;
+    const double share = 1 - std::exp(-candidates / size.record_pages);
+    const double page =
+        size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
+    return share * size.record_pages * page + candidates * operators_a_record * cpu_operator_cost;
+}
+
+double cost_of_bands(const index_size& size, const scan_plan& plan)
+{
+    const double leaves = std::min(size.runs * plan.bands, size.record_pages);
+    return leaves * size.random_page +
+           plan.bands * size.levels * operators_a_page * cpu_operator_cost +
+           size.tail_pages * size.sequential_page +
+           size.tail_records * operators_a_record * cpu_operator_cost;
 }
 
 } // namespace minhash::pg::lsh

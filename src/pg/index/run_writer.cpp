@@ -2,12 +2,12 @@
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
+#include "pg/index/tree_writer.h"
 
 #include <algorithm>
 
 extern "C" {
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/memutils.h"
@@ -23,9 +23,6 @@ constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
 constexpr int digit_bits = 8;
 constexpr int digits = key_bits / digit_bits;
 
-// In a leaf; there is hardly room for more.
-constexpr int most_entries = node_room / 2;
-
 // The first key of a page, for the level above.
 struct fence {
     std::uint64_t key;
@@ -40,19 +37,8 @@ struct leaf_writer {
     std::uint64_t id;
     BlockNumber next;
     growing<fence> fences; // from the last to the first
-    int count;
-    int key_width;
-    int number_width;
-    std::uint64_t least_number;
-    std::uint64_t most_number;
-    std::uint64_t keys[most_entries]; // from the greatest to the least
-    std::uint64_t numbers[most_entries];
+    leaf_entries entries;  // from the greatest key to the least
 };
-
-int width_of(std::uint64_t value)
-{
-    return value == 0 ? 1 : pg_leftmost_one_pos64(value) + 1;
-}
 
 void write_leaf(leaf_writer& out)
 {
@@ -60,49 +46,19 @@ void write_leaf(leaf_writer& out)
     const Page page = BufferGetPage(buffer);
     init_page(page, page_kind::leaf, 0, out.id);
     trailer_of(page).next = out.next;
-    const std::uint64_t base = out.keys[out.count - 1];
-    head_of(page) = {base,
-                     out.least_number,
-                     static_cast<std::uint16_t>(out.count),
-                     static_cast<std::uint8_t>(out.key_width),
-                     static_cast<std::uint8_t>(out.number_width),
-                     0};
-    char* const entries = contents_of(page) + sizeof(node_head);
-    std::uint32_t bit = 0;
-    for (int at = out.count - 1; at >= 0; at--, bit += static_cast<std::uint32_t>(out.key_width))
-        put_bits(entries, bit, out.keys[at] - base);
-    for (int at = out.count - 1; at >= 0; at--, bit += static_cast<std::uint32_t>(out.number_width))
-        put_bits(entries, bit, out.numbers[at] - out.least_number);
-    set_used_bytes(page, static_cast<int>(sizeof(node_head) + (bit + 7) / 8));
+    pack_leaf(page, out.entries);
     out.next = BufferGetBlockNumber(buffer);
     finish_page(out.index, buffer);
-    out.fences.add({base, out.next});
-    out.count = 0;
+    out.fences.add({out.entries.least_key(), out.next});
+    out.entries.count = 0;
 }
 
-void add_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
+void write_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
 {
-    if (out.count > 0) {
-        const std::uint64_t least = std::min(out.least_number, number);
-        const std::uint64_t most = std::max(out.most_number, number);
-        const int key_width = width_of(out.keys[0] - key);
-        const int number_width = width_of(most - least);
-        if (out.count == most_entries ||
-            (out.count + 1) * (key_width + number_width) > node_room * 8) {
-            write_leaf(out);
-        } else {
-            out.key_width = key_width;
-            out.number_width = number_width;
-            out.least_number = least;
-            out.most_number = most;
-        }
+    if (!add_entry(out.entries, key, number)) {
+        write_leaf(out);
+        add_entry(out.entries, key, number);
     }
-    if (out.count == 0) {
-        out.key_width = out.number_width = 1;
-        out.least_number = out.most_number = number;
-    }
-    out.keys[out.count] = key;
-    out.numbers[out.count++] = number;
 }
 
 // Sorts by keys; equal ones stay in order. Returns where the values are then.
@@ -172,13 +128,13 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
             init_page(page, page_kind::inner, static_cast<int>(made.height), made.id);
             head_of(page) = {0, 0, static_cast<std::uint16_t>(count), 8, 4, 0};
             char* const keys = contents_of(page) + sizeof(node_head);
-            char* const blocks = keys + count * sizeof(std::uint64_t);
+            char* const blocks = inner_blocks(page);
             for (int at = 0; at < count; at++) {
                 const fence& below = fences.at[first + at];
                 memcpy(keys + at * sizeof(below.key), &below.key, sizeof(below.key));
                 memcpy(blocks + at * sizeof(below.block), &below.block, sizeof(below.block));
             }
-            set_used_bytes(page, static_cast<int>(sizeof(node_head)) + count * inner_width);
+            set_used_bytes(page, static_cast<int>(sizeof(node_head)) + inner_room * inner_width);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
             finish_page(index, buffer);
         }
@@ -217,7 +173,7 @@ band_writer* make_writer(Relation index,
     made->out.supply = supply;
     made->out.id = id;
     made->out.next = InvalidBlockNumber;
-    made->out.count = 0;
+    made->out.entries.count = 0;
     made->out.fences.start(1024);
     return made;
 }
@@ -234,34 +190,45 @@ std::size_t write_band(band_writer& writer, int band)
         if (at % 65536 == 0)
             CHECK_FOR_INTERRUPTS();
         const std::uint64_t ordinal = sorted[at] & ordinal_mask;
-        add_entry(writer.out,
-                  static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
-                  std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits |
-                      ordinal % per_page);
+        write_entry(writer.out,
+                    static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
+                    std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits |
+                        ordinal % per_page);
     }
     return count;
 }
 
-// All of a run but its tree.
-run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
+// The leaves of all bands.
+sorted_leaves write_all_bands(band_writer& writer)
 {
-    run made = {};
-    made.id = id;
-    made.root = InvalidBlockNumber;
-    made.first = pages.front();
-    made.last = pages.back();
-    made.record_pages = static_cast<std::uint32_t>(pages.size());
-    return made;
+    leaf_writer& out = writer.out;
+    std::uint64_t records = 0;
+    for (int band = writer.shape->shape.bands - 1; band >= 0; band--)
+        records = write_band(writer, band);
+    if (out.entries.count > 0)
+        write_leaf(out);
+    return {out.next, out.fences.count > 0 ? out.fences.at[0].block : InvalidBlockNumber, records};
 }
 
 } // namespace
 
-std::size_t pages_of_a_run(const layout& shape, int memory)
+std::size_t sortable_pages(const layout& shape, int memory)
 {
     const std::size_t records = std::min<std::size_t>(std::size_t{1} << ordinal_bits,
                                                       static_cast<std::size_t>(memory) * 1024 /
                                                           (2 * sizeof(std::uint64_t)));
     return std::max<std::size_t>(1, records / static_cast<std::size_t>(shape.records_per_page));
+}
+
+run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
+{
+    run made = {};
+    made.id = id;
+    made.root = made.cursor_leaf = InvalidBlockNumber;
+    made.first = pages.front();
+    made.last = pages.back();
+    made.record_pages = static_cast<std::uint32_t>(pages.size());
+    return made;
 }
 
 run write_run(Relation index,
@@ -274,15 +241,26 @@ run write_run(Relation index,
     const MemoryContext old = MemoryContextSwitchTo(context);
     band_writer& writer = *make_writer(index, shape, pages, id, supply);
     run made = run_of(pages, id);
-    for (int band = shape.shape.bands - 1; band >= 0; band--)
-        made.records = write_band(writer, band);
-    if (writer.out.count > 0)
-        write_leaf(writer.out);
+    made.records = write_all_bands(writer).records;
     growing<fence>& fences = writer.out.fences;
     if (fences.count > 0) {
         std::reverse(fences.at, fences.at + fences.count);
         write_inner_pages(index, supply, fences, made);
     }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return made;
+}
+
+sorted_leaves write_sorted(Relation index,
+                           const layout& shape,
+                           std::span<const BlockNumber> pages,
+                           std::uint64_t id,
+                           new_pages* supply)
+{
+    const MemoryContext context = make_context();
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    const sorted_leaves made = write_all_bands(*make_writer(index, shape, pages, id, supply));
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return made;
@@ -294,7 +272,7 @@ void write_bands(Relation index,
                  std::uint64_t id,
                  new_pages& supply,
                  pg_atomic_uint32& bands_left,
-                 band_leaves* made)
+                 sorted_leaves* made)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -310,7 +288,7 @@ void write_bands(Relation index,
         out.next = InvalidBlockNumber;
         out.fences.count = 0;
         const std::size_t records = write_band(writer, band);
-        if (out.count > 0)
+        if (out.entries.count > 0)
             write_leaf(out);
         const BlockNumber last = out.fences.count > 0 ? out.fences.at[0].block : InvalidBlockNumber;
         made[band] = {out.next, last, records};
@@ -319,40 +297,35 @@ void write_bands(Relation index,
     MemoryContextDelete(context);
 }
 
-run join_bands(Relation index,
-               const layout& shape,
-               std::span<const BlockNumber> pages,
-               std::uint64_t id,
-               new_pages& supply,
-               const band_leaves* made)
+sorted_leaves join_bands(Relation index, const layout& shape, const sorted_leaves* made)
+{
+    // If a record is alive, each band has its entry.
+    for (int band = 0; band + 1 < shape.shape.bands && made[0].records > 0; band++) {
+        const Buffer buffer = read_page(index, made[band].last, BUFFER_LOCK_EXCLUSIVE);
+        trailer_of(BufferGetPage(buffer)).next = made[band + 1].first;
+        finish_page(index, buffer);
+    }
+    return {made[0].first, made[shape.shape.bands - 1].last, made[0].records};
+}
+
+void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, run& made)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    run joined = run_of(pages, id);
-    joined.records = made[0].records;
     growing<fence> fences;
     fences.start(1024);
-    for (int band = 0; band < shape.shape.bands; band++) {
-        for (BlockNumber block = made[band].first; block != InvalidBlockNumber;) {
-            CHECK_FOR_INTERRUPTS();
-            const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
-            const Page page = BufferGetPage(buffer);
-            fences.add({head_of(page).key_base, block});
-            const BlockNumber next = trailer_of(page).next;
-            if (block == made[band].last && band + 1 < shape.shape.bands) {
-                trailer_of(page).next = made[band + 1].first;
-                finish_page(index, buffer);
-            } else {
-                UnlockReleaseBuffer(buffer);
-            }
-            block = next;
-        }
+    for (BlockNumber block = leaves.first; block != InvalidBlockNumber;) {
+        CHECK_FOR_INTERRUPTS();
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        fences.add({head_of(page).key_base, block});
+        block = trailer_of(page).next;
+        UnlockReleaseBuffer(buffer);
     }
     if (fences.count > 0)
-        write_inner_pages(index, &supply, fences, joined);
+        write_inner_pages(index, supply, fences, made);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
-    return joined;
 }
 
 } // namespace minhash::pg::lsh

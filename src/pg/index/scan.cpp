@@ -1,24 +1,11 @@
-// Scans: sig % constant, ORDER BY sig <%> constant, or both.
-//
-// A search of one depth finds the records that agree in `depth` slots of a band. For % one search
-// does, of the depth that promises the recall at the threshold; at depth 0 all records are
-// compared. In order of distance, searches become less and less deep. Each gives what is so near
-// that the search has found about all of it, and then nothing nearer may come any more.
+// Scans as PostgreSQL asks for them: sig % constant, ORDER BY sig <%> constant, or both.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
-#include "pg/index/constraint.h"
 #include "pg/index/pages.h"
-#include "pg/index/plan.h"
 #include "pg/index/records.h"
-#include "pg/index/search.h"
-#include "pg/lsh/query.h"
-#include "pg/settings.h"
+#include "pg/index/scan_state.h"
 
 #include "core/compress.h"
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
 
 extern "C" {
 #include "access/amapi.h"
@@ -35,188 +22,55 @@ namespace minhash::pg::lsh {
 
 namespace {
 
-// In order of distance, what a search gives is complete with this probability. Higher than for %,
-// as what comes too late for its place is left out.
-constexpr double ordered_recall = 0.999;
-
-// If candidates agree in fewer slots, comparing all records is as fast.
-constexpr int least_depth = 3;
-
-// The best that are kept when all records are compared; more each time.
-constexpr std::size_t first_wanted = 1024;
-constexpr std::size_t more_wanted = 16;
-
-struct scan_state {
-    search found;
-    MemoryContext context;
-    query narrow; // what % compares with
-    signature order;
-    bool has_narrow;
-    bool has_order;
-    bool nothing;  // can be found: a key is NULL
-    bool by_scope; // every column of the scope has a value
-    std::uint32_t scope;
-    bool started;
-    bool complete; // nothing more can be found
-    int depth;
-    std::size_t wanted;
-    int last; // agreement of the last record given
-    std::size_t at;
-    std::size_t end; // of those found that may be given
-
-    bool for_constraint; // rows that conflict, see constraint.h
-    row_reader reader;
-};
-
-// The fewest slots that can agree at a similarity.
-int least_agreement_for(const scheme& scheme, double similarity)
-{
-    int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
-    while (equal < scheme.num_hashes &&
-           similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
-        equal++;
-    return equal;
-}
-
-// From which agreement on a search of a depth finds about all.
-int complete_from(const layout& shape, int depth)
-{
-    const double similarity =
-        std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
-    return static_cast<int>(std::ceil(similarity * shape.scheme.num_hashes));
-}
-
-std::uint64_t records_in(const search& found)
-{
-    std::uint64_t records =
-        static_cast<std::uint64_t>(found.now.tail_pages) * found.shape.records_per_page;
-    for (std::uint32_t at = 0; at < found.now.run_count; at++)
-        records += found.now.runs[at].records;
-    return records;
-}
-
-const std::uint8_t* make_query(const search& found, const signature& value)
+const std::uint8_t* make_query(const search& look, const signature& value)
 {
     std::uint8_t* const record =
-        static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(found.shape.record_bytes)));
-    make_record(found.shape, value, found.scope, {}, record);
+        static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(look.shape.record_bytes)));
+    make_record(look.shape, value, look.scope, {}, record);
     return record;
 }
 
-// The nearest first; the same ones in the order of the table.
-void sort_found(scan_state& state)
+// Reads what the index is like, and prepares the search.
+void start(IndexScanDesc scan, scan_state& state)
 {
-    sort_answering(state.found.found, [](const candidate& a, const candidate& b) {
-        return a.equal != b.equal ? a.equal > b.equal : number_of(a.tid) < number_of(b.tid);
-    });
-    state.at = 0;
-    state.end = state.found.found.count;
-}
-
-// Prepares the search. False if nothing can be found.
-bool start(IndexScanDesc scan, scan_state& state)
-{
-    const Relation index = scan->indexRelation;
+    search& look = state.look;
+    look.index = scan->indexRelation;
     count_index_scan(*scan);
     state.started = true;
+    state.complete = state.table_read = true;
     if (state.nothing)
-        return false;
-    search& found = state.found;
-    found.index = index;
-    read_meta(index, found.now);
-    found.shape = layout_of(index, found.now);
-    if (found.shape.shape.bands == 0)
-        return false;
-    if (state.has_narrow)
-        check_scheme(index, found.shape, state.narrow.sought);
-    if (state.has_order)
-        check_scheme(index, found.shape, state.order);
-    if ((state.has_narrow && state.narrow.sought.empty()) ||
-        (state.has_order && state.order.empty()))
-        return false;
-    found.by_scope = state.by_scope;
-    found.scope = state.scope;
-    found.narrowed_by = state.has_narrow ? make_query(found, state.narrow.sought) : nullptr;
-    found.ordered_by = state.has_order ? make_query(found, state.order) : found.narrowed_by;
-    if (state.has_narrow && memcmp(found.narrowed_by,
-                                   found.ordered_by,
-                                   static_cast<std::size_t>(found.shape.tid_offset)) == 0)
-        found.ordered_by = found.narrowed_by; // compared once
-    found.least_equal = 0;
-    found.given.start(64); // the context's first block has room for all of these
-    found.found.start(64);
-    found.numbers.start(64);
-    found.found_with = static_cast<std::uint32_t*>(
-        palloc(sizeof(std::uint32_t) * (found.shape.scheme.num_hashes + std::size_t{1})));
-    state.depth = found.shape.shape.rows + 1;
-    state.wanted = first_wanted;
-    state.last = found.shape.scheme.num_hashes;
-    return true;
-}
-
-// Whether keys of bands are known: they depend on the scope.
-bool has_keys(const search& found)
-{
-    return found.shape.scope_bytes == 0 || found.by_scope;
-}
-
-// The one search of a scan with %.
-void search_similar(scan_state& state)
-{
-    search& found = state.found;
-    const double threshold = state.for_constraint ? found.now.threshold : state.narrow.threshold;
-    found.least_equal = least_agreement_for(found.shape.scheme, threshold);
-    const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
-    const scan_plan plan =
-        has_keys(found) ? plan_scan(threshold, found.shape.shape, recall) : scan_plan{0, 0};
-    if (plan.depth > 0)
-        find_by_prefix(found, plan.depth, plan.bands);
-    else
-        find_in_all(found, 0);
-    sort_found(state);
-    state.complete = true;
-}
-
-// Whether all records may be compared.
-bool may_compare_all(const search& found)
-{
-    return ordered_scan_limit < 0 || !has_keys(found) ||
-           records_in(found) <= static_cast<std::uint64_t>(ordered_scan_limit);
-}
-
-// The next search of a scan in order of distance.
-void search_nearest(scan_state& state)
-{
-    search& found = state.found;
-    for (std::size_t at = 0; at < state.end; at++)
-        found.given.add(number_of(found.found.at[at].tid));
-    if (state.end > 0)
-        state.last = found.found.at[state.end - 1].equal;
-    sort_answering(found.given, std::less<std::uint64_t>());
-
-    if (state.depth > 0)
-        state.depth = has_keys(found) ? state.depth - 1 : 0;
-    const bool all = may_compare_all(found);
-    if (state.depth < (all ? least_depth : 1))
-        state.depth = 0;
-    int least = 0;
-    if (state.depth > 0) {
-        find_by_prefix(found, state.depth, found.shape.shape.bands);
-        least = complete_from(found.shape, state.depth);
-    } else if (all) {
-        find_in_all(found, state.wanted);
-        least = found.floor;
-        state.wanted *= more_wanted;
-        state.complete = least == 0;
-    } else {
-        found.found.count = 0;
-        state.complete = true;
+        return;
+    read_meta(look.index, look.now);
+    look.shape = layout_of(look.index, look.now);
+    state.table_read = state.has_narrow || look.now.null_rows == 0;
+    if (look.shape.shape.bands != 0) {
+        if (state.has_narrow)
+            check_scheme(look.index, look.shape, state.narrow.sought);
+        if (state.near.scheme.num_hashes != 0)
+            check_scheme(look.index, look.shape, state.near);
     }
-    sort_found(state);
-    while (state.end > 0 && found.found.at[state.end - 1].equal < least)
-        state.end--;
-    while (state.at < state.end && found.found.at[state.at].equal > state.last)
-        state.at++;
+    look.found.start(0);
+    if (!state.has_narrow && state.order != order_kind::distance) {
+        find_in_table(scan, state, true);
+        state.table_read = true;
+        return;
+    }
+    const double threshold = state.for_constraint ? look.now.threshold : state.narrow.threshold;
+    if (look.shape.shape.bands == 0 ||
+        (state.has_narrow && state.narrow.sought.empty() && threshold > 0))
+        return;
+    state.complete = false;
+    look.narrowed_by = state.has_narrow ? make_query(look, state.narrow.sought) : nullptr;
+    if (state.order == order_kind::distance)
+        look.ordered_by = make_query(look, state.near);
+    if (state.has_narrow && state.order == order_kind::distance &&
+        memcmp(look.narrowed_by,
+               look.ordered_by,
+               static_cast<std::size_t>(look.shape.tid_offset)) == 0)
+        look.ordered_by = look.narrowed_by; // compared once
+    look.skip_killed = scan->ignore_killed_tuples;
+    state.has_keys = look.shape.scope_bytes == 0 || look.by_scope;
+    begin_search(state, threshold);
 }
 
 // Takes what is searched for from the conditions. Of several on one column, the first one is
@@ -251,25 +105,43 @@ void take_keys(IndexScanDesc scan, scan_state& state)
             elog(ERROR, "lsh index scanned by unknown strategy %d", key.sk_strategy);
         }
     }
-    state.by_scope = which.scope != 0 && (which.scope & ~known) == 0;
-    if (state.by_scope)
-        state.scope = hash_scope(scan->indexRelation, which, values, nulls, types);
+    state.look.by_scope = which.scope != 0 && (which.scope & ~known) == 0;
+    if (state.look.by_scope)
+        state.look.scope = hash_scope(scan->indexRelation, which, values, nulls, types);
 }
 
-// Whether there is a row to give.
-bool advance(IndexScanDesc scan, scan_state& state)
+void take_order(IndexScanDesc scan, scan_state& state)
+{
+    if (scan->numberOfOrderBys == 0)
+        return;
+    Assert(scan->numberOfOrderBys == 1);
+    const ScanKeyData& key = scan->orderByData[0];
+    state.order = order_kind::unknown;
+    if ((key.sk_flags & SK_ISNULL) != 0)
+        return;
+    state.near = indexable_signature(scan->indexRelation, key.sk_argument);
+    state.order = state.near.empty() ? order_kind::alike : order_kind::distance;
+}
+
+// Goes on until there are rows to give, or none are left.
+void advance(IndexScanDesc scan, scan_state& state)
 {
     const MemoryContext old = MemoryContextSwitchTo(state.context);
-    if (!state.started && !start(scan, state))
-        state.complete = true;
-    while (state.at == state.end && !state.complete) {
-        if (state.has_narrow)
-            search_similar(state);
+    mark_killed(state);
+    if (!state.started)
+        start(scan, state);
+    while (state.at == state.end && state.look.found.sort == nullptr && !state.complete) {
+        if (state.order == order_kind::distance)
+            search_in_order(state);
         else
-            search_nearest(state);
+            search_similar(state);
+    }
+    if (state.at == state.end && state.look.found.sort == nullptr && !state.table_read) {
+        find_in_table(scan, state, false);
+        state.order = order_kind::unknown;
+        state.table_read = true;
     }
     MemoryContextSwitchTo(old);
-    return state.at < state.end;
 }
 
 // Every page of the table: the executor checks its rows.
@@ -285,12 +157,66 @@ int64 add_all_pages(Relation index, TIDBitmap* bitmap)
     return 0;
 }
 
-// The next record found, or null.
-const candidate* next_found(IndexScanDesc scan, scan_state& state)
+// The next row; false if there is none.
+bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
 {
-    if (state.at == state.end && !advance(scan, state))
-        return nullptr;
-    return &state.found.found.at[state.at++];
+    found_rows& found = state.look.found;
+    state.has_current = false;
+    for (;;) {
+        if (found.sort != nullptr) {
+            if (found.next_sorted(state.last)) {
+                where = state.last;
+                return true;
+            }
+            found.close();
+            state.last = 0;
+        }
+        if (state.at == state.end)
+            advance(scan, state);
+        if (state.at < state.end) {
+            const candidate& row = found.rows.at[state.at++];
+            where = row.where;
+            state.current = row.number;
+            state.has_current = row.number != 0; // the first record is on a later page than that
+            return true;
+        }
+        if (found.sort == nullptr)
+            return false;
+    }
+}
+
+// Remembers that the row given last is dead for everybody.
+void kill_current(scan_state& state)
+{
+    if (state.has_current)
+        state.killed.add(state.current);
+    state.has_current = false;
+}
+
+// The distance of a row, or the least that it can have: copies agree at least as much as
+// signatures.
+void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
+{
+    const int differing = differing_of(where);
+    scan->xs_recheckorderby = true;
+    scan->xs_orderbynulls[0] = false;
+    double distance = 1;
+    switch (state.order) {
+    case order_kind::distance: {
+        const int slots = state.look.shape.scheme.num_hashes;
+        distance = 1 - similarity_of(state.look.shape.scheme,
+                                     static_cast<std::uint32_t>(slots - differing));
+        break;
+    }
+    case order_kind::alike:
+        scan->xs_orderbynulls[0] = differing == unknown_distance;
+        break;
+    case order_kind::unknown:
+    case order_kind::none:
+        scan->xs_orderbynulls[0] = true;
+        break;
+    }
+    scan->xs_orderbyvals[0] = Float8GetDatum(distance);
 }
 
 } // namespace
@@ -313,14 +239,16 @@ IndexScanDesc begin_scan(Relation index, int keys, int orders)
 void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int order_count)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    mark_killed(state);
+    state.look.found.close();
     const MemoryContext context = state.context;
     const row_reader reader = state.reader;
-    const search_work work = state.found.work;
+    const search_work work = state.look.work;
     MemoryContextReset(context);
     memset(static_cast<void*>(&state), 0, sizeof(state));
     state.context = context;
     state.reader = reader;
-    state.found.work = work;
+    state.look.work = work;
     release_row(state.reader);
     state.for_constraint = is_constraint_scan(scan);
     if (keys != nullptr && scan->numberOfKeys > 0)
@@ -333,15 +261,12 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
                 static_cast<std::size_t>(scan->numberOfOrderBys) * sizeof(ScanKeyData));
 
     const MemoryContext old = MemoryContextSwitchTo(context);
+    state.killed.start(16);
     for (int key = 0; key < scan->numberOfKeys; key++)
         state.nothing |= (scan->keyData[key].sk_flags & SK_ISNULL) != 0;
-    for (int order = 0; order < scan->numberOfOrderBys; order++)
-        state.nothing |= (scan->orderByData[order].sk_flags & SK_ISNULL) != 0;
-    if (!state.nothing)
+    if (!state.nothing) {
         take_keys(scan, state);
-    if (!state.nothing && scan->numberOfOrderBys > 0) {
-        state.has_order = true;
-        state.order = indexable_signature(scan->indexRelation, scan->orderByData[0].sk_argument);
+        take_order(scan, state);
     }
     MemoryContextSwitchTo(old);
 }
@@ -349,26 +274,27 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
 bool next_row(IndexScanDesc scan, ScanDirection direction)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
-    if (!state.nothing && !state.has_narrow && !state.has_order)
+    Assert(ScanDirectionIsForward(direction));
+    if (!state.nothing && !state.has_narrow && state.order == order_kind::none)
         elog(ERROR, "scan of an lsh index without signature"); // estimate_cost() forbids it
-    const candidate* found = next_found(scan, state);
-    while (found != nullptr && state.for_constraint &&
-           !conflicts(scan, state.reader, found->tid, state.found.now.threshold)) {
+    if (scan->kill_prior_tuple)
+        kill_current(state);
+    rank where;
+    for (;;) {
+        if (!next_found(scan, state, where))
+            return false;
+        bool dead = false;
+        if (!state.for_constraint ||
+            conflicts(scan, state.reader, tid_of(where), state.look.now.threshold, dead))
+            break;
+        if (dead)
+            kill_current(state);
         CHECK_FOR_INTERRUPTS();
-        found = next_found(scan, state);
     }
-    if (found == nullptr)
-        return false;
-    scan->xs_heaptid = found->tid;
-    // Copies agree at least as much as signatures, so theirs is the least distance that there can
-    // be.
+    scan->xs_heaptid = tid_of(where);
     scan->xs_recheck = scan->numberOfKeys > 0 && !state.for_constraint;
-    if (scan->numberOfOrderBys > 0) {
-        scan->xs_recheckorderby = true;
-        scan->xs_orderbyvals[0] =
-            Float8GetDatum(1 - similarity_of(state.found.shape.scheme, found->equal));
-        scan->xs_orderbynulls[0] = false;
-    }
+    if (scan->numberOfOrderBys > 0)
+        set_distance(scan, state, where);
     return true;
 }
 
@@ -377,17 +303,23 @@ int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
     if (!state.nothing && !state.has_narrow)
         return add_all_pages(scan->indexRelation, bitmap);
-    int64 rows = 0;
-    while (state.at < state.end || advance(scan, state)) {
-        for (; state.at < state.end; state.at++, rows++)
-            tbm_add_tuples(bitmap, &state.found.found.at[state.at].tid, 1, true);
+    const std::uint64_t before = state.look.work.found;
+    const MemoryContext old = MemoryContextSwitchTo(state.context);
+    state.order = order_kind::none; // a bitmap has none
+    start(scan, state);
+    if (!state.complete) {
+        state.look.found.bitmap = bitmap;
+        gather_rest(state);
     }
-    return rows;
+    MemoryContextSwitchTo(old);
+    return static_cast<int64>(state.look.work.found - before);
 }
 
 void end_scan(IndexScanDesc scan)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
+    mark_killed(state);
+    state.look.found.close();
     close_reader(state.reader);
     MemoryContextDelete(state.context);
     pfree(&state); // a constraint makes a scan for each row of a statement
@@ -398,9 +330,11 @@ void show_scan(IndexScanDescData& scan, ExplainState& state)
 {
     if (scan.indexRelation->rd_indam->ambeginscan != begin_scan)
         return;
-    const search_work& work = static_cast<const scan_state*>(scan.opaque)->found.work;
-    if (work.depth > 0)
-        show_property(state, "Search", psprintf("%d slots of %d bands", work.depth, work.bands));
+    const search_work& work = static_cast<const scan_state*>(scan.opaque)->look.work;
+    if (work.plan.depth > 0)
+        show_property(state,
+                      "Search",
+                      psprintf("%d slots of %d bands", work.plan.depth, work.plan.bands));
     else if (work.compared > 0)
         show_property(state, "Search", "all records");
     show_property(state, "Records Compared", static_cast<std::int64_t>(work.compared));

@@ -21,30 +21,41 @@ namespace {
 constexpr int most_records =
     page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
-bool was_given(const search& state, const ItemPointerData& tid)
+// Entries that are read before their records are compared, of all ranges together.
+std::size_t most_numbers()
 {
-    return std::binary_search(state.given.at, state.given.at + state.given.count, number_of(tid));
+    return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t);
 }
 
-// A record that agrees enough with the query.
-void consider(search& state, const std::uint8_t* record, int equal)
+std::uint16_t agreement(const search& state, const std::uint8_t* record, const std::uint8_t* with)
 {
-    const ItemPointerData tid = tid_of(record, state.shape);
-    if (is_dead(tid) || is_empty_set(tid))
+    std::uint16_t equal;
+    count_agreements(record, 0, 1, with, state.shape.scheme.num_hashes, &equal);
+    return equal;
+}
+
+// A record that agrees in `equal` slots with what it was compared with. The empty set agrees with
+// nothing, though its copy may.
+void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
+{
+    ItemPointerData tid = tid_of(record, state.shape);
+    if (is_dead(tid) || (state.by_scope && scope_of(record, state.shape) != state.scope))
         return;
-    if (state.by_scope && scope_of(record, state.shape) != state.scope)
-        return;
-    if (state.narrowed_by != nullptr && state.ordered_by != state.narrowed_by) {
-        std::uint16_t agreement;
-        count_agreements(record, 0, 1, state.ordered_by, state.shape.scheme.num_hashes, &agreement);
-        equal = agreement;
+    if (is_empty_set(tid)) {
+        tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
+        equal = 0;
+        if (state.narrowed_by != nullptr && state.least_equal > 0)
+            return;
+    } else if (state.in_order && state.narrowed_by != nullptr &&
+               state.narrowed_by != state.ordered_by) {
+        equal = agreement(state, record, state.ordered_by);
     }
-    if (equal < state.floor || was_given(state, tid))
-        return;
     if (!is_possible(tid))
         fail_damaged(state.index, meta_block, "A record cannot be of a row.");
-    state.found.add({tid, static_cast<std::uint16_t>(equal)});
-    state.found_with[equal]++;
+    const rank where = rank_of(state.in_order ? state.shape.scheme.num_hashes - equal : 0, tid);
+    if (state.found.is_left_out(where))
+        return;
+    state.found.add(where, number);
     state.work.found++;
 }
 
@@ -57,13 +68,15 @@ int first_slots(int slots, int least)
     return least - (slots - half) > half / 8 ? half : slots;
 }
 
-// Records that lie one after the other.
-void consider_all(search& state, const std::uint8_t* records, int count)
+// Records of a page that lie one after the other.
+void consider_all(search& state, Page page, BlockNumber block, int place, int count)
 {
+    const std::uint8_t* const records = record_at(page, state.shape, place);
     const bool narrow = state.narrowed_by != nullptr;
-    const int least = narrow ? state.least_equal : state.floor;
-    const std::uint8_t* const query = narrow ? state.narrowed_by : state.ordered_by;
     const int slots = state.shape.scheme.num_hashes;
+    const int least =
+        narrow ? state.least_equal : std::max(0, slots - differing_of(state.found.limit));
+    const std::uint8_t* const query = narrow ? state.narrowed_by : state.ordered_by;
     const int first = first_slots(slots, least);
     std::uint16_t agreements[most_records];
     count_agreements(records,
@@ -76,41 +89,13 @@ void consider_all(search& state, const std::uint8_t* records, int count)
     for (int at = 0; at < count; at++) {
         if (agreements[at] < least - (slots - first))
             continue;
+        if (state.skip_killed && is_killed(page, state.shape, place + at))
+            continue;
         const std::uint8_t* const record = records + at * state.shape.record_bytes;
-        std::uint16_t equal = agreements[at];
-        if (first < slots)
-            count_agreements(record, 0, 1, query, static_cast<std::uint32_t>(slots), &equal);
+        const int equal = first < slots ? agreement(state, record, query) : agreements[at];
         if (equal >= least)
-            consider(state, record, equal);
+            consider(state, record, equal, number_of(state.shape, block, place + at));
     }
-}
-
-// Raises the floor if much more than is wanted was found.
-void prune(search& state, std::size_t wanted)
-{
-    if (wanted == 0 || state.found.count < 4 * wanted)
-        return;
-    std::size_t enough = 0;
-    int floor = state.shape.scheme.num_hashes;
-    while ((enough += state.found_with[floor]) < wanted)
-        floor--;
-    if (floor <= state.floor)
-        return;
-    state.floor = floor;
-    candidate* const end = std::remove_if(state.found.at,
-                                          state.found.at + state.found.count,
-                                          [&](const candidate& one) { return one.equal < floor; });
-    state.found.count = static_cast<std::size_t>(end - state.found.at);
-}
-
-void start(search& state)
-{
-    state.found.count = 0;
-    state.numbers.count = 0;
-    state.floor = 0;
-    memset(state.found_with,
-           0,
-           sizeof(*state.found_with) * (state.shape.scheme.num_hashes + std::size_t{1}));
 }
 
 // The page below that has the first entry of a key, or those before it: pages may share a key.
@@ -164,11 +149,14 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
     return buffer;
 }
 
-// The numbers of entries from `least` to `most`, from a pinned leaf on, which is released.
-bool read_range(
-    search& state, const run& which, Buffer buffer, std::uint64_t least, std::uint64_t most)
+// The numbers of some entries of a range, from a pinned leaf on, which is released. False if the
+// run's pages are gone.
+bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
+    const run& which = state.now.runs[range.run];
+    const std::uint64_t last = range.key + state.span;
+    std::size_t left = most;
     for (BlockNumber pages = 0;;) {
         CHECK_FOR_INTERRUPTS();
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -177,52 +165,62 @@ bool read_range(
             UnlockReleaseBuffer(buffer);
             return false;
         }
-        BlockNumber block = trailer_of(BufferGetPage(buffer)).next;
-        for (int at = leaf.lower_bound(least); at < leaf.head->count; at++) {
-            if (leaf.key(at) > most) {
-                block = InvalidBlockNumber;
-                break;
-            }
+        const int count = leaf.head->count;
+        int at = range.at < 0 ? leaf.lower_bound(range.key) : range.at;
+        for (; at < count && left > 0 && leaf.key(at) <= last; at++, left--)
             state.numbers.add(leaf.number(at));
-        }
+        const bool ends = at < count && leaf.key(at) > last;
+        range.at = at < count ? at : 0;
+        if (at >= count)
+            range.block = trailer_of(BufferGetPage(buffer)).next;
+        if (ends)
+            range.block = InvalidBlockNumber;
         UnlockReleaseBuffer(buffer);
-        if (block == InvalidBlockNumber)
+        if (range.block == InvalidBlockNumber || left == 0)
             return true;
         if (++pages > state.blocks)
-            fail_damaged(index, block, "Leaves lead back to themselves.");
-        buffer = fetch_leaf(state, which, block);
+            fail_damaged(index, range.block, "Leaves lead back to themselves.");
+        buffer = fetch_leaf(state, which, range.block);
     }
 }
 
-// The same for the leaves of several keys, some of them at a time: waiting for memory is most of
-// the time of a lookup, and so they are waited for together.
-bool read_ranges(search& state,
-                 const run& which,
-                 std::span<const BlockNumber> blocks,
-                 std::span<const std::uint64_t> keys,
-                 std::uint64_t span)
+// Reads the ranges on, some of them at a time: waiting for memory is most of the time of a lookup,
+// and so their leaves are waited for together. Only those with entries left stay.
+bool read_ranges(search& state, std::size_t most)
 {
-    constexpr std::size_t most = 6; // PostgreSQL remembers 8 pins of a session fast
-    Buffer leaves[most];
+    constexpr std::size_t at_once = 6; // PostgreSQL remembers 8 pins of a session fast
+    Buffer leaves[at_once];
+    growing<entry_range>& ranges = state.ranges;
+    most = std::max<std::size_t>(
+        1,
+        std::min(most, most_numbers() / std::max<std::size_t>(1, ranges.count)));
+    std::size_t kept = 0;
     bool valid = true;
-    for (std::size_t first = 0; valid && first < keys.size(); first += most) {
-        const std::size_t count = std::min(most, keys.size() - first);
-        for (std::size_t at = 0; at < count; at++)
-            leaves[at] = fetch_leaf(state, which, blocks[first + at]);
+    for (std::size_t first = 0; valid && first < ranges.count; first += at_once) {
+        const std::size_t count = std::min(at_once, ranges.count - first);
         for (std::size_t at = 0; at < count; at++) {
-            const std::uint64_t key = keys[first + at];
-            if (valid)
-                valid = read_range(state, which, leaves[at], key, key + span);
-            else
+            const entry_range& range = ranges.at[first + at];
+            leaves[at] = fetch_leaf(state, state.now.runs[range.run], range.block);
+        }
+        for (std::size_t at = 0; at < count; at++) {
+            entry_range range = ranges.at[first + at];
+            if (!valid) {
                 ReleaseBuffer(leaves[at]);
+                continue;
+            }
+            valid = read_range(state, range, leaves[at], most);
+            if (range.block != InvalidBlockNumber)
+                ranges.at[kept++] = range;
         }
     }
+    ranges.count = kept;
     return valid;
 }
 
 // Compares the records of the numbers.
 bool consider_numbers(search& state)
 {
+    state.entries += state.numbers.count;
     sort_answering(state.numbers, std::less<std::uint64_t>());
     std::uint64_t* const numbers = state.numbers.at;
     const auto count =
@@ -247,100 +245,115 @@ bool consider_numbers(search& state)
                 fail_damaged(state.index,
                              static_cast<BlockNumber>(block),
                              "An entry's record is not on its page.");
-            consider_all(state, record_at(page, state.shape, place), 1);
+            consider_all(state, page, static_cast<BlockNumber>(block), place, 1);
         }
         UnlockReleaseBuffer(buffer);
     }
     return true;
 }
 
-bool consider_chain(search& state, BlockNumber first, std::uint32_t pages, std::size_t wanted)
+bool consider_chain(search& state, BlockNumber first, std::uint32_t pages)
 {
     return each_page(state.index,
                      state.shape,
                      first,
                      pages,
                      state.now.next_id,
-                     [&](Buffer, Page page, int records) {
-                         consider_all(state, record_at(page, state.shape, 0), records);
-                         prune(state, wanted);
+                     [&](Buffer buffer, Page page, int records) {
+                         consider_all(state, page, BufferGetBlockNumber(buffer), 0, records);
                      });
 }
 
-bool try_prefix(search& state, std::span<const std::uint64_t> keys, std::uint64_t span)
+void read_state(search& state)
 {
+    read_meta(state.index, state.now);
+    state.blocks = RelationGetNumberOfBlocks(state.index);
+}
+
+// Finds where in each run the ranges begin, and compares the tail.
+bool find_ranges(search& state)
+{
+    state.ranges.count = 0;
+    const std::span<const std::uint64_t> keys = {state.keys.at, state.keys.count};
     BlockNumber* const blocks =
         static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
-        const run& which = state.now.runs[at];
-        if (which.root == InvalidBlockNumber)
+        if (state.now.runs[at].root == InvalidBlockNumber)
             continue;
-        valid = descend(state, which, keys, blocks) &&
-                read_ranges(state, which, {blocks, keys.size()}, keys, span);
+        valid = descend(state, state.now.runs[at], keys, blocks);
+        for (std::size_t key = 0; valid && key < keys.size(); key++)
+            state.ranges.add({at, keys[key], blocks[key], -1});
     }
     pfree(blocks);
-    return valid && consider_numbers(state) &&
-           consider_chain(state, state.now.tail_first, state.now.tail_pages, 0);
+    return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-bool try_all(search& state, std::size_t wanted)
+bool try_some(search& state, std::size_t entries)
+{
+    if (!state.has_ranges && !find_ranges(state))
+        return false;
+    state.has_ranges = true;
+    state.numbers.count = 0;
+    return read_ranges(state, entries) && consider_numbers(state);
+}
+
+bool try_all(search& state)
 {
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++)
-        valid = consider_chain(state,
-                               state.now.runs[at].first,
-                               state.now.runs[at].record_pages,
-                               wanted);
-    return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages, wanted);
+        valid = consider_chain(state, state.now.runs[at].first, state.now.runs[at].record_pages);
+    return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Tries until no page has been replaced meanwhile. Where pages are missing but the meta page has
-// not changed, it is not for that reason.
-template <typename Try>
-void find(search& state, Try attempt)
+// After an attempt that came to pages which have been replaced: it begins again by the meta page as
+// it is now. Where pages are missing but that has not changed, it is not for that reason. What is
+// in a bitmap or a sort stays there, where nothing counts twice.
+void start_again(search& state)
 {
-    std::uint64_t before = 0;
-    for (;;) {
-        read_meta(state.index, state.now);
-        state.blocks = RelationGetNumberOfBlocks(state.index);
-        if (state.now.next_id == before)
-            fail_damaged(state.index, meta_block, "A page of a run is missing.");
-        start(state);
-        if (attempt())
-            return;
-        before = state.now.next_id;
-        CHECK_FOR_INTERRUPTS();
-    }
+    const std::uint64_t before = state.now.next_id;
+    CHECK_FOR_INTERRUPTS();
+    read_state(state);
+    if (state.now.next_id == before)
+        fail_damaged(state.index, meta_block, "A page of a run is missing.");
+    state.found.rows.count = 0;
+    state.has_ranges = false;
+    state.entries = 0;
 }
 
 } // namespace
 
-std::uint64_t number_of(const ItemPointerData& tid)
+void begin_bands(search& state, const scan_plan& plan)
 {
-    return static_cast<std::uint64_t>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 | tid.ip_posid;
-}
-
-void find_by_prefix(search& state, int depth, int bands)
-{
-    const int rows = state.shape.shape.rows;
-    state.work.depth = depth;
-    state.work.bands = bands;
-    const std::uint64_t span = prefix_span(rows, depth);
-    std::uint64_t* const keys = static_cast<std::uint64_t*>(
-        palloc(sizeof(std::uint64_t) * static_cast<std::size_t>(bands)));
+    Assert(plan.depth > 0 && plan.depth <= state.shape.shape.rows);
+    Assert(plan.bands > 0 && plan.bands <= state.shape.shape.bands);
+    state.work.plan = plan;
+    state.span = prefix_span(state.shape.shape.rows, plan.depth);
     const std::uint8_t* const query =
         state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
-    for (int band = 0; band < bands; band++)
-        keys[band] = band_entry_key(query, state.shape, band) & ~span;
-    find(state, [&] { return try_prefix(state, {keys, static_cast<std::size_t>(bands)}, span); });
-    pfree(keys);
+    state.keys.count = 0;
+    for (int band = 0; band < plan.bands; band++)
+        state.keys.add(band_entry_key(query, state.shape, band) & ~state.span);
+    state.has_ranges = false;
+    state.entries = 0;
+    state.found.rows.count = 0;
+    read_state(state);
 }
 
-void find_in_all(search& state, std::size_t wanted)
+bool find_some(search& state, std::size_t entries)
 {
-    state.work.depth = state.work.bands = 0;
-    find(state, [&] { return try_all(state, wanted); });
+    while (!try_some(state, entries))
+        start_again(state);
+    return state.ranges.count > 0;
+}
+
+void find_in_all(search& state)
+{
+    state.work.plan = {0, 0};
+    state.found.rows.count = 0;
+    read_state(state);
+    while (!try_all(state))
+        start_again(state);
 }
 
 } // namespace minhash::pg::lsh

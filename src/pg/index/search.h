@@ -1,11 +1,10 @@
-// Records found for a query: those that agree with it in the first slots of a band, or the best of
-// all.
+// Records found for a query: those that agree with it in the first slots of a band, or all.
 #pragma once
 
 #include "pg/growing.h"
 #include "pg/index/format.h"
-
-#include <algorithm>
+#include "pg/index/found.h"
+#include "pg/index/plan.h"
 
 extern "C" {
 #include "utils/relcache.h"
@@ -13,65 +12,60 @@ extern "C" {
 
 namespace minhash::pg::lsh {
 
-struct candidate {
-    ItemPointerData tid;
-    std::uint16_t equal; // slots of the copies that agree: at least as many as of the signatures
-};
-
 // What searches did, for EXPLAIN.
 struct search_work {
-    int depth; // of the last one, as in scan_plan
-    int bands;
+    scan_plan plan;         // of the last one
     std::uint64_t compared; // records with the query
     std::uint64_t found;
+};
+
+// Entries of a run that begin with the slots of a band and have not been read.
+struct entry_range {
+    std::uint32_t run; // its place in the meta page
+    std::uint64_t key; // the least
+    BlockNumber block; // of the next entry
+    int at;            // on that leaf; negative: it is to be looked for
 };
 
 struct search {
     Relation index;
     search_work work;
     layout shape;
-    meta now;           // as read at the start of the last search
+    meta now;           // as read at the start of the search
     BlockNumber blocks; // that the index had then
 
     const std::uint8_t* narrowed_by; // the copy of the signature that % compares with, if it does
     const std::uint8_t* ordered_by;  // of that which distances are measured from, or the same
     int least_equal;                 // with narrowed_by
+    bool in_order;                   // ranks are by distance, else all are the same
     bool by_scope;                   // only records of the scope are found
     std::uint32_t scope;
+    bool skip_killed; // records that were seen to be of dead rows
+    found_rows found;
 
-    growing<std::uint64_t> given; // TIDs not to be found again, sorted
-    growing<candidate> found;
-    int floor; // records that agree less with ordered_by were left out
-
+    // By bands.
+    growing<std::uint64_t> keys;
+    std::uint64_t span; // of keys that begin alike
+    growing<entry_range> ranges;
+    bool has_ranges; // else they are to be looked for
     growing<std::uint64_t> numbers;
-    std::uint32_t* found_with; // how many were found, by agreement
+    std::uint64_t entries; // read since the search began
 };
 
-// Sorts what may grow with a table, so that it answers to cancel.
-template <typename Value, typename Less>
-void sort_answering(growing<Value>& values, Less less)
+// The record's number.
+inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place)
 {
-    constexpr std::size_t at_once = 32768;
-    if (values.count <= at_once) {
-        std::sort(values.at, values.at + values.count, less);
-        return;
-    }
-    const auto compare = [](const void* left, const void* right, void* argument) {
-        const Less& before = *static_cast<const Less*>(argument);
-        const Value& a = *static_cast<const Value*>(left);
-        const Value& b = *static_cast<const Value*>(right);
-        return before(a, b) ? -1 : static_cast<int>(before(b, a));
-    };
-    qsort_interruptible(values.at, values.count, sizeof(Value), compare, &less);
+    return std::uint64_t{block} << shape.place_bits | static_cast<std::uint64_t>(place);
 }
 
-// The TID of a record as a number.
-std::uint64_t number_of(const ItemPointerData& tid);
+// Begins a search by bands.
+void begin_bands(search& state, const scan_plan& plan);
 
-// Finds the records that agree in `depth` slots of one of the first bands.
-void find_by_prefix(search& state, int depth, int bands);
+// Reads about so many entries of each range on, and compares their records; with the first ones the
+// tail. Whether entries are left.
+bool find_some(search& state, std::size_t entries);
 
-// Compares all records. Keeps about the `wanted` best, 0: all; see floor.
-void find_in_all(search& state, std::size_t wanted);
+// Compares all records.
+void find_in_all(search& state);
 
 } // namespace minhash::pg::lsh

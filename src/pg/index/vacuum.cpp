@@ -1,9 +1,12 @@
-// VACUUM: records of dead rows are marked, runs are merged or written anew, and pages that no run
-// names any more are free again.
+// VACUUM: records of dead rows are marked, runs are merged or written again, and pages that nothing
+// leads to any more are free again.
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
+#include "pg/index/rewrite.h"
+
+#include <algorithm>
 
 extern "C" {
 #include "access/genam.h"
@@ -74,20 +77,22 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
     return found;
 }
 
-// Whether nothing leads to a page any more. Under the lock of the runs, nobody has one in hand that
-// is not reachable yet, but for insertion, whose pages are younger.
+// Whether nothing leads to a page any more. Pages whose numbers were drawn later may be those of
+// work that has not come to its end.
 bool is_unreachable(Page page, BlockNumber block, const meta& now, const block_set& records)
 {
     const page_trailer& trailer = trailer_of(page);
+    if (trailer.id >= now.next_id)
+        return false;
+    const auto is_its = [&](const auto& one) { return one.id == trailer.id; };
     switch (trailer.kind) {
     case page_kind::records:
-        return trailer.id < now.next_id && block < records.blocks && !records.has(block);
+        return block < records.blocks && !records.has(block);
     case page_kind::leaf:
     case page_kind::inner:
-        for (std::uint32_t at = 0; at < now.run_count; at++)
-            if (now.runs[at].id == trailer.id)
-                return false;
-        return true;
+        return std::none_of(now.runs, now.runs + now.run_count, is_its) &&
+               std::none_of(now.merges, now.merges + now.merge_count, is_its) &&
+               std::none_of(now.dead_trees, now.dead_trees + now.dead_tree_count, is_its);
     case page_kind::meta:
     case page_kind::free:
         break;
@@ -95,22 +100,34 @@ bool is_unreachable(Page page, BlockNumber block, const meta& now, const block_s
     return false;
 }
 
-// Gives pages that nothing leads to back to the index.
+bool is_free(Page page)
+{
+    return PageIsNew(page) || is_kind(page, page_kind::free);
+}
+
+// Gives pages that nothing leads to back to the index. Under the lock of the runs nobody has one in
+// hand that is not reachable yet. So the lock is needed only to read the meta page: what is written
+// later has other numbers, and records move in VACUUM only.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
 {
     const Relation index = info.index;
     meta now;
-    read_meta(index, now);
+    lock_runs(index, ExclusiveLock);
+    read_whole_meta(index, now);
+    unlock_runs(index, ExclusiveLock);
     const layout shape = layout_of(index, now);
-    if (shape.shape.bands == 0)
+    IndexFreeSpaceMapVacuum(index); // what bulk_delete found
+    if (now.unswept == 0 || shape.shape.bands == 0)
         return;
     const block_set records = find_record_pages(index, shape, now);
     const BlockNumber blocks = count_blocks(index);
+    stats.pages_free = 0;
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
         const Buffer buffer = read_for_vacuum(info, block);
         const Page page = BufferGetPage(buffer);
-        const bool is_free = PageIsNew(page) || is_kind(page, page_kind::free);
-        if (!is_free && is_kind(page, trailer_of(page).kind) &&
+        // Not `page`, which may have been the copy that generic WAL changes and frees.
+        const bool free = is_free(BufferGetPage(buffer));
+        if (!free && is_kind(page, trailer_of(page).kind) &&
             is_unreachable(page, block, now, records)) {
             free_page(index, buffer);
             stats.pages_newly_deleted++;
@@ -119,18 +136,18 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
             continue;
         }
         UnlockReleaseBuffer(buffer);
-        if (is_free) {
+        if (free) {
             RecordFreeIndexPage(index, block);
             stats.pages_free++;
         }
     }
     IndexFreeSpaceMapVacuum(index);
-
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    GenericXLogState* const log = GenericXLogStart(index);
-    meta_of(GenericXLogRegisterBuffer(log, buffer, 0)).unswept = 0;
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
+    lock_runs(index, ExclusiveLock);
+    change_meta(index, [&](meta& stored) {
+        if (stored.unswept == now.unswept)
+            stored.unswept = 0;
+    });
+    unlock_runs(index, ExclusiveLock);
 }
 
 IndexBulkDeleteResult* make_stats()
@@ -152,6 +169,7 @@ IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
         stats = make_stats();
     stats->estimated_count = false;
     stats->num_index_tuples = 0;
+    stats->pages_free = 0;
     meta now;
     read_meta(index, now);
     const layout shape = layout_of(index, now);
@@ -183,7 +201,13 @@ IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
         }
         if (log != nullptr)
             GenericXLogFinish(log);
+        // Not `page`, which may have been the copy that generic WAL changes and frees.
+        const bool free = is_free(BufferGetPage(buffer));
         UnlockReleaseBuffer(buffer);
+        if (free) { // the map of free space is not logged
+            RecordFreeIndexPage(index, block);
+            stats->pages_free++;
+        }
     }
     return stats;
 }
@@ -194,18 +218,18 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
         return stats;
     const Relation index = info->index;
     const bool deleted = stats != nullptr;
-    lock_runs(index, ExclusiveLock);
-    merge_all(index, deleted);
     if (stats == nullptr) {
         stats = make_stats();
         stats->estimated_count = true;
         stats->num_index_tuples = info->num_heap_tuples;
     }
-    meta now;
-    read_meta(index, now);
-    if (deleted || now.unswept != 0)
-        sweep(*info, *stats);
-    unlock_runs(index, ExclusiveLock);
+    // First, so that a VACUUM that is cancelled time and again leaves no more than once.
+    sweep(*info, *stats);
+    end_merges(index);
+    if (deleted)
+        rewrite_runs(index);
+    sweep(*info, *stats); // before more pages are needed
+    merge_all(index);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;
 }

@@ -1,18 +1,15 @@
-// Only who scans an index knows that it is used and for what threshold, and parallel workers may
-// each scan it for themselves, or one of them for all. So the processes of a statement agree on who
-// gives the notice, by shared memory.
+// Only who scans an index knows that it is used and for what threshold: the notice comes once in a
+// statement from each process that does, as parallel workers may each scan it, or one for all.
 #include "pg/lsh/recall_notice.h"
 #include "pg/settings.h"
 
 #include "core/tuning.h"
 
 #include <algorithm>
+#include <utility>
 
 extern "C" {
 #include "access/xact.h"
-#include "common/hashfn.h"
-#include "port/atomics.h"
-#include "storage/proc.h"
 #include "utils/timestamp.h"
 }
 
@@ -20,39 +17,11 @@ namespace minhash::pg {
 
 namespace {
 
-// Of some leaders, the statement that had its notice last. Leaders may have the same place: then
-// statements that run at the same time can have one notice more each.
-struct told_statements {
-    pg_atomic_uint64 by_leader[512];
-};
-
-void tell_none(void* fresh)
-{
-    for (pg_atomic_uint64& statement : static_cast<told_statements*>(fresh)->by_leader)
-        pg_atomic_init_u64(&statement, 0);
-}
-
-// Whether this is the first call in this statement, in any of its processes.
 bool is_first_in_statement()
 {
     static TimestampTz last_told;
-    static told_statements* told;
-    const TimestampTz now = GetCurrentStatementStartTimestamp(); // of workers, too
-    if (last_told == now)
-        return false;
-    last_told = now;
-    if (told == nullptr)
-        told = static_cast<told_statements*>(
-            shared_memory("minhash_lsh told statements", sizeof(told_statements), tell_none));
-    if (told == nullptr)
-        return true;
-    const PGPROC* const leader =
-        MyProc->lockGroupLeader == nullptr ? MyProc : MyProc->lockGroupLeader;
-    const auto place =
-        static_cast<std::size_t>(leader - ProcGlobal->allProcs) % std::size(told->by_leader);
-    const std::uint64_t statement =
-        hash_combine64(static_cast<std::uint64_t>(leader->pid), static_cast<std::uint64_t>(now));
-    return pg_atomic_exchange_u64(&told->by_leader[place], statement) != statement;
+    const TimestampTz now = GetCurrentStatementStartTimestamp();
+    return std::exchange(last_told, now) != now;
 }
 
 } // namespace

@@ -1,0 +1,40 @@
+// The entries of several chains of leaves as one stream in the order of their keys, a leafful at a
+// time. It has one page of each chain in memory.
+#pragma once
+
+#include "pg/growing.h"
+#include "pg/index/leaf_entries.h"
+#include "pg/index/pages.h"
+
+namespace minhash::pg::lsh {
+
+// The leaves of a run from a place on.
+struct leaf_chain {
+    std::uint64_t id;
+    BlockNumber leaf; // none: there are no more entries
+    std::uint32_t entry;
+};
+
+struct entry_stream {
+    struct source {
+        leaf_chain rest;
+        std::uint64_t key; // of the next entry
+        leaf_view view;
+        PGAlignedBlock page;
+    };
+
+    Relation index;
+    source* sources;
+    int source_count;
+    int* heap; // of the sources that have entries, that with the least key first
+    int heap_size;
+    growing<BlockNumber>* used_up; // gets the leaves whose entries were all read; or null
+};
+
+entry_stream
+make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
+
+// Collects entries until no more fit or none are left, and moves the chains' places behind them.
+void read_leafful(entry_stream& stream, leaf_entries& leaf);
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,133 @@
+#include "pg/index/found.h"
+
+#include <functional>
+
+extern "C" {
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+}
+
+namespace minhash::pg::lsh {
+
+void found_rows::start(std::size_t rows_of_room)
+{
+    rows.start(64);
+    given.start(64);
+    room = rows_of_room;
+    limit = last_rank;
+}
+
+void found_rows::add(rank where, std::uint64_t number)
+{
+    rows.add({where, number});
+    if (wanted > 0 && rows.count >= prune_at)
+        prune();
+    else if (wanted == 0 && rows.count >= room)
+        spill();
+}
+
+void found_rows::sort_rows()
+{
+    sort_answering(rows, [](const candidate& a, const candidate& b) { return a.where < b.where; });
+    const candidate* const end =
+        std::unique(rows.at, rows.at + rows.count, [](const candidate& a, const candidate& b) {
+            return a.where == b.where;
+        });
+    rows.count = static_cast<std::size_t>(end - rows.at);
+}
+
+void found_rows::want(std::size_t best)
+{
+    wanted = best;
+    prune_at = 2 * best;
+}
+
+// Keeps the best.
+void found_rows::prune()
+{
+    sort_rows();
+    if (rows.count > wanted) {
+        rows.count = wanted;
+        limit = rows.at[wanted - 1].where;
+    }
+}
+
+void found_rows::spill()
+{
+    if (bitmap == nullptr && sort == nullptr)
+        sort = tuplesort_begin_datum(INT8OID,
+                                     Int8LessOperator,
+                                     InvalidOid,
+                                     false,
+                                     work_mem / 2,
+                                     nullptr,
+                                     TUPLESORT_NONE);
+    for (std::size_t at = 0; at < rows.count; at++) {
+        CHECK_FOR_INTERRUPTS();
+        if (bitmap != nullptr) {
+            ItemPointerData tid = tid_of(rows.at[at].where);
+            tbm_add_tuples(bitmap, &tid, 1, true);
+        } else {
+            tuplesort_putdatum(sort,
+                               Int64GetDatum(static_cast<std::int64_t>(rows.at[at].where)),
+                               false);
+        }
+    }
+    rows.count = 0;
+}
+
+void found_rows::finish()
+{
+    if (bitmap != nullptr || sort != nullptr)
+        spill();
+    if (sort != nullptr)
+        tuplesort_performsort(sort);
+    else if (wanted > 0)
+        prune();
+    else
+        sort_rows();
+}
+
+bool found_rows::next_sorted(rank& where)
+{
+    const rank before = where;
+    do {
+        Datum value;
+        if (!next_of_sort(sort, value))
+            return false;
+        where = static_cast<rank>(DatumGetInt64(value));
+    } while (where == before);
+    return where <= after;
+}
+
+std::size_t found_rows::pass(rank upto)
+{
+    Assert(upto >= after);
+    after = upto;
+    const rank* const left = std::upper_bound(given.at, given.at + given.count, upto);
+    const rank* const end = given.at + given.count;
+    std::copy(left, end, given.at);
+    given.count = static_cast<std::size_t>(end - left);
+    const candidate* const later =
+        std::partition_point(rows.at, rows.at + rows.count, [&](const candidate& row) {
+            return row.where <= upto;
+        });
+    return static_cast<std::size_t>(later - rows.at);
+}
+
+void found_rows::remember(std::size_t from, std::size_t to)
+{
+    for (std::size_t at = from; at < to; at++)
+        given.add(rows.at[at].where);
+    sort_answering(given, std::less<rank>());
+}
+
+void found_rows::close()
+{
+    if (sort != nullptr)
+        tuplesort_end(sort);
+    sort = nullptr;
+}
+
+} // namespace minhash::pg::lsh

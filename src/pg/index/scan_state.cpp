@@ -1,0 +1,240 @@
+#include "pg/index/scan_state.h"
+#include "pg/settings.h"
+
+#include "core/compress.h"
+
+#include <algorithm>
+#include <cmath>
+
+extern "C" {
+#include "miscadmin.h"
+#include "utils/rel.h"
+}
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// In order of distance, what a search gives is complete with this probability. Higher than for %,
+// as what comes too late for its place is left out.
+constexpr double ordered_recall = 0.999;
+
+// If candidates agree in fewer slots, comparing all records is as fast.
+constexpr int least_depth = 3;
+
+// The entries of a range that are read at first; more each time.
+constexpr std::size_t first_entries = first_candidates;
+constexpr std::size_t more_entries = 8;
+
+// The best that are kept at first; more each time.
+constexpr std::size_t first_wanted = 1024;
+constexpr std::size_t more_wanted = 16;
+
+// How many values of a size are an eighth of work_mem.
+std::size_t room_for(std::size_t bytes)
+{
+    return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes;
+}
+
+// The fewest slots that can agree at a similarity.
+int least_agreement_for(const scheme& scheme, double similarity)
+{
+    int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
+    while (equal < scheme.num_hashes &&
+           similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
+        equal++;
+    return equal;
+}
+
+// The last rank to which a search of a depth finds about all.
+rank complete_to(const layout& shape, int depth)
+{
+    const double similarity =
+        std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
+    const int least = static_cast<int>(std::ceil(similarity * shape.scheme.num_hashes));
+    return (static_cast<rank>(shape.scheme.num_hashes - least + 1) << tid_bits) - 1;
+}
+
+// Whether an ordered scan is bounded, and cannot compare all records.
+bool is_bounded(const scan_state& state)
+{
+    return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
+}
+
+// How many records may still be compared.
+double left_to_compare(const scan_state& state)
+{
+    return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);
+}
+
+// The next search of a scan without %, less deep than the last. False if there is none.
+bool next_plan(const scan_state& state, scan_plan& plan)
+{
+    if (plan.depth == 0)
+        return false;
+    const bool bounded = is_bounded(state);
+    plan.depth = state.has_keys ? plan.depth - 1 : 0;
+    plan.bands = state.look.shape.shape.bands;
+    const int rows = state.look.shape.shape.rows;
+    if (plan.depth < (bounded ? std::min(least_depth, rows) : least_depth))
+        plan = {0, 0};
+    if (!bounded)
+        return true;
+    return plan.depth == rows || (plan.depth > 0 && expected_candidates(plan, state.size.records) <=
+                                                        left_to_compare(state));
+}
+
+// Starts a search for the best that were not given yet.
+void begin_round(scan_state& state)
+{
+    found_rows& found = state.look.found;
+    found.limit = last_rank;
+    found.want(is_bounded(state) ? 0 : state.wanted);
+    state.entries = first_entries;
+    if (state.plan.depth > 0)
+        begin_bands(state.look, state.plan);
+    state.searching = true;
+}
+
+// Rows that agree in all slots may be given before a search ends.
+bool give_equal(scan_state& state)
+{
+    found_rows& found = state.look.found;
+    if (found.sort != nullptr || found.given.count >= room_for(sizeof(rank)))
+        return false;
+    found.sort_rows();
+    const candidate* const end =
+        std::partition_point(found.rows.at,
+                             found.rows.at + found.rows.count,
+                             [](const candidate& row) { return differing_of(row.where) == 0; });
+    state.at = 0;
+    state.end = static_cast<std::size_t>(end - found.rows.at);
+    return state.end > 0;
+}
+
+// Goes on with a search. False if rows may be given before it has ended.
+bool go_on(scan_state& state, bool bounded)
+{
+    search& look = state.look;
+    while (state.plan.depth > 0) {
+        if (!find_some(look, state.entries))
+            return true;
+        state.entries *= more_entries;
+        if (bounded) {
+            const double left = left_to_compare(state);
+            if (left <= 0)
+                return true;
+            state.entries = std::min(state.entries, static_cast<std::size_t>(left));
+        } else if (should_compare_all(state.size, static_cast<double>(look.entries))) {
+            state.plan = {0, 0};
+            break;
+        }
+        if (give_equal(state))
+            return false;
+    }
+    find_in_all(look);
+    return true;
+}
+
+} // namespace
+
+void begin_search(scan_state& state, double threshold)
+{
+    search& look = state.look;
+    const scheme& scheme = look.shape.scheme;
+    look.in_order = state.order == order_kind::distance;
+    look.found.start(room_for(sizeof(candidate)));
+    look.keys.start(static_cast<std::size_t>(look.shape.shape.bands));
+    look.ranges.start(64);
+    look.numbers.start(64);
+    look.found.want(0);
+    state.size = size_of(look.now, look.shape, look.index->rd_rel->reltablespace);
+    state.compared = look.work.compared;
+    state.wanted = first_wanted;
+    state.entries = first_entries;
+    if (!state.has_narrow) {
+        state.plan = {look.shape.shape.rows + 1, look.shape.shape.bands};
+        return;
+    }
+    look.least_equal = least_agreement_for(scheme, threshold);
+    const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
+    if (state.has_keys)
+        state.plan = plan_scan(threshold, look.shape.shape, recall);
+    // With a scope, the share of the records that it has is not known.
+    if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
+        should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
+        state.plan = {0, 0};
+    if (state.plan.depth > 0 && !look.in_order)
+        begin_bands(look, state.plan);
+}
+
+void gather_rest(scan_state& state)
+{
+    search& look = state.look;
+    look.found.want(0);
+    look.found.room = room_for(sizeof(candidate));
+    while (state.plan.depth > 0 && find_some(look, room_for(sizeof(std::uint64_t)))) {
+        if (should_compare_all(state.size, static_cast<double>(look.entries)))
+            state.plan = {0, 0};
+    }
+    if (state.plan.depth == 0)
+        find_in_all(look);
+    look.found.finish();
+    state.at = 0;
+    state.end = look.found.pass(last_rank);
+    state.complete = true;
+}
+
+void search_similar(scan_state& state)
+{
+    found_rows& found = state.look.found;
+    found.remember(0, state.end);
+    found.rows.count = 0;
+    if (should_compare_all(state.size, static_cast<double>(state.look.entries)))
+        state.plan = {0, 0};
+    if (state.plan.depth == 0 || found.given.count >= room_for(sizeof(rank))) {
+        gather_rest(state);
+        return;
+    }
+    found.room = std::numeric_limits<std::size_t>::max(); // what is read at once is bounded
+    state.complete = !find_some(state.look, state.entries);
+    state.entries *= more_entries;
+    found.sort_rows();
+    state.at = 0;
+    state.end = found.rows.count;
+}
+
+// What is given early is not found again; the others that were found stay.
+void search_in_order(scan_state& state)
+{
+    found_rows& found = state.look.found;
+    if (state.searching) {
+        found.remember(0, state.end);
+        std::copy(found.rows.at + state.end, found.rows.at + found.rows.count, found.rows.at);
+        found.rows.count -= state.end;
+    } else {
+        if (!state.has_narrow && state.plan.depth > 0 && !next_plan(state, state.plan))
+            elog(ERROR, "ordered scan of an lsh index goes on after its end");
+        begin_round(state);
+    }
+    state.at = state.end = 0;
+    const bool bounded = !state.has_narrow && is_bounded(state);
+    if (!go_on(state, bounded))
+        return;
+    state.searching = false;
+    found.finish();
+    rank upto = found.limit;
+    if (upto != last_rank) { // there were more
+        state.wanted *= more_wanted;
+        if (2 * state.wanted > found.room)
+            state.wanted = 0;
+    }
+    scan_plan next = state.plan;
+    if (!state.has_narrow && state.plan.depth > 0 && !(bounded && left_to_compare(state) <= 0) &&
+        next_plan(state, next))
+        upto = std::min(upto, complete_to(state.look.shape, state.plan.depth));
+    state.complete = upto == last_rank;
+    state.end = found.pass(upto);
+}
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,204 @@
+#include "pg/index/tree_writer.h"
+
+#include <algorithm>
+
+extern "C" {
+#include "access/generic_xlog.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+}
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// A page that nothing leads to, exclusively locked.
+Buffer take_page(tree_writer& out)
+{
+    if (out.spare != nullptr && out.spare->count > 0)
+        return read_page(out.index, out.spare->at[--out.spare->count], BUFFER_LOCK_EXCLUSIVE);
+    return new_page(out.index, out.supply);
+}
+
+// Pages that are changed together. Only the meta page is anybody else's, and it is locked last.
+struct change {
+    tree_writer& out;
+    GenericXLogState* log;
+    Buffer buffers[MAX_GENERIC_XLOG_PAGES];
+    int count;
+
+    Page add(Buffer buffer, int flags)
+    {
+        buffers[count++] = buffer;
+        return GenericXLogRegisterBuffer(log, buffer, flags);
+    }
+
+    Page add(BlockNumber block)
+    {
+        return add(read_page(out.index, block, BUFFER_LOCK_EXCLUSIVE), 0);
+    }
+};
+
+change start_change(tree_writer& out)
+{
+    return {out, GenericXLogStart(out.index), {}, 0};
+}
+
+// Puts the merge into the meta page as it is now; with a leaf, also which entries come next.
+void finish(change& all, bool with_leaf)
+{
+    const tree_writer& out = all.out;
+    if (out.stored != nullptr) {
+        meta& stored = meta_of(all.add(meta_block));
+        merge* const mine = std::find_if(stored.merges,
+                                         stored.merges + stored.merge_count,
+                                         [&](const merge& one) { return one.id == out.state.id; });
+        Assert(mine != stored.merges + stored.merge_count);
+        *mine = out.state;
+        const entry_stream::source* from = out.stored->sources;
+        for (run& one : runs_of(stored)) {
+            if (!with_leaf || one.into != out.state.id)
+                continue;
+            Assert(one.id == from->rest.id);
+            one.cursor_leaf = from->rest.leaf;
+            one.cursor_entry = from->rest.entry;
+            from++;
+        }
+        Assert(!with_leaf || from == out.stored->sources + out.stored->source_count);
+    }
+    GenericXLogFinish(all.log);
+    for (int at = all.count; at-- > 0;)
+        UnlockReleaseBuffer(all.buffers[at]);
+}
+
+void append_child(Page page, std::uint64_t key, BlockNumber block)
+{
+    node_head& head = head_of(page);
+    Assert(head.count < inner_room);
+    memcpy(contents_of(page) + sizeof(head) + head.count * sizeof(key), &key, sizeof(key));
+    memcpy(inner_blocks(page) + head.count * sizeof(block), &block, sizeof(block));
+    head.count++;
+}
+
+void init_inner(Page page, const tree_writer& out, std::uint32_t level)
+{
+    init_page(page, page_kind::inner, static_cast<int>(level), out.state.id);
+    head_of(page) = {0, 0, 0, 8, 4, 0};
+    set_used_bytes(page, static_cast<int>(sizeof(node_head)) + inner_room * inner_width);
+}
+
+// The number of children of the last page of a level, and the first key below it.
+int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
+{
+    const BlockNumber block = out.state.open[level - 1];
+    check_block(out.index, block, RelationGetNumberOfBlocks(out.index));
+    const Buffer buffer = read_page(out.index, block, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    if (!is_kind(page, page_kind::inner) || trailer_of(page).id != out.state.id ||
+        head_of(page).count > inner_room)
+        fail_damaged(out.index, block, "An inner page of a merge is missing.");
+    const int count = head_of(page).count;
+    memcpy(&first_key, contents_of(page) + sizeof(node_head), sizeof(first_key));
+    UnlockReleaseBuffer(buffer);
+    return count;
+}
+
+// Sees to it that the last page of the level has room for a child, which begins with the key.
+void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
+{
+    std::uint32_t& height = out.state.height;
+    std::uint64_t first_key = 0;
+    if (level <= height && children_of(out, level, first_key) < inner_room)
+        return;
+    if (level > height) {
+        // The root is full, or there is none yet.
+        Assert(level == height + 1);
+        if (height == most_levels)
+            fail_damaged(out.index, out.state.open[height - 1], "A run has too many pages.");
+        if (height > 0)
+            children_of(out, height, first_key);
+        change all = start_change(out);
+        const Buffer buffer = take_page(out);
+        const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
+        init_inner(page, out, level);
+        if (height > 0)
+            append_child(page, first_key, out.state.open[height - 1]);
+        out.state.open[height++] = BufferGetBlockNumber(buffer);
+        finish(all, false);
+        return;
+    }
+    make_room(out, level + 1, key);
+    change all = start_change(out);
+    const Buffer buffer = take_page(out);
+    init_inner(all.add(buffer, GENERIC_XLOG_FULL_IMAGE), out, level);
+    append_child(all.add(out.state.open[level]), key, BufferGetBlockNumber(buffer));
+    out.state.open[level - 1] = BufferGetBlockNumber(buffer);
+    finish(all, false);
+}
+
+} // namespace
+
+merge start_merge(std::uint64_t id)
+{
+    merge made = {};
+    made.id = id;
+    made.last_leaf = InvalidBlockNumber;
+    std::fill_n(made.open, most_levels, InvalidBlockNumber);
+    return made;
+}
+
+void append_leaf(tree_writer& out, const leaf_entries& leaf)
+{
+    const std::uint64_t key = leaf.least_key();
+    make_room(out, 1, key);
+    change all = start_change(out);
+    const Buffer buffer = take_page(out);
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
+    init_page(page, page_kind::leaf, 0, out.state.id);
+    pack_leaf(page, leaf);
+    if (out.state.last_leaf != InvalidBlockNumber)
+        trailer_of(all.add(out.state.last_leaf)).next = block;
+    append_child(all.add(out.state.open[0]), key, block);
+    out.state.last_leaf = block;
+    out.state.entries += static_cast<std::uint64_t>(leaf.count);
+    finish(all, true);
+}
+
+void merge_chains(Relation index,
+                  std::span<const BlockNumber> chains,
+                  std::uint64_t id,
+                  new_pages* supply,
+                  run& made)
+{
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    growing<BlockNumber> spare;
+    spare.start(2 * chains.size());
+    growing<leaf_chain> parts;
+    parts.start(chains.size());
+    for (const BlockNumber first : chains)
+        parts.add({id, first, 0});
+    entry_stream stream = make_stream(index, {parts.at, parts.count}, &spare);
+    tree_writer out = {index, start_merge(id), nullptr, supply, &spare};
+    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    for (read_leafful(stream, leaf); leaf.count > 0; read_leafful(stream, leaf)) {
+        vacuum_delay();
+        append_leaf(out, leaf);
+    }
+    end_tree(out.state, made);
+    while (spare.count > 0)
+        free_page(index, read_page(index, spare.at[--spare.count], BUFFER_LOCK_EXCLUSIVE));
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+}
+
+void end_tree(const merge& state, run& made)
+{
+    made.id = state.id;
+    made.height = state.height;
+    made.root = state.height > 0 ? state.open[state.height - 1] : InvalidBlockNumber;
+}
+
+} // namespace minhash::pg::lsh

@@ -13,7 +13,7 @@ SQL_PARTS  = $(sort $(wildcard $(root)/src/sql/[0-9]*.sql))
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
 # sql/ and expected/ belong to pg_regress; every other test lives under test/. Tests named on the
-# command line are all that run: REGRESS=bands, or ISOLATION=guard; an empty list leaves out a kind.
+# command line are all that run: REGRESS=bands, or ISOLATION=index_constraint; an empty list leaves out a kind.
 ifeq ($(REGRESS)$(ISOLATION),)
 REGRESS      = $(notdir $(basename $(sort $(wildcard $(root)/sql/*.sql))))
 ISOLATION    = $(notdir $(basename $(sort $(wildcard $(root)/test/isolation/specs/*.spec))))
@@ -37,12 +37,14 @@ EXTRA_CLEAN = build $(OBJS:.o=.d)
 # Functions as long as these gain nothing from being inlined into compiled queries.
 override with_llvm = no
 
-# check: all tests; demo: near-duplicates among this machine's licence texts, or in DIR. These two
-# install what they need on a Debian machine, as root or with sudo; unit, arm, fuzz, dist and deb need
-# no PostgreSQL. All other goals are PGXS's or need what it builds.
-.PHONY: check demo unit arm fuzz bench lint tap sanitized dist deb
-ifeq ($(filter-out check demo unit arm fuzz dist deb,$(or $(MAKECMDGOALS),all)),)
+# check: the tests that take minutes; check-all: all; demo: near-duplicates among this machine's licence texts, or in
+# DIR. These install what they need on a Debian machine, as root or with sudo; unit, kernels, arm, fuzz, dist and deb
+# need no PostgreSQL. All other goals are PGXS's or need what it builds.
+WITHOUT_POSTGRES = check check-all demo unit kernels arm fuzz dist deb
+.PHONY: $(WITHOUT_POSTGRES) bench lint tap sanitized asserted
+ifeq ($(filter-out $(WITHOUT_POSTGRES),$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
+check-all: ; test/check.sh --short --long
 demo:
 	@PG_CONFIG=$$(test/tools/get_postgresql.sh) && export PG_CONFIG && \
 	    test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
@@ -59,6 +61,11 @@ SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp pg
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)
+
+# Assertions are on with sanitizers, and where the server checks its own; elsewhere they cost nothing.
+ifeq ($(SANITIZE)$(shell grep -s 'define USE_ASSERT_CHECKING' $$($(PG_CONFIG) --includedir-server)/pg_config.h),)
+override CPPFLAGS += -DNDEBUG
+endif
 
 # The kernels in src/core/simd are compiled once per instruction set. PGXS names the compiler that is
 # asked for its machine, and has read OBJS by now.
@@ -94,16 +101,16 @@ endif
 # No output of tests may depend on how long they take.
 installcheck: export PGOPTIONS += -c minhash_lsh.progress_interval=0
 
-unit arm fuzz: ; $(MAKE) -C $(root)/test $@
+unit kernels arm fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
-sanitized: ; test/tools/sanitized.sh
+sanitized asserted: ; test/tools/$@.sh
 
 # Debian packages for this release, or for SUITE, in a fresh chroot; needs root and debootstrap.
 deb: ; test/tools/deb.sh $(SUITE)
 
-# What was committed last, as an archive for PGXN.
-dist: ; git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD
+# What was committed last, as an archive for PGXN: the same bytes wherever it is made. Needs git.
+dist: ; TZ=UTC git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
 # On a quiet machine: the core, then SQL on throw-away servers.
 bench:

@@ -22,31 +22,73 @@ SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL O
 SELECT object, obj_description(objid, catalog::text) FROM members
     WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 
+-- Functions for users whose comment does not end with an example of a call; examples with an error. Those that need
+-- columns get them from the table articles. (The calls with names of columns are errors, by intent.)
+CREATE TEMP VIEW examples AS
+SELECT oid, proname, substring(obj_description(oid, 'pg_proc') FROM '^[^.]+\. Example: (.*\))$') AS example
+FROM functions WHERE NOT starts_with(proname, '_');
+SELECT oid::regprocedure AS function FROM examples WHERE starts_with(example, proname || '(') IS NOT true ORDER BY 1;
+CREATE TABLE articles AS
+SELECT id, id::text AS url, body, minhash(body) AS sig
+FROM (VALUES (1, 'The quick brown fox jumps over the lazy dog'), (2, 'A quick brown fox jumps over the lazy dog'))
+    AS texts (id, body);
+ALTER TABLE articles ADD PRIMARY KEY (id);
+CREATE INDEX articles_minhash ON articles USING lsh (sig);
+CREATE TABLE article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.5);
+CREATE TABLE links AS SELECT '1' AS url, '2' AS other_url;
+CREATE FUNCTION pg_temp.error_in(example text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    BEGIN
+        EXECUTE format('SELECT %s', example);
+    EXCEPTION WHEN undefined_column THEN
+        EXECUTE format('SELECT %s FROM articles', example);
+    END;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ': ' || SQLERRM;
+END $$;
+SELECT example, error FROM (SELECT * FROM examples ORDER BY example COLLATE "C") e,
+    LATERAL (SELECT pg_temp.error_in(example) AS error OFFSET 0) called
+WHERE error IS NOT NULL ORDER BY example COLLATE "C";
+DROP TABLE articles, article_pairs, article_clusters, links;
+DROP VIEW examples;
+
 -- Functions that read or write tables are not IMMUTABLE, and those of triggers, or that define something, not PARALLEL
 -- SAFE; some take NULL for "choose yourself".
 SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel,
     proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef
     OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
--- C functions whose symbol does not start with the function's name (overloads add to it), or which come from another
--- library.
+-- C functions whose symbol does not start with the function's name but its underscore (overloads add to it), or which
+-- come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
-    WHERE lanname = 'c' AND (NOT starts_with(prosrc, proname)
+    WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_'))
     OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
 
--- Arguments and result columns without a name, of functions that users call. (Operators, support functions and the
--- type's own are called by nobody.)
-SELECT p.oid::regprocedure AS function, proargnames
-FROM functions p
-WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> 'internal'::regtype
-    AND 'cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'cstring'::regtype
-  AND '_cstring'::regtype <> ALL (proargtypes) AND prorettype <> 'trigger'::regtype
-  AND proname !~ '^minhash_(signature(_send)?|query_send)$'
-  AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid)
-  AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
-  AND (proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type)
-  WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype)
-  OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[])))
+-- Functions that no user is meant to call, those of types, casts, operators, aggregates, indexes, triggers and the
+-- planner, begin with an underscore, and no others. (The planner calls
+-- _minhash_query, the triggers of band tables _lsh_require_band_table, refreshes those of kept clusters.)
+CREATE TEMP VIEW internal AS SELECT p.* FROM functions p
+WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (proargtypes::oid[] || prorettype)
+    OR EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
+    OR EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid) OR EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid)
+    OR EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
+    OR EXISTS (SELECT FROM pg_aggregate WHERE aggfinalfn = p.oid);
+SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname, '_') ORDER BY 1;
+SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
+    AND proname !~ '^_(minhash_query$|lsh_require_band_table$|lsh_kept_|lsh_check_kept_)'
+    AND oid NOT IN (SELECT oid FROM internal);
+DROP VIEW internal;
+CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(proname, '_');
+-- How many functions are for users, by name and in all: at most 60.
+SELECT count(DISTINCT proname) AS names, count(*) AS functions, count(*) <= 60 AS few_enough FROM for_users;
+
+-- Arguments and result columns of theirs without a name.
+SELECT oid::regprocedure AS function, proargnames
+FROM for_users
+WHERE proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type)
+    WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype)
+  OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[]))
 ORDER BY 1;
 -- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given
 -- by name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
@@ -55,9 +97,9 @@ WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
 HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regtype))
    AND EXISTS (SELECT FROM unnest(proargtypes) WITH ORDINALITY AS argument (type, position)
                WHERE type IN ('anyelement'::regtype, 'anyarray'::regtype) AND proargnames[position] <> '');
--- Functions whose name has another prefix than shingle, element, minhash, lsh or gin_minhash.
-SELECT oid::regprocedure AS function FROM functions
-WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_|gin_minhash_)' ORDER BY 1;
+-- Their names have no other prefix than shingle, element, minhash or lsh.
+SELECT oid::regprocedure AS function FROM for_users
+WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_)' ORDER BY 1;
 -- Names that stand for a text and for a list of elements: an untyped list would be taken for a text.
 SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0]
 GROUP BY proname HAVING bool_or(typcategory = 'S')
@@ -81,8 +123,8 @@ SELECT p.oid, argument, CASE WHEN mode IN ('o', 't') THEN 'column' ELSE 'argumen
 FROM functions p, unnest(proargnames, coalesce(proallargtypes, proargtypes::oid[]),
     coalesce(proargmodes, array_fill('i'::"char", ARRAY[pronargs])))
     WITH ORDINALITY AS a (argument, type, mode, position)
-WHERE argument NOT IN ('', 'a', 'b', 'element', 'elements', 'id', 'left_id', 'right_id', 'cluster_id',
-    'representative');
+WHERE argument NOT IN ('', 'a', 'b', 'element', 'elements', 'id', 'left_id', 'right_id', 'contained_id', 'container_id',
+    'cluster_id', 'representative');
 SELECT kind, argument, string_agg(DISTINCT type, ', ' ORDER BY type) AS types,
     string_agg(DISTINCT value, ', ' ORDER BY value) AS defaults
 FROM arguments GROUP BY kind, argument HAVING count(DISTINCT type) > 1 OR count(DISTINCT value) > 1
@@ -124,10 +166,10 @@ ALTER EXTENSION minhash_lsh SET SCHEMA elsewhere;
 SET search_path = pg_catalog;
 SELECT elsewhere.minhash_similarity(elsewhere.minhash('a text'), elsewhere.minhash('a text')) AS similarity,
     pg_catalog.count(*) AS bands FROM elsewhere.lsh_bands(elsewhere.minhash('a text'), 16, 8);
-SELECT elsewhere.minhash_num_hashes(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16)),
+SELECT (elsewhere.minhash_scheme(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16))).num_hashes,
     (elsewhere.lsh_params()).bands;
 RESET search_path;
 ALTER EXTENSION minhash_lsh SET SCHEMA public;
 DROP SCHEMA elsewhere;
 
-DROP VIEW functions, members;
+DROP VIEW for_users, functions, members;

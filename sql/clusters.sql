@@ -203,7 +203,9 @@ FROM (VALUES (1), (2)) q (n), LATERAL
     lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text,
     verify => 'estimate') c
 ORDER BY 1, 2;
+\set VERBOSITY terse
 SELECT * FROM lsh_clusters('TABLE documents', unit => 'char', id_type => NULL::text);
+\set VERBOSITY default
 
 -- What is refused beyond what lsh_pairs() refuses.
 SELECT * FROM lsh_clusters(NULL);

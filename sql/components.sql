@@ -24,10 +24,10 @@ FROM (SELECT id, cluster_id, representative, size, threshold
 
 -- A pair of an id with itself makes it a cluster; pairs may come twice and either way around.
 SELECT * FROM lsh_components('VALUES (3, 2), (2, 3), (3, 7), (5, 5), (7, 7)') ORDER BY id;
--- Pairs with a NULL are left out, and such whose similarity is no number.
+-- Pairs with a NULL are left out.
 SELECT id, cluster_id, size FROM lsh_components('VALUES (1, NULL), (NULL, 2), (NULL, NULL), (3, 4)') ORDER BY id;
 SELECT id, cluster_id, size, threshold
-FROM lsh_components('VALUES (1, 2, NULL::float8), (3, 4, 0.5), (5, 6, ''NaN''), (7, 8, ''Infinity'')',
+FROM lsh_components('VALUES (1, 2, NULL::float8), (3, 4, 0.5), (7, 8, ''Infinity'')',
                     thresholds => '{0.1, 7}')
 ORDER BY threshold, id;
 SELECT id, size FROM lsh_components('VALUES (1, 2, NULL::float8)') ORDER BY id;
@@ -49,7 +49,9 @@ ORDER BY id;
 SELECT * FROM lsh_components('VALUES (''a''::kind, ''b''::kind)', NULL::kind) ORDER BY id;
 SELECT * FROM lsh_components('VALUES (1.0, 1.00), (1, 2)', NULL::numeric) ORDER BY id;
 -- An array after the query may also be thresholds, so they must be given by name.
+\set VERBOSITY terse
 SELECT * FROM lsh_components('VALUES (ARRAY[1, 2], ARRAY[1])', NULL::int[]);
+\set VERBOSITY default
 SELECT * FROM lsh_components('VALUES (ARRAY[1, 2], ARRAY[1])', NULL::int[], thresholds => NULL) ORDER BY id;
 SELECT left(cluster_id, 9) AS cluster_id, length(id), size
 FROM lsh_components('SELECT repeat(md5(n::text), 100000), repeat(md5((n / 2)::text), 100000)
@@ -93,6 +95,8 @@ SELECT call || E'\n  ' || pg_temp.error_of('SELECT FROM ' || call) FROM (VALUES
     ($$lsh_components('SELECT 1, 2, 0.5::float8', thresholds => '{}')$$),
     ($$lsh_components('SELECT 1, 2, 0.5::float8', thresholds => '{0.5, NULL}')$$),
     ($$lsh_components('SELECT 1, 2, 0.5::float8', thresholds => '{NaN}')$$),
+    ($$lsh_components('SELECT 1, 2, ''NaN''::float8', thresholds => '{0.5}')$$),
+    ($$lsh_components('SELECT 1, 2, 0.5::float8', thresholds => '{{0.5}, {0.8}}')$$),
     ($$lsh_components('SELECT 1, 2, 0.5::float8', thresholds => array_fill(0.5, ARRAY[101]))$$),
     ($$lsh_components('SELECT 1, ''2''::text')$$),
     ($$lsh_components('SELECT 1::numeric, 2')$$),

@@ -1,4 +1,4 @@
--- lsh_pairs() and lsh_clusters() with measure => 'containment': which texts lie within others.
+-- lsh_contained(): which texts lie within others.
 
 CREATE SCHEMA containment;
 SET search_path = containment, public;
@@ -16,8 +16,8 @@ WHERE word BETWEEN 10 + id AND 9 + id + 200 / size GROUP BY size, id;
 INSERT INTO documents SELECT 5000 + 10 * id + n, body FROM documents, generate_series(1, 3) n WHERE id IN (7, 807);
 INSERT INTO documents VALUES (3001, ''), (3002, NULL), (3003, 'cat'), (3004, 'Cat');
 
--- What every text against every other gives: of two, the one with fewer shingles, or the smaller id, is left.
-CREATE TABLE truth (left_id bigint, right_id bigint, similarity float8);
+-- What every text against every other gives: of two, the one with fewer shingles, or the larger id, is contained.
+CREATE TABLE truth (contained_id bigint, container_id bigint, containment float8);
 CREATE FUNCTION find_truth(threshold float8, size int, unit text, bag boolean) RETURNS void LANGUAGE sql AS $$
 TRUNCATE truth;
 WITH sets AS MATERIALIZED (
@@ -25,7 +25,7 @@ WITH sets AS MATERIALIZED (
 )
 INSERT INTO truth
 SELECT a.id, b.id, share
-FROM sets a JOIN sets b ON a.shingles < b.shingles OR (a.shingles = b.shingles AND a.id < b.id),
+FROM sets a JOIN sets b ON a.shingles < b.shingles OR (a.shingles = b.shingles AND a.id > b.id),
     LATERAL (SELECT shingle_containment(a.body, b.body, size, unit, bag => bag) AS share OFFSET 0) s
 WHERE share >= threshold
 $$;
@@ -40,55 +40,42 @@ BEGIN
 END $$;
 
 SELECT find_truth(0.8, 5, 'char', false);
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', measure => 'containment')$$);
-SELECT count(*) AS near_duplicates FROM lsh_pairs('SELECT id, body FROM documents', measure => 'jaccard');
+SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents')$$);
+SELECT count(*) AS near_duplicates FROM lsh_pairs('SELECT id, body FROM documents');
 -- With a recall of 1 none is missed.
 SELECT find_truth(0.6, 5, 'char', true);
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 0.6, recall => 1, bag => true,
-    measure => 'containment')$$);
+SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 0.6, recall => 1, bag => true)$$);
 -- In little memory the index is made in parts.
 SET maintenance_work_mem = '1MB';
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents ORDER BY md5(body)', 0.6, recall => 1, bag => true,
-    measure => 'containment')$$);
+SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents ORDER BY md5(body)', 0.6, recall => 1,
+    bag => true)$$);
 RESET maintenance_work_mem;
 SELECT find_truth(0.3, 2, 'word', false);
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 0.3, recall => 1, shingle_size => 2, unit => 'word',
-    measure => 'containment')$$);
+SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 0.3, recall => 1, shingle_size => 2,
+    unit => 'word')$$);
 SELECT find_truth(1, 5, 'char', false);
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM documents', 1, seed => 7, measure => 'containment')$$);
+SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 1)$$);
 
 -- Ids of another type; the order of the rows is that of their sizes, not of their ids.
-SELECT * FROM lsh_pairs($$VALUES ('z', 'a part of it'), ('a', 'the whole, and a part of it'), ('m', 'A Part of it')$$,
-    NULL::text, measure => 'containment') ORDER BY 1, 2;
+SELECT * FROM lsh_contained($$VALUES ('z', 'a part of it'), ('a', 'the whole, and a part of it'),
+    ('m', 'A Part of it')$$,
+    NULL::text) ORDER BY 1, 2;
 
--- Within scopes, and between two queries: there the left row lies within the right one, whichever is larger.
+-- Within scopes, and between two queries: there rows of the first lie within rows of the second, whichever are larger.
 SELECT find_truth(0.8, 5, 'char', false);
-DELETE FROM truth WHERE left_id % 2 <> right_id % 2;
-SELECT * FROM compare($$lsh_pairs('SELECT id, body, id % 2 AS scope FROM documents', measure => 'containment')$$);
-SELECT count(*), count(*) FILTER (WHERE left_id % 100 = right_id % 100 OR left_id > 5000) AS right_ones,
-    count(*) FILTER (WHERE similarity < 1) AS partly
-FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 100', measure => 'containment',
+DELETE FROM truth WHERE contained_id % 2 <> container_id % 2;
+SELECT * FROM compare($$lsh_contained('SELECT id, body, id % 2 AS scope FROM documents')$$);
+SELECT count(*), count(*) FILTER (WHERE contained_id % 100 = container_id % 100 OR contained_id > 5000) AS right_ones,
+    count(*) FILTER (WHERE containment < 1) AS partly
+FROM lsh_contained('SELECT id, body FROM documents WHERE id > 100',
     other_query => 'SELECT id, body FROM documents WHERE id <= 100');
-SELECT * FROM lsh_pairs($$VALUES (1, 'one two three four five')$$, 0.8, measure => 'containment',
+SELECT * FROM lsh_contained($$VALUES (1, 'one two three four five')$$, 0.8,
     other_query => $$VALUES (2, 'one two three four fiv'), (3, 'one two three')$$);
 
--- Clusters: everything lies within its representative, the largest text unless a rank says otherwise. A short text
--- that lies in many brings none of them together.
-SELECT count(*), count(DISTINCT cluster_id) AS clusters, min(size) AS smallest, max(size) AS largest,
-    count(*) FILTER (WHERE representative > 100) AS parts, min(similarity) >= 0.8 AS all_within
-FROM lsh_clusters('SELECT id, body FROM documents', measure => 'containment');
-SELECT * FROM lsh_clusters($$VALUES (1, 'a short sentence'), (2, 'a short sentence, and what one wrote of it'),
-    (3, 'what another wrote: a short sentence'), (4, 'a short sentence, and what one wrote of it')$$,
-    measure => 'containment', singletons => true) ORDER BY representative, id;
-SELECT * FROM lsh_clusters($$SELECT *, -id AS rank FROM (VALUES (1, 'a short sentence'),
-    (2, 'a short sentence, and what one wrote of it'), (3, 'a short sentence')) t (id, body)$$,
-    measure => 'containment') ORDER BY representative, id;
-SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 3001 AND 3004', measure => 'containment',
-    singletons => true) ORDER BY id;
-SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE false', measure => 'containment');
-SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1', measure => 'containment');
+SELECT count(*) FROM lsh_contained('SELECT id, body FROM documents WHERE false');
+SELECT count(*) FROM lsh_contained('SELECT id, body FROM documents WHERE id = 1');
 SELECT count(*) AS share_a_shingle
-FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 10', 0, measure => 'containment');
+FROM lsh_contained('SELECT id, body FROM documents WHERE id < 10', 0);
 
 -- What cannot be.
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -96,10 +83,9 @@ FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 10', 0, measure => 'co
 \i :common
 \pset format unaligned
 \pset tuples_only on
-SELECT pg_temp.error_of($$SELECT lsh_pairs('SELECT id, body FROM documents', measure => 'overlap')$$);
-SELECT pg_temp.error_of($$SELECT lsh_clusters('SELECT id, body FROM documents', measure => NULL)$$);
-SELECT pg_temp.error_of($$SELECT lsh_pairs('SELECT id, minhash(body) FROM documents', measure => 'containment')$$);
-SELECT argument, pg_temp.error_of(format($$SELECT lsh_clusters('SELECT id, body FROM documents', %s,
-    measure => 'containment')$$, argument))
-FROM unnest('{"verify => ''estimate''", "bands => 10, rows => 5", max_bucket => 10, num_hashes => 128}'::text[])
-    AS argument;
+SELECT pg_temp.error_of($$SELECT lsh_contained('SELECT id, minhash(body) FROM documents')$$);
+SELECT call, pg_temp.error_of(format('SELECT lsh_contained(%s)', call)) FROM unnest(ARRAY['NULL',
+    $$'SELECT id, body FROM documents', NULL::float8$$, $$'SELECT id, body FROM documents', recall => NULL$$,
+    $$'SELECT id, body FROM documents', 80$$, $$'SELECT id, body FROM documents', unit => 'line'$$,
+    $$'SELECT id::text, body FROM documents'$$, $$'SELECT id, body, id AS rank FROM documents'$$]) AS call;
+DROP SCHEMA containment CASCADE;

@@ -16,8 +16,9 @@ FROM generate_series(0.5, 0.9, 0.1) AS threshold,
 
 SELECT similarity, repeat('#', (40 * probability)::int) AS found FROM lsh_curve(13, 7, 10);
 
-SELECT found, round(lsh_similarity(found, bands => 13, rows => 7)::numeric, 3) AS from_similarity
-FROM unnest('{0.05, 0.5, 0.95}'::float8[]) AS found;
+SELECT found, min(similarity) AS from_similarity
+FROM unnest('{0.05, 0.5, 0.95}'::float8[]) AS found, lsh_curve(bands => 13, rows => 7, steps => 1000)
+WHERE probability >= found GROUP BY found ORDER BY found;
 
 SELECT minhash_similarity(a, b) AS estimated,
        ARRAY(SELECT band FROM lsh_bands(a, bands => 3, rows => 4) x JOIN lsh_bands(b, bands => 3, rows => 4) y

@@ -11,7 +11,8 @@ INSERT INTO articles VALUES
     (5, '');
 
 CREATE TABLE article_clusters AS
-    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM articles', threshold => 0.6);
+    SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM articles', threshold => 0.6,
+                               near_representative => true);
 SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
 FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
 

@@ -11,27 +11,29 @@ INSERT INTO drafts VALUES
     (4, 'We are met on a great battle-field of that war. Nobody took a photograph of him while he was speaking, and the
          newspapers of the next day were divided by party, as always.');
 
-SELECT left_id AS text, right_id AS lies_within, round(similarity::numeric, 2) AS share
-FROM lsh_pairs('SELECT id, body FROM drafts', measure => 'containment', threshold => 0.8) ORDER BY 1, 2;
+SELECT contained_id, container_id, round(containment::numeric, 2) AS containment
+FROM lsh_contained('SELECT id, body FROM drafts', threshold => 0.8) ORDER BY 1, 2;
 
-SELECT count(found.left_id) AS found, count(*) AS there
-FROM lsh_pairs('SELECT id, body FROM drafts WHERE id % 2 = 0', measure => 'containment', recall => 1,
-               other_query => 'SELECT id, body FROM drafts') AS there
-     LEFT JOIN lsh_pairs('SELECT id, body FROM drafts WHERE id % 2 = 0', measure => 'containment',
-                         other_query => 'SELECT id, body FROM drafts') AS found USING (left_id, right_id)
-WHERE left_id <> right_id;
+SELECT count(found.containment) AS found, count(*) AS there
+FROM lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0', recall => 1,
+                   other_query => 'SELECT id, body FROM drafts') AS there
+     LEFT JOIN lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0',
+                             other_query => 'SELECT id, body FROM drafts') AS found USING (contained_id, container_id)
+WHERE contained_id <> container_id;
 
-SELECT left_id AS text, right_id AS lies_within
-FROM lsh_pairs('SELECT id, body FROM drafts WHERE id < 3', measure => 'containment',
-               other_query => 'SELECT id, body FROM drafts WHERE id >= 3') ORDER BY 1, 2;
+SELECT contained_id, container_id
+FROM lsh_contained('SELECT id, body FROM drafts WHERE id < 3',
+                   other_query => 'SELECT id, body FROM drafts WHERE id >= 3') ORDER BY 1, 2;
 
-CREATE TABLE draft_clusters AS
-    SELECT * FROM lsh_clusters('SELECT id, body FROM drafts', measure => 'containment', threshold => 0.9);
-SELECT id, representative, round(similarity::numeric, 2) AS share, id <> representative AS goes
-FROM draft_clusters ORDER BY representative, id;
+CREATE TABLE contained AS SELECT * FROM lsh_contained('SELECT id, body FROM drafts', threshold => 0.9);
+CREATE TABLE removals AS
+    SELECT DISTINCT ON (contained_id) contained_id AS id, container_id AS stays, containment
+    FROM contained c WHERE NOT EXISTS (SELECT FROM contained o WHERE o.contained_id = c.container_id)
+    ORDER BY contained_id, containment DESC, container_id;
+SELECT id, stays, round(containment::numeric, 2) AS containment FROM removals ORDER BY id;
 
 BEGIN;
-DELETE FROM drafts USING draft_clusters c WHERE drafts.id = c.id AND c.id <> c.representative;
+DELETE FROM drafts USING removals r WHERE drafts.id = r.id;
 SELECT id FROM drafts ORDER BY id;
 
 ROLLBACK;
@@ -72,9 +74,9 @@ EXECUTE who_has('Now we are engaged in a great civil war, testing whether that n
                  dedicated, can long endure. We are met on a great battle-field');
 
 SELECT DISTINCT a.id, b.id AS shares_with, a.passage
-FROM lsh_pairs('SELECT id * 1000000 + place, passage FROM passages', threshold => 0.5)
-     JOIN passages a ON a.id = left_id / 1000000 AND a.place = left_id % 1000000
-     JOIN passages b ON b.id = right_id / 1000000 AND b.place = right_id % 1000000
+FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', threshold => 0.5)
+     JOIN passages a ON a.id = left_id / 10000000000 AND a.place = left_id % 10000000000
+     JOIN passages b ON b.id = right_id / 10000000000 AND b.place = right_id % 10000000000
 WHERE a.id <> b.id ORDER BY 1, 2, 3;
 
 SELECT min(passage) AS passage, count(DISTINCT id) AS documents

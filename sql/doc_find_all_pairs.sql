@@ -23,6 +23,10 @@ FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.
 CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
 
+CREATE TABLE pages AS SELECT 'site' || id % 2 AS site, id AS nr, body FROM articles;
+SELECT left_id, right_id FROM lsh_pairs('SELECT (site, nr), body FROM pages', NULL::record, threshold => 0.8)
+ORDER BY left_id;
+
 SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
 FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
                other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;
@@ -43,7 +47,7 @@ WHERE minhash_similarity(a.sig, b.sig) >= 0.7 AND exact >= 0.8 ORDER BY exact DE
 
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
-    FROM articles, minhash_slots(sig) AS s;
+    FROM articles, LATERAL (VALUES (sig::bigint[])) AS slots (s);
 SELECT a.id, b.id AS candidate
 FROM article_slots a JOIN article_slots b ON a.id < b.id
  AND ((a.s1, a.s2, a.s3) = (b.s1, b.s2, b.s3) OR (a.s4, a.s5, a.s6) = (b.s4, b.s5, b.s6))

@@ -22,6 +22,12 @@ PREPARE look_up(text) AS
     FROM articles WHERE minhash_similar(sig, minhash($1), 0.8) ORDER BY distance, id;
 EXECUTE look_up('A quick brown fox jumps over the lazy dog near the bank of a river.');
 
+PREPARE look_up_exactly(text) AS
+    SELECT id, round(shingle_jaccard(body, $1)::numeric, 3) AS similarity
+    FROM articles WHERE minhash_similar(sig, minhash($1), 0.8 - 0.1) AND shingle_jaccard(body, $1) >= 0.8
+    ORDER BY similarity DESC, id;
+EXECUTE look_up_exactly('A quick brown fox jumps over the lazy dog near the bank of a river.');
+
 SELECT method, num_hashes, unit, shingle_size, seed FROM minhash_scheme((SELECT sig FROM articles WHERE id = 1));
 
 SELECT id, round((sig <%> minhash('A quick brown fox by the river.'))::numeric, 2) AS distance
@@ -36,20 +42,6 @@ PREPARE look_up_low(text) AS
     SELECT id, round((sig <%> minhash($1))::numeric, 2) AS distance
     FROM articles WHERE minhash_similar(sig, minhash($1), 0.6) ORDER BY distance, id;
 EXECUTE look_up_low('A quick brown fox jumps over the lazy dog near the river.');
-
-SELECT lsh_create_band_table('articles', threshold => 0.8, recall => 0.95);
-SELECT id, round(similarity::numeric, 2) AS estimated
-FROM lsh_near_duplicates('articles', minhash('The quick brown fox jumps over a lazy dog near the bank of the river.'),
-                         threshold => 0.7);
-
-PREPARE near_duplicates(text) AS
-    SELECT id, round(minhash_similarity(sig, minhash($1))::numeric, 2) AS estimated
-    FROM articles
-    WHERE id = ANY (ARRAY(SELECT id FROM articles_bands
-                          WHERE key = ANY (lsh_band_keys(minhash($1), bands => 13, rows => 7))))
-      AND minhash_similarity(sig, minhash($1)) >= 0.7
-    ORDER BY minhash_similarity(sig, minhash($1)) DESC, id;
-EXECUTE near_duplicates('The quick brown fox jumps over a lazy dog near the bank of the river.');
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

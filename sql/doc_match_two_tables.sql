@@ -22,6 +22,15 @@ FROM lsh_pairs($$SELECT id, name || ' ' || address FROM leads$$, threshold => 0.
      JOIN leads l ON l.id = left_id JOIN customers c ON c.id = right_id
 ORDER BY left_id, similarity DESC, right_id;
 
+WITH matches AS (
+    SELECT left_id, right_id, similarity,
+           row_number() OVER (PARTITION BY left_id ORDER BY similarity DESC, right_id) AS rank_for_lead,
+           row_number() OVER (PARTITION BY right_id ORDER BY similarity DESC, left_id) AS rank_for_customer
+    FROM lsh_pairs($$SELECT id, name || ' ' || address FROM leads$$, threshold => 0.35, shingle_size => 3,
+                   other_query => $$SELECT id, name || ' ' || address FROM customers$$))
+SELECT left_id AS lead, right_id AS customer, round(similarity::numeric, 2) AS similarity
+FROM matches WHERE rank_for_lead = 1 AND rank_for_customer = 1 ORDER BY lead;
+
 SELECT block, left_id, right_id
 FROM (VALUES ('%Berlin%'), ('%New York%')) AS blocks (block),
      LATERAL lsh_pairs(format($$SELECT id, name || ' ' || address FROM leads WHERE address LIKE %L$$, block),

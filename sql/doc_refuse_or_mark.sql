@@ -2,50 +2,50 @@
 CREATE SCHEMA page;
 SET search_path = page, public;
 
-CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
-INSERT INTO articles VALUES
-    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
-    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
-    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
-    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
-    (5, '');
-
-SELECT lsh_create_band_table('articles', threshold => 0.8, text_column => 'body');  -- adds the column sig
-SELECT lsh_create_guard('articles', threshold => 0.8);
-INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.');
-
-DO $$
-DECLARE
-    constraint_name text;
-    detail text;
-    found text[];
-BEGIN
-    INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.');
-EXCEPTION WHEN unique_violation THEN
-    GET STACKED DIAGNOSTICS constraint_name = CONSTRAINT_NAME, detail = PG_EXCEPTION_DETAIL;
-    found := regexp_match(detail, '^Row (.*) has similarity (.*) to row (.*); the threshold is (.*)\.$');
-    RAISE NOTICE '% says that % is near %, similarity %', constraint_name, found[1], found[3], found[2];
-END $$;
-
-CREATE TABLE messages (id bigint PRIMARY KEY, customer int, body text);
-SELECT lsh_create_band_table('messages', text_column => 'body', scope_column => 'customer');
-SELECT lsh_create_guard('messages', threshold => 0.8);
-INSERT INTO messages VALUES (1, 7, 'The printer on the second floor does not print.'),
-                            (2, 8, 'The printer on the second floor does not print.');
-INSERT INTO messages VALUES (3, 8, 'The printer on the second floor does not print!');
-
-SELECT lsh_drop_guard('articles');
-ALTER TABLE articles ADD COLUMN copy_of bigint;
-SELECT lsh_create_guard('articles', threshold => 0.8, mark => 'copy_of');
-INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so the linguist says.'),
-                            (7, 'Nothing like it has been seen before.');
-SELECT id, copy_of FROM articles WHERE id > 5 ORDER BY id;
-
 CREATE TABLE tickets (id bigint PRIMARY KEY, customer int, body text,
     EXCLUDE USING lsh (customer WITH =, minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
-INSERT INTO tickets VALUES (1, 7, 'The printer on the second floor does not print.');
-INSERT INTO tickets VALUES (2, 7, 'The printer on the second floor does not print!') ON CONFLICT DO NOTHING;
+INSERT INTO tickets VALUES (1, 7, 'The printer on the second floor does not print.'),
+                           (2, 8, 'The printer on the second floor does not print.');
 INSERT INTO tickets VALUES (3, 7, 'The printer on the second floor does not print?');
+
+INSERT INTO tickets VALUES (4, 7, 'The printer on the second floor does not print!'),
+                           (5, 7, 'The lift does not stop on the second floor.') ON CONFLICT DO NOTHING RETURNING id;
+
+CREATE TABLE questions (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL,
+    CONSTRAINT questions_near EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
+CREATE FUNCTION insert_question(new_body text, OUT question bigint, OUT inserted boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR attempt IN 1..10 LOOP
+        INSERT INTO questions (body) VALUES (new_body)
+            ON CONFLICT ON CONSTRAINT questions_near DO NOTHING RETURNING id INTO question;
+        inserted := FOUND;
+        EXIT WHEN FOUND;
+        SELECT id INTO question FROM questions WHERE minhash_similar(minhash(body), minhash(new_body), 0.8)
+            ORDER BY minhash_similarity(minhash(body), minhash(new_body)) DESC, id LIMIT 1;
+        EXIT WHEN FOUND;
+    END LOOP;
+    IF question IS NULL THEN
+        INSERT INTO questions (body) VALUES (new_body) RETURNING id, true INTO question, inserted;
+    END IF;
+END $$;
+SELECT * FROM insert_question('How do I find near-duplicate rows in a large table?');
+
+SELECT * FROM insert_question('How do I find near-duplicate rows in a large table');
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL, copy_of bigint);
+CREATE INDEX ON articles USING lsh (minhash(body));
+CREATE FUNCTION mark_copy() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.copy_of := (SELECT id FROM articles WHERE minhash_similar(minhash(body), minhash(NEW.body), 0.8)
+                    AND copy_of IS NULL AND id <> NEW.id ORDER BY minhash(body) <%> minhash(NEW.body) LIMIT 1);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER mark_copy BEFORE INSERT OR UPDATE OF body ON articles FOR EACH ROW EXECUTE FUNCTION mark_copy();
+INSERT INTO articles VALUES
+    (1, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (2, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (3, 'Nothing like it has been seen before.');
+SELECT id, copy_of FROM articles ORDER BY id;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

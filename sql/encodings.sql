@@ -51,6 +51,10 @@ SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
 SELECT shingles('5 µm', 4);
 \echo :SQLSTATE
+-- Differences stand where substr() finds them, also behind a letter whose folding LATIN1 does not have.
+SELECT d.*, substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there,
+    shingle_headline(a, b, '', 3)
+FROM (VALUES ('µÿß Élan vital, naïve', 'µÿß élan total')) t (a, b), shingle_difference(a, b, 3) d;
 
 -- EUC_JP: characters of one, two and three bytes.
 \c :home
@@ -74,6 +78,9 @@ SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'asci
     16)::text = :'lexemes' AS lexemes,
        minhash_elements(ARRAY[E'\xa9\xa1 abcdef']) <> minhash_elements(ARRAY['abcdef']) AS no_character;
 SELECT shingles('東京都庁', 2), shingles('東京、 京都。', 1, 'word'), shingle_jaccard('ＡＢＣ東京', 'ａｂｃ東京', 2) AS full_width;
+SELECT side, position, length, encode(convert_to(passage, 'EUC_JP'), 'hex') AS passage,
+    substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there
+FROM (VALUES (E'丂ｱ日本語 ＡＢＣ\xa9\xa1東京都', '丂ｱ日本語 ａｂｃ東京 都')) t (a, b), shingle_difference(a, b, 3) d;
 
 -- SQL_ASCII says nothing about its bytes: they are UTF-8 where they can be, else each is a character of its own.
 \c :home
@@ -99,6 +106,10 @@ SELECT minhash_similarity(minhash(repeat(E'\xe6\x97', 5000)), minhash(repeat(E'\
     shingle_jaccard(repeat(E'\xff', 10000), repeat(E'\xff', 5000)) AS exact,
        minhash(repeat(E'\xff', 10000), unit => 'word') IS NOT NULL AS words,
        minhash(repeat(E'\xe6\x97 ', 3000), bag => true, unit => 'word') IS NOT NULL AS bag;
+-- There, substr() counts bytes, and no difference cuts a character of UTF-8 in two.
+SELECT side, position, length, encode(convert_to(passage, 'SQL_ASCII'), 'hex') AS passage,
+    substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there
+FROM (VALUES (E'日本語 É\xff ẞ東京都', E'日本語 é\xfe ß東京')) t (a, b), shingle_difference(a, b, 2) d;
 
 \c :home
 DROP DATABASE minhash_lsh_latin1;

@@ -67,6 +67,22 @@ FROM generate_series(1, 20) seed,
     lsh_evaluate('TABLE rare', 1200, 0.7, '{5}', '{12}', seed => seed) part,
     lsh_evaluate('TABLE rare', 4000, 0.7, '{5}', '{12}', seed => seed) whole;
 DROP TABLE rare;
+-- Families of up to 200 texts, of which some have a signature that misses most of their pairs: these rows are seldom
+-- anchors themselves, so the anchors near to them must tell.
+CREATE TABLE families AS
+WITH members AS (SELECT f, m
+                 FROM generate_series(1, 250) f, generate_series(1, greatest(1, (200 / power(f, 0.7))::int)) m)
+SELECT f * 1000 + m AS id,
+       string_agg(md5(CASE WHEN hashint8extended(f * 1000003 + m * 1009 + w, 5) % 1000
+                      BETWEEN 0 AND 10 + (hashint8extended(f * 7 + m, 9) & 63)
+                      THEN concat(f, m, w) ELSE concat(f, w) END), ' ' ORDER BY w) AS body
+FROM members, generate_series(1, 25) w GROUP BY f, m;
+SELECT count(*) FILTER (WHERE whole.recall BETWEEN part.recall_low AND part.recall_high) >= 19 AS seldom_wrong,
+       avg(part.recall_high - part.recall_low)::numeric(3, 2) AS width
+FROM generate_series(1, 20) seed,
+    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 1000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) part,
+    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 100000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) whole;
+DROP TABLE families;
 -- Nothing to be found, nothing at all.
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');

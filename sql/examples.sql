@@ -1,4 +1,4 @@
--- doc/examples: the pictures are those that their SQL makes, and the report runs.
+-- doc/examples: the pictures and the page of pairs are those that their SQL makes, and the report runs.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \getenv abs_builddir PG_ABS_BUILDDIR
 \set s_curves :abs_srcdir '/doc/examples/s_curves.sql'
@@ -10,6 +10,9 @@
 \set growth :abs_srcdir '/doc/examples/growth.sql'
 \set growth_picture :abs_builddir '/growth.svg'
 \set paragraphs :abs_srcdir '/doc/examples/licence_paragraphs.sql'
+\set side_by_side :abs_srcdir '/doc/examples/side_by_side.sql'
+\set side_by_side_page :abs_builddir '/side_by_side.html'
+\set report_page :abs_builddir '/report.html'
 \set report :abs_srcdir '/doc/examples/report.sql'
 \set ECHO none
 \o :s_curves_picture
@@ -23,6 +26,9 @@ DISCARD TEMP;
 DISCARD TEMP;
 \o :growth_picture
 \i :growth
+DISCARD TEMP;
+\o :side_by_side_page
+\i :side_by_side
 \o
 \set ECHO all
 -- Shows nothing if a picture is as committed. To make it anew, run its SQL as its first lines say.
@@ -30,6 +36,7 @@ DISCARD TEMP;
 \! diff "$PG_ABS_SRCDIR/doc/examples/histogram.svg" "$PG_ABS_BUILDDIR/histogram.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/cluster_sizes.svg" "$PG_ABS_BUILDDIR/cluster_sizes.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/growth.svg" "$PG_ABS_BUILDDIR/growth.svg"
+\! diff "$PG_ABS_SRCDIR/doc/examples/side_by_side.html" "$PG_ABS_BUILDDIR/side_by_side.html"
 
 \pset format aligned
 \pset tuples_only off
@@ -50,3 +57,18 @@ CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "th
 \set threshold 0.6
 \set ECHO none
 \i :report
+
+\set ECHO all
+-- A page of pairs side by side, by the report: texts and ids are escaped, marks included that a text has itself.
+CREATE TEMP TABLE hostile AS
+SELECT '<b>' || n AS id, '<script>alert("1 & 2")</script> ' || chr(2) || ' the river bank ' || n AS body
+FROM generate_series(1, 2) n;
+\set source hostile
+\set id id
+\set text body
+\set html :report_page
+\set ECHO none
+\o /dev/null
+\i :report
+\set ECHO all
+\! sed -n '/<section>/,$p' "$PG_ABS_BUILDDIR/report.html"

@@ -87,3 +87,16 @@ SELECT clock_timestamp() - :'started' < interval '5 s' AS quickly;
 SELECT minhash('a') = minhash('A') AS goes_on;
 
 DROP TABLE million;
+
+-- Passages of a text of more than a million characters are found by the recipe of doc/containment.md.
+CREATE TEMP TABLE passages AS
+SELECT id, position AS place, passage
+FROM (VALUES (1, (SELECT string_agg(md5(i::text), ' ') FROM generate_series(1, 40000) i)
+              || ' ' || (SELECT string_agg(md5('q' || i), ' ') FROM generate_series(1, 30) i)),
+             (2, (SELECT string_agg(md5('q' || i), ' ') FROM generate_series(1, 30) i))) AS texts (id, body),
+     lsh_windows(body, words => 20, step => 10);
+SELECT DISTINCT a.id, b.id AS shares_with
+FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', threshold => 0.5)
+     JOIN passages a ON a.id = left_id / 10000000000 AND a.place = left_id % 10000000000
+     JOIN passages b ON b.id = right_id / 10000000000 AND b.place = right_id % 10000000000
+WHERE a.id <> b.id ORDER BY 1, 2;

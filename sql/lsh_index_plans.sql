@@ -24,6 +24,34 @@ SELECT threshold,
 FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE NOT sig % pg_temp.sig_of(7)');
+-- What it costs by the index alone: the lower the threshold the more, or about the same; the same by the setting
+-- and by an argument, whether the signature is known or not; the first rows for less than all.
+CREATE FUNCTION pg_temp.costs(query text, OUT first float8, OUT "all" float8) LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    SET LOCAL enable_seqscan = off;
+    SET LOCAL enable_bitmapscan = off;
+    SET LOCAL enable_sort = off;
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    first := plan->0->'Plan'->>'Startup Cost';
+    "all" := plan->0->'Plan'->>'Total Cost';
+END $$;
+CREATE FUNCTION pg_temp.costs_at(threshold float8, OUT by_argument float8, OUT by_setting float8, OUT unknown float8,
+    OUT first float8) LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT c.first, c."all" INTO first, by_argument FROM pg_temp.costs(format(
+        'SELECT FROM many WHERE minhash_similar(sig, pg_temp.sig_of(7), %s)', threshold)) c;
+    SELECT c."all" INTO unknown FROM pg_temp.costs(format(
+        'SELECT FROM many WHERE minhash_similar(sig, (SELECT pg_temp.sig_of(7)), %s)', threshold)) c;
+    PERFORM set_config('minhash_lsh.similarity_threshold', threshold::text, true);
+    SELECT c."all" INTO by_setting FROM pg_temp.costs('SELECT FROM many WHERE sig % pg_temp.sig_of(7)') c;
+END $$;
+SELECT count(*) FILTER (WHERE 0.6 * by_argument > lower) AS falling, max(by_argument) > 20 * min(by_argument) AS differ,
+    bool_and(by_argument = by_setting) AS like_setting, bool_and(unknown BETWEEN 0.8 * by_setting AND 1.2 * by_setting)
+    AS like_unknown, bool_and(first <= by_argument) AS first_for_less
+FROM (SELECT c.*, lag(by_argument) OVER (ORDER BY threshold) AS lower
+    FROM generate_series(0.05, 1, 0.05) threshold, pg_temp.costs_at(threshold) c) s;
 -- The nearest, and all of them in order.
 SELECT pg_temp.ways('SELECT id FROM many ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');
 SELECT pg_temp.ways('SELECT id FROM many ORDER BY sig <%> pg_temp.sig_of(7)');

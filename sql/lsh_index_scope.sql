@@ -101,6 +101,24 @@ SELECT type, t.* FROM (VALUES
     ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
     ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression) t;
 
+-- As many columns as an index can have, the signature in every place.
+CREATE FUNCTION pg_temp.try_wide(place int, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    names text[] := ARRAY(SELECT 'c' || n FROM generate_series(1, 31) n);
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE wide AS SELECT id, %s, sig FROM tickets',
+        (SELECT string_agg(format('id %% %s AS %I', CASE WHEN name = 'c31' THEN 3 ELSE 1 END, name), ', ')
+            FROM unnest(names) name));
+    EXECUTE format('CREATE INDEX ON wide USING lsh (%s)',
+        array_to_string(names[:place - 1] || 'sig'::text || names[place:], ', '));
+    SELECT b.* INTO rows, same FROM pg_temp.both_ways(format('SELECT id FROM wide WHERE %s
+        AND sig %% (SELECT sig FROM tickets WHERE id = 13)',
+        (SELECT string_agg(format('%I = %s', name, CASE WHEN name = 'c31' THEN 1 ELSE 0 END), ' AND ')
+            FROM unnest(names) name))) b;
+    DROP TABLE wide;
+END $$;
+SELECT t.*, count(*) FROM generate_series(1, 32) place, pg_temp.try_wide(place) t GROUP BY rows, same;
+
 -- What it cannot be.
 SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE INDEX ON tickets USING lsh (customer)',

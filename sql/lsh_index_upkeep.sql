@@ -91,7 +91,7 @@ DROP INDEX many_new;
 TRUNCATE many;
 SELECT * FROM pg_temp.state();
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(1, 300) n;
--- With little memory, a build makes several runs.
+-- With little memory, a build sorts in parts and merges them.
 SET maintenance_work_mem = '1MB';
 CREATE TABLE several AS SELECT n AS id, minhash(md5(n::text), 16) AS sig FROM generate_series(1, 70000) n;
 CREATE INDEX several_sig ON several USING lsh (sig);
@@ -211,6 +211,46 @@ INSERT INTO longer SELECT id + 10000, sig FROM longer WHERE id <= 8;
 SELECT :'some_left' AS some_left, pg_relation_size('longer_sig') = :longer_bytes AS same_size;
 SELECT records, dead, in_tail, runs FROM lsh_check('longer_sig', heap => true);
 DROP TABLE longer;
+
+-- Rows that a scan has seen to be dead are not looked for again, also before VACUUM. (Other sessions
+-- may still see them for a while.)
+CREATE TABLE dying (id int, sig minhash_signature) WITH (autovacuum_enabled = false);
+INSERT INTO dying SELECT i, minhash(CASE WHEN i % 2 = 0 THEN 'one text' ELSE i::text END)
+FROM generate_series(1, 20000) i;
+CREATE INDEX dying_sig ON dying USING lsh (sig);
+ANALYZE dying;
+DELETE FROM dying WHERE id % 200 <> 0;
+CREATE FUNCTION pg_temp.pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT json) ' || query INTO plan;
+    RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::int + (plan->0->'Plan'->>'Shared Read Blocks')::int;
+END $$;
+CREATE FUNCTION pg_temp.are_left_out(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    first int := pg_temp.pages_of(query);
+BEGIN
+    FOR try IN 1..100 LOOP
+        EXIT WHEN pg_temp.pages_of(query) < 0.7 * first;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    RETURN pg_temp.pages_of(query) < 0.7 * first;
+END $$;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT pg_temp.are_left_out('SELECT id FROM dying WHERE sig % minhash(''one text'')');
+SELECT count(*) FROM dying WHERE sig % minhash('one text');
+INSERT INTO dying SELECT i, minhash('one text') FROM generate_series(1, 50) i;
+SELECT count(*) FROM dying WHERE sig % minhash('one text');
+SELECT count(*) FROM (SELECT FROM dying ORDER BY sig <%> minhash('one text')) s;
+VACUUM dying;
+INSERT INTO dying SELECT i, minhash('one text') FROM generate_series(1, 5000) i;
+SELECT count(*) FROM dying WHERE sig % minhash('one text');
+SELECT records, dead FROM lsh_check('dying_sig', heap => true);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE dying;
 
 -- lsh_check: what it refuses.
 CREATE INDEX documents_gin ON documents USING gin (sig);

@@ -21,8 +21,8 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END $$;
 CREATE TEMP TABLE pair AS SELECT minhash('this is really rude') AS a, minhash('this is really crude') AS b;
 SELECT minhash_similarity(a, b) AS similarity FROM pair \gset
-SELECT :similarity AS similarity, a <%> b AS distance, a <%> b = minhash_distance(a, b) AS same FROM pair;
-SELECT a % b AS at_default, a % a AS itself, minhash_similar(a, b) = (a % b) AS same FROM pair;
+SELECT :similarity AS similarity, a <%> b AS distance, a <%> b = 1 - minhash_similarity(a, b) AS same FROM pair;
+SELECT a % b AS at_default, a % a AS itself FROM pair;
 SET minhash_lsh.similarity_threshold = :similarity;
 SELECT a % b AS at_threshold, b % a AS commuted FROM pair;
 SET minhash_lsh.similarity_threshold = 0.999;
@@ -119,15 +119,15 @@ CREATE FUNCTION other.f(minhash_signature, text) RETURNS boolean LANGUAGE plpgsq
 CREATE FUNCTION other.f(bytea) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
 CREATE FUNCTION other.f(minhash_signature, minhash_signature) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = text, RIGHTARG = text, RESTRICT = minhash_similar_sel,
-    JOIN = minhash_similar_joinsel);
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = int, RIGHTARG = int, RESTRICT = minhash_similar_sel,
-    JOIN = minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = text, RIGHTARG = text, RESTRICT = _minhash_similar_sel,
+    JOIN = _minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = int, RIGHTARG = int, RESTRICT = _minhash_similar_sel,
+    JOIN = _minhash_similar_joinsel);
 CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = text,
-    RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
-CREATE OPERATOR other.~~~ (FUNCTION = other.f, RIGHTARG = bytea, RESTRICT = minhash_similar_sel);
+    RESTRICT = _minhash_similar_sel, JOIN = _minhash_similar_joinsel);
+CREATE OPERATOR other.~~~ (FUNCTION = other.f, RIGHTARG = bytea, RESTRICT = _minhash_similar_sel);
 CREATE OPERATOR other.~~~ (FUNCTION = other.f, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
-    RESTRICT = minhash_similar_sel, JOIN = minhash_similar_joinsel);
+    RESTRICT = _minhash_similar_sel, JOIN = _minhash_similar_joinsel);
 SELECT condition, pg_temp.expected('SELECT FROM pg_class a, texts b WHERE ' || condition) <> '' AS planned
 FROM unnest(ARRAY['relname::text OPERATOR(other.~~~) ''x''', 'relname::text OPERATOR(other.~~~) NULL',
     'reltype::int OPERATOR(other.~~~) 3', 'relname::text OPERATOR(other.~~~) id::text',

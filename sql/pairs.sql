@@ -39,7 +39,7 @@ DECLARE
             shingle_jaccard(a.body, b.body, %s, %L, %L, %L) AS exact FROM k a JOIN k b ON a.id < b.id
                 AND a.keys && b.keys',
         scheme, bands, rows, size, unit, fold, bag);
-    given text := format('%s, 0.95, %s, %s', threshold, bands, rows);
+    given text := format('%s, NULL, %s, %s', threshold, bands, rows);
 BEGIN
     EXECUTE 'CREATE TEMP TABLE shared ON COMMIT DROP AS ' || shared;
     RETURN QUERY SELECT 'signatures', c.*
@@ -212,9 +212,11 @@ SELECT lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
 SELECT q.n, p.left_id, p.right_id
 FROM (VALUES (1), (2)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, NULL::int,
     threshold => 0.8, verify => 'estimate') p;
+\set VERBOSITY terse
 SELECT q.n, p.left_id
 FROM (VALUES (1)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, verify => 'estimate',
     id_type => NULL::int, threshold => 0.8) p;
+\set VERBOSITY default
 SELECT f.form, p.*
 FROM (VALUES ('query'), ('threshold'), ('integer threshold'), ('by name'), ('type'), ('numeric type'),
     ('type and threshold')) f (form),
@@ -231,7 +233,9 @@ LATERAL (
 ) p (type);
 -- A NULL of a numeric type is taken for the threshold unless that is given by name.
 SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
+\set VERBOSITY terse
 SELECT * FROM lsh_pairs('TABLE two', NULL);
+\set VERBOSITY default
 
 -- Rows of one id make no pair with each other; with others, each row makes its own.
 SELECT * FROM lsh_pairs('SELECT id / 322, body FROM documents WHERE id IN (321, 322, 323)') ORDER BY 1, 2;
@@ -332,11 +336,11 @@ END $$;
 SELECT call || E'\n  ' || refusal(call) FROM (VALUES
     ($$lsh_pairs(NULL)$$),
     ($$lsh_pairs('TABLE two', threshold => NULL)$$),
-    ($$lsh_pairs('TABLE two', seed => NULL)$$),
     ($$lsh_pairs('TABLE two', threshold => 1.5)$$),
     ($$lsh_pairs('TABLE two', recall => 'NaN')$$),
     ($$lsh_pairs('TABLE two', threshold => 0)$$),
     ($$lsh_pairs('TABLE two', bands => 3)$$),
+    ($$lsh_pairs('TABLE two', bands => 3, rows => 2, recall => 0.9)$$),
     ($$lsh_pairs('TABLE two', bands => 0, rows => 1)$$),
     ($$lsh_pairs('TABLE two', bands => 65, rows => 2)$$),
     ($$lsh_pairs('TABLE two', max_bucket => 0)$$),

@@ -70,9 +70,8 @@ SELECT count(*), count(DISTINCT cluster_id), max(similarity) <= 1 FROM lsh_clust
 SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM reread') AS a
     FULL JOIN lsh_clusters(sorted('SELECT id, sig FROM reread')) AS b USING (id, cluster_id)
     WHERE a IS NULL OR b IS NULL;
-SELECT count(*) FROM lsh_pairs('SELECT id, body FROM reread', measure => 'containment') AS a
-    FULL JOIN lsh_pairs(sorted('SELECT id, body FROM reread'), measure => 'containment') AS b
-        USING (left_id, right_id, similarity)
+SELECT count(*) FROM lsh_contained('SELECT id, body FROM reread') AS a
+    FULL JOIN lsh_contained(sorted('SELECT id, body FROM reread')) AS b USING (contained_id, container_id, containment)
     WHERE a IS NULL OR b IS NULL;
 
 -- The query's own functions may change the table: rows are read again as they were when it began.

@@ -8,18 +8,10 @@ CREATE TEMP VIEW members AS
 SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
     AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh');
--- Functions that users call: all but those of types, operators, aggregates, indexes and the planner.
+-- Functions that users call: names of the others begin with an underscore.
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid
-WHERE 'internal'::regtype <> ALL (proargtypes) AND prorettype <> ALL (ARRAY['internal', 'index_am_handler']::regtype[])
-    AND NOT EXISTS (SELECT FROM pg_operator WHERE oprcode = p.oid)
-    AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
-    AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
-    AND NOT EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid AND pronargs = 3)
-    AND NOT EXISTS (SELECT FROM pg_rewrite r JOIN pg_depend d ON d.objid = r.oid
-        WHERE d.refobjid = p.oid AND d.classid = 'pg_rewrite'::regclass)
-    AND NOT EXISTS (SELECT FROM pg_aggregate WHERE aggfinalfn = p.oid)
-    AND proname <> 'lsh_maintain_band_table';
+WHERE NOT starts_with(proname, '_');
 -- What the page says of a function: the lines that name it, and where they say "…", all of their section.
 CREATE TEMP TABLE said AS
 SELECT p.oid, string_agg(l.line, E'\n') AS what
@@ -31,20 +23,19 @@ SELECT oid::regprocedure AS function FROM said WHERE what IS NULL ORDER BY oid::
 -- Arguments, with their defaults but NULL, and result columns.
 SELECT oid::regprocedure AS function, argument, value
 FROM (SELECT p.oid, argument, what,
-        regexp_replace(pg_get_function_arg_default(p.oid, position::int), '::[a-z_ ]+(\[\])?$', '') AS value
+        regexp_replace(pg_get_function_arg_default(p.oid, position::int), '::[a-z_ ]+(\[\])?(?=\)?$)', '') AS value
     FROM functions p JOIN said USING (oid), unnest(proargnames) WITH ORDINALITY AS a (argument, position)) arguments
 WHERE argument <> '' AND (what !~ ('\m' || argument || '\M')
-    OR value <> 'NULL' AND what !~ ('\m' || argument || '`? ' || value || '([^0-9]|$)'))
+    OR value <> 'NULL' AND what !~ ('\m' || argument || '`? ' || regexp_replace(value, '[()]', '\\\&', 'g')
+        || '([^0-9]|$)'))
 ORDER BY oid::regprocedure::text COLLATE "C", argument;
--- Operators, types, the view, access methods.
+-- Operators, types, access methods.
 SELECT o.oid::regoperator AS operator FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass
     AND objid = o.oid
 WHERE oprname <> ALL ('{=,<>,<,<=,>,>=}') AND position(format('`a %s ', oprname) IN :'reference') = 0 ORDER BY 1;
 SELECT objid::regtype AS type FROM members JOIN pg_type t ON t.oid = objid
 WHERE classid = 'pg_type'::regclass AND typelem = 0 AND typrelid = 0
     AND position('`' || typname IN :'reference') = 0 ORDER BY 1;
-SELECT relname FROM members JOIN pg_class c ON c.oid = objid
-WHERE classid = 'pg_class'::regclass AND position('`' || relname || '`' IN :'reference') = 0;
 SELECT amname FROM members JOIN pg_am a ON a.oid = objid
 WHERE classid = 'pg_am'::regclass AND position('USING ' || amname IN :'reference') = 0;
 -- Settings and their defaults.

@@ -42,8 +42,8 @@ JOIN (SELECT id % 7 AS remainder, minhash(string_agg(body, ' '), shingle_size =>
     FROM sets GROUP BY 1) AS texts USING (remainder);
 SELECT minhash_union_agg(sig) FILTER (WHERE id = 5) = minhash_union_agg(DISTINCT sig) FILTER (WHERE id = 5) AS same,
     minhash_union_agg(sig) FILTER (WHERE false) IS NULL AS nothing,
-       minhash_num_hashes(minhash_union_agg(sig) FILTER (WHERE id = 0)) AS hashes,
-       minhash_slots(minhash_union_agg(sig) FILTER (WHERE id = 0)) AS empty FROM signatures;
+       (minhash_scheme(minhash_union_agg(sig) FILTER (WHERE id = 0))).num_hashes AS hashes,
+       (minhash_union_agg(sig) FILTER (WHERE id = 0))::bigint[] AS empty FROM signatures;
 SELECT id, round(minhash_cardinality(minhash_union_agg(sig) OVER (ORDER BY id ROWS 1 PRECEDING))::numeric, -1) AS of_two
     FROM signatures WHERE id BETWEEN 0 AND 3;
 -- In parallel the same.

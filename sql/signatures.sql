@@ -3,8 +3,9 @@
 
 -- What minhash() does by default, and what can be asked of a signature.
 SELECT * FROM minhash_scheme(minhash('some text'));
-SELECT minhash_num_hashes(minhash('some text')) AS default, minhash_num_hashes(minhash('some text', 16)) AS least,
-    minhash_num_hashes(minhash('some text', 4096)) AS most;
+SELECT (minhash_scheme(minhash('some text'))).num_hashes AS default,
+    (minhash_scheme(minhash('some text', 16))).num_hashes AS least,
+    (minhash_scheme(minhash('some text', 4096))).num_hashes AS most;
 SELECT (minhash_scheme(minhash('Some text', num_hashes => 200, shingle_size => 3, unit => 'word', fold => false,
     bag => true, seed => -7, method => 'classic'))).*;
 
@@ -24,14 +25,15 @@ SELECT minhash(NULL), minhash('a', NULL), minhash('a', shingle_size => NULL), mi
     minhash('a', fold => NULL),
        minhash('a', bag => NULL), minhash('a', seed => NULL), minhash('a', method => NULL);
 SELECT minhash_similarity(NULL, minhash('a')), minhash_similarity(minhash('a'), NULL),
-    minhash_distance(NULL, minhash('a')), minhash_num_hashes(NULL),
-       minhash_scheme(NULL), minhash_slots(NULL), minhash_standard_error(NULL), minhash_standard_error(0.5, NULL),
+    NULL <%> minhash('a'), (minhash_scheme(NULL)).num_hashes,
+       minhash_scheme(NULL), NULL::minhash_signature::bigint[], minhash_standard_error(NULL),
+       minhash_standard_error(0.5, NULL),
        lsh_band_keys(NULL, 1, 1);
 
 -- Identical texts are 1 to each other, and so are texts of the same set of shingles: order, case and white space may
 -- differ.
 SELECT minhash_similarity(minhash('a text'), minhash('a text')) AS same,
-    minhash_distance(minhash('a text'), minhash('a text')) AS distance,
+    minhash('a text') <%> minhash('a text') AS distance,
        minhash_similarity(minhash('A Text'), minhash('  a   text ')) AS folded,
        minhash_similarity(minhash('one two three', shingle_size => 1, unit => 'word'),
        minhash('three, two, two, one!', shingle_size => 1, unit => 'word')) AS same_words,
@@ -42,9 +44,7 @@ SELECT minhash('a text') = minhash('A   TEXT') AS equal_signatures, minhash('aaa
 SELECT minhash('abcdefgh', bag => true)::bigint[] = minhash('abcdefgh')::bigint[] AS slots,
     minhash('abcdefgh', bag => true) = minhash('abcdefgh') AS signatures;
 
--- Distance is one minus similarity.
-SELECT minhash_similarity(a, b) + minhash_distance(a, b) AS sum,
-    minhash_similarity(a, b) = minhash_similarity(b, a) AS symmetric
+SELECT minhash_similarity(a, b) = minhash_similarity(b, a) AS symmetric
 FROM (SELECT minhash('this is really rude') AS a, minhash('this is really crude') AS b) AS pair;
 
 -- The standard error of n independent slots.
@@ -105,20 +105,20 @@ SELECT minhash_similarity(pg_temp.signature_of(a), pg_temp.signature_of(a)) AS s
 FROM (SELECT array_agg(i) AS a FROM generate_series(1::bigint, 20) i) AS slots;
 
 -- The slots are those of the text form, as unsigned numbers.
-SELECT minhash_slots(pg_temp.signature_of(a)) = a AS slots, pg_temp.signature_of(a)::bigint[] = a AS cast
+SELECT pg_temp.signature_of(a)::bigint[] = a AS slots
 FROM (SELECT array_agg(i * 268435455) AS a FROM generate_series(1::bigint, 16) i) AS slots;
-SELECT cardinality(minhash_slots(minhash('some text', 100))) AS slots,
-    bool_and(slot BETWEEN 0 AND 4294967295) AS in_range FROM unnest(minhash_slots(minhash('some text', 100))) slot;
+SELECT cardinality(minhash('some text', 100)::bigint[]) AS slots,
+    bool_and(slot BETWEEN 0 AND 4294967295) AS in_range FROM unnest(minhash('some text', 100)::bigint[]) slot;
 
 -- An empty text has the empty signature: no slots, no band keys, similar to nothing and not even to itself.
 SELECT document, minhash(document, 16) AS signature, minhash(document, 16)::bigint[] AS slots,
     lsh_band_keys(minhash(document, 16), 4, 4) AS keys,
        (SELECT count(*) FROM lsh_bands(minhash(document, 16), 4, 4)) AS bands
 FROM (VALUES (''), ('   ')) AS texts (document);
-SELECT minhash_similarity(minhash(''), minhash('')) AS itself, minhash_distance(minhash(''), minhash('')) AS distance,
+SELECT minhash_similarity(minhash(''), minhash('')) AS itself, minhash('') <%> minhash('') AS distance,
     minhash_similarity(minhash(''), minhash('text')) AS to_text,
        minhash_similarity(minhash('text'), minhash(' ')) AS of_text, minhash('') = minhash('  ') AS equal_as_values,
-       minhash_num_hashes(minhash('')) AS num_hashes;
+       (minhash_scheme(minhash(''))).num_hashes AS num_hashes;
 SELECT minhash('!?', unit => 'word')::bigint[] AS only_punctuation,
     minhash('', method => 'classic')::bigint[] AS classic, minhash('', bag => true)::bigint[] AS bag,
     minhash(' ', fold => false)::bigint[] = '{}' AS a_space_unfolded;
@@ -159,7 +159,7 @@ RESET plan_cache_mode;
 DEALLOCATE p;
 
 -- Arguments of the scheme that change from row to row, and from call to call in PL/pgSQL.
-SELECT n, minhash_num_hashes(minhash('a text', n)), (minhash_scheme(minhash('a text', seed => n))).seed
+SELECT n, (minhash_scheme(minhash('a text', n))).num_hashes, (minhash_scheme(minhash('a text', seed => n))).seed
     FROM generate_series(16, 18) n;
 CREATE FUNCTION pg_temp.loop() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -174,7 +174,7 @@ BEGIN
 END $$;
 SELECT pg_temp.loop();
 CREATE FUNCTION pg_temp.hashes_of(hashes int) RETURNS int
-    LANGUAGE plpgsql AS 'BEGIN RETURN minhash_num_hashes(minhash(''a text'', hashes)); END';
+    LANGUAGE plpgsql AS 'BEGIN RETURN (minhash_scheme(minhash(''a text'', hashes))).num_hashes; END';
 SELECT hashes, pg_temp.hashes_of(hashes) FROM generate_series(16, 18) hashes;
 
 -- A query's many rows are signed as each alone would be, whatever came before; bags, too.

@@ -98,7 +98,7 @@ SELECT count(*) AS pairs, (SELECT count(*) FROM (TABLE looked_up EXCEPT TABLE ca
 
 -- The classic form: slots in columns, and the OR over bands of the AND over rows, written by a query.
 SELECT format('CREATE TEMP TABLE columns AS SELECT id, %s
-    FROM (SELECT id, minhash_slots(signature) AS s FROM signatures) AS slots',
+    FROM (SELECT id, signature::bigint[] AS s FROM signatures) AS slots',
         string_agg(format('s[%1$s] AS s%1$s', i), ', ' ORDER BY i)) AS make_columns
 FROM generate_series(1, :bands * :rows) i \gset
 :make_columns;

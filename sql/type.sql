@@ -29,13 +29,13 @@ SELECT array_agg(s)::text::minhash_signature[] = array_agg(s) AS array, array_ag
 CREATE TYPE signed_text AS (id int, signature minhash_signature(16), other minhash_signature);
 SELECT bool_and(r::text::signed_text = r) AS row,
     bool_and(jsonb_populate_record(NULL::signed_text, to_jsonb(r)) = r) AS json
-FROM (SELECT ROW(id, s, s)::signed_text AS r FROM signatures WHERE minhash_num_hashes(s) = 16) AS rows;
+FROM (SELECT ROW(id, s, s)::signed_text AS r FROM signatures WHERE (minhash_scheme(s)).num_hashes = 16) AS rows;
 
 -- The binary form: 16 bytes and 4 for each slot, as stored. COPY in text and binary form to a file and back.
-SELECT octet_length(minhash_signature_send(minhash('abc', 100))) AS abc,
-    octet_length(minhash_signature_send(minhash('', 100))) AS empty;
-SELECT encode(minhash_signature_send(minhash('', 256, 3, 'word', true, true, 1, 'classic')), 'hex') AS header;
-SELECT encode(minhash_signature_send(minhash('abc', 16, seed => 0)), 'hex') AS abc;
+SELECT octet_length(_minhash_signature_send(minhash('abc', 100))) AS abc,
+    octet_length(_minhash_signature_send(minhash('', 100))) AS empty;
+SELECT encode(_minhash_signature_send(minhash('', 256, 3, 'word', true, true, 1, 'classic')), 'hex') AS header;
+SELECT encode(_minhash_signature_send(minhash('abc', 16, seed => 0)), 'hex') AS abc;
 \getenv abs_builddir PG_ABS_BUILDDIR
 \set file :abs_builddir '/signatures.copy'
 \set copy_out '\\copy signatures TO ' :'file'
@@ -112,7 +112,7 @@ SELECT pg_temp.error_of('ALTER TABLE sixteen ALTER s TYPE minhash_signature(17)'
 COPY (SELECT 6, minhash('abc', 17)) TO STDOUT (FORMAT binary) \g :file
 \set SHOW_CONTEXT never
 :copy_in
-SELECT id, minhash_num_hashes(s) FROM sixteen ORDER BY id;
+SELECT id, (minhash_scheme(s)).num_hashes FROM sixteen ORDER BY id;
 -- No modifier takes all.
 ALTER TABLE sixteen ALTER s TYPE minhash_signature;
 INSERT INTO sixteen VALUES (5, minhash('abc'));
@@ -182,7 +182,7 @@ SELECT count(*) FROM received;
 
 -- Damaged stored bytes, made by a cast that reads nothing: whatever is asked of them is an error.
 CREATE CAST (bytea AS minhash_signature) WITHOUT FUNCTION;
-SELECT pg_temp.error_of(format('SELECT minhash_num_hashes(%L::bytea::minhash_signature)', damaged))
+SELECT pg_temp.error_of(format('SELECT (minhash_scheme(%L::bytea::minhash_signature)).num_hashes', damaged))
 FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050010002a00000000000000',
     '\x01042011050010002a00000000000000', '\x01010c11050010002a00000000000000',
                   '\x01012014050010002a00000000000000', '\x01012091050010002a00000000000000',
@@ -191,8 +191,8 @@ FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050
 SELECT call, pg_temp.error_of(format('SELECT *
     FROM (SELECT ''\x01032011''::bytea::minhash_signature AS s, minhash(''a'') AS good) AS given,
         LATERAL (SELECT %s) AS asked', call))
-FROM unnest(ARRAY['s::text', 'minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)',
-    'minhash_distance(s, s)', 'minhash_num_hashes(s)', 'minhash_scheme(s)', 'minhash_slots(s)',
+FROM unnest(ARRAY['s::text', '_minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)',
+    's <%> s', '(minhash_scheme(s)).num_hashes', 'minhash_scheme(s)', 's::bigint[]',
                   's::bigint[]', 'lsh_band_keys(s, 1, 1)', 'lsh_bands(s, 1, 1)', 's::minhash_signature(16)']) call;
 -- Any bit of the header flipped, and any length: an error or another valid signature, and nothing read beyond the
 -- value.
@@ -200,13 +200,13 @@ SELECT count(*) AS flipped, count(*) FILTER (WHERE result = 'no error') AS valid
     FILTER (WHERE result LIKE 'XX001:%') AS refused
 FROM (SELECT pg_temp.error_of(format('SELECT minhash_scheme(%1$L::bytea::minhash_signature),
     %1$L::bytea::minhash_signature::text', set_bit(bytes, bit, 1 - get_bit(bytes, bit)))) AS result
-      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
+      FROM (SELECT _minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
       generate_series(0, 127) bit) AS results;
 SELECT count(*) AS lengths, array_agg(length) FILTER (WHERE result = 'no error') AS valid, count(*)
     FILTER (WHERE result LIKE 'XX001:%') AS refused
 FROM (SELECT length, pg_temp.error_of(format('SELECT %L::bytea::minhash_signature::text',
     substr(bytes || bytes, 1, length))) AS result
-      FROM (SELECT minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
+      FROM (SELECT _minhash_signature_send(minhash('abc', 16)) AS bytes) AS sent,
       generate_series(0, 100) length) AS results;
 DROP CAST (bytea AS minhash_signature);
 \pset format aligned
@@ -214,21 +214,21 @@ DROP CAST (bytea AS minhash_signature);
 
 -- Equality is of scheme and slots; the order is total.
 SELECT a = a AS itself, a = b AS other, a <> b AS differs, a < b AS less, a > b AS greater, a <= a AS less_or_equal,
-    a >= a AS greater_or_equal, minhash_cmp(a, a) AS cmp, minhash_cmp(a, b) = -minhash_cmp(b, a) AS antisymmetric
+    a >= a AS greater_or_equal, _minhash_cmp(a, a) AS cmp, _minhash_cmp(a, b) = -_minhash_cmp(b, a) AS antisymmetric
 FROM (VALUES ('fss1:16x32:char5:fold:set:42:'::minhash_signature,
     'fss1:16x32:char5:fold:set:43:'::minhash_signature)) AS v (a, b);
-SELECT count(*) AS pairs, count(*) FILTER (WHERE (minhash_cmp(a.s, b.s) < 0) <> (a.s < b.s)
-    OR (minhash_cmp(a.s, b.s) <= 0) <> (a.s <= b.s) OR (minhash_cmp(a.s, b.s) = 0) <> (a.s = b.s)
+SELECT count(*) AS pairs, count(*) FILTER (WHERE (_minhash_cmp(a.s, b.s) < 0) <> (a.s < b.s)
+    OR (_minhash_cmp(a.s, b.s) <= 0) <> (a.s <= b.s) OR (_minhash_cmp(a.s, b.s) = 0) <> (a.s = b.s)
        OR (a.s = b.s) = (a.s <> b.s) OR (a.s < b.s) <> (b.s > a.s) OR (a.s <= b.s) <> (b.s >= a.s)
-       OR (a.s = b.s) <> (minhash_signature_send(a.s) = minhash_signature_send(b.s))
-       OR (a.s < b.s) <> (minhash_signature_send(a.s) < minhash_signature_send(b.s))) AS inconsistent
+       OR (a.s = b.s) <> (_minhash_signature_send(a.s) = _minhash_signature_send(b.s))
+       OR (a.s < b.s) <> (_minhash_signature_send(a.s) < _minhash_signature_send(b.s))) AS inconsistent
 FROM signatures a, signatures b WHERE a.id % 20 = 0 AND b.id % 20 IN (0, 1);
-SELECT count(*) FILTER (WHERE minhash_hash(s) <> minhash_hash(s::text::minhash_signature)
-    OR minhash_hash_extended(s, 7) <> minhash_hash_extended(s::text::minhash_signature, 7)) AS differ,
-       count(*) FILTER (WHERE minhash_hash_extended(s, 0) & 4294967295 <>
-       minhash_hash(s)::bigint & 4294967295) AS low_half_differs,
-       count(DISTINCT minhash_hash(s)) > 0.9 * count(DISTINCT s) AS spread,
-       count(DISTINCT minhash_hash_extended(s, 1)) = count(DISTINCT s) AS spread_extended FROM signatures;
+SELECT count(*) FILTER (WHERE _minhash_hash(s) <> _minhash_hash(s::text::minhash_signature)
+    OR _minhash_hash_extended(s, 7) <> _minhash_hash_extended(s::text::minhash_signature, 7)) AS differ,
+       count(*) FILTER (WHERE _minhash_hash_extended(s, 0) & 4294967295 <>
+       _minhash_hash(s)::bigint & 4294967295) AS low_half_differs,
+       count(DISTINCT _minhash_hash(s)) > 0.9 * count(DISTINCT s) AS spread,
+       count(DISTINCT _minhash_hash_extended(s, 1)) = count(DISTINCT s) AS spread_extended FROM signatures;
 
 -- DISTINCT, GROUP BY, ORDER BY by sorting and by hashing.
 CREATE TEMP TABLE documents AS SELECT i AS id, minhash('document ' || i % 100) AS s FROM generate_series(1, 500) i;
@@ -340,8 +340,8 @@ SELECT pg_temp.node_of('SELECT id FROM articles WHERE minhash(body, 16) = minhas
 SELECT id FROM articles WHERE minhash(body, 16) = minhash('another text', 16);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
-CREATE DOMAIN pg_temp.signed AS minhash_signature CHECK (minhash_num_hashes(VALUE) >= 64);
-SELECT minhash_num_hashes(minhash('a', 64)::pg_temp.signed);
+CREATE DOMAIN pg_temp.signed AS minhash_signature CHECK ((minhash_scheme(VALUE)).num_hashes >= 64);
+SELECT (minhash_scheme(minhash('a', 64)::pg_temp.signed)).num_hashes;
 \set VERBOSITY terse
 SELECT minhash('a', 63)::pg_temp.signed;
 \set VERBOSITY default

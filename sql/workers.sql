@@ -15,7 +15,7 @@ BEGIN
         $c$lsh_pairs('SELECT id, body, id % 2 AS scope FROM texts', threshold => 0.9)$c$,
         $c$lsh_pairs('SELECT id, body FROM texts WHERE id % 2 = 0',
             other_query => 'SELECT id, body FROM texts WHERE id % 2 = 1')$c$,
-        $c$lsh_pairs('SELECT id, body FROM texts WHERE id < 2500', measure => 'containment')$c$,
+        $c$lsh_contained('SELECT id, body FROM texts WHERE id < 2500')$c$,
         $c$lsh_clusters('SELECT id, body FROM texts')$c$,
         $c$lsh_clusters('SELECT id, body, -id AS rank FROM texts', near_representative => true, singletons => true)$c$]
     LOOP

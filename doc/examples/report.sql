@@ -1,8 +1,9 @@
 -- A report on the near-duplicates in a table, for psql: how many there are and how similar, the largest clusters with
--- samples, hot buckets, and what would go if one text of each cluster were kept.
+-- samples, hot buckets, what would go if one text of each cluster were kept, and what some pairs differ in.
 --
 --   psql -X -q -v source=articles -v id=id -v text=body -v threshold=0.8 -f doc/examples/report.sql
 --
+-- With -v html=pairs.html it also writes a page of 20 pairs side by side (side_by_side.sql).
 -- It reads the table once and changes nothing; its tables are temporary. Without a value id is "id", text is "body" and
 -- threshold is 0.8. The source is written as in FROM, so that '"My texts"' and '(SELECT ...) AS q' will do; id and text are
 -- names of columns, without quotes.
@@ -64,4 +65,22 @@ GROUP BY key HAVING count(*) > 1 ORDER BY count(*) DESC, key LIMIT 5;
 SELECT count(*) AS texts, round(100.0 * count(*) / greatest((SELECT count(*) FROM report_texts), 1), 1) AS percent,
     pg_size_pretty(coalesce(sum(octet_length(body)), 0)) AS size
 FROM report_clusters c JOIN report_texts USING (id) WHERE id <> representative;
+
+\echo Of the least similar pairs, of those in the middle and of the most similar ones, one: what differs is in brackets
+SELECT DISTINCT ON (part) round(similarity::numeric, 3) AS similarity,
+    left_id, regexp_replace(shingle_headline(l.body, r.body, options), '\s+', ' ', 'g') AS left_text,
+    right_id, regexp_replace(shingle_headline(r.body, l.body, options), '\s+', ' ', 'g') AS right_text
+FROM (SELECT 'StartSel="[", StopSel="]", MaxFragments=2, MaxWords=12' AS options) o,
+    (SELECT *, ntile(3) OVER (ORDER BY similarity, left_id, right_id) AS part FROM report_pairs WHERE similarity < 1) p
+    JOIN report_texts l ON l.id = left_id JOIN report_texts r ON r.id = right_id
+ORDER BY part, p.similarity, left_id, right_id \gx
+\if :{?html}
+\set source report_texts
+\set id id
+\set text body
+\set pairs '(SELECT * FROM report_pairs WHERE similarity < 1 ORDER BY similarity, left_id, right_id LIMIT 20) AS p'
+\o :html
+\ir side_by_side.sql
+\o
+\endif
 DROP TABLE report_texts, report_pairs, report_clusters;

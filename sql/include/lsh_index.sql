@@ -20,7 +20,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS off) ' || query LOOP
         IF line ~ 'Scan|Index Cond|Order By' THEN
-            line := regexp_replace(line, '\$0|\(InitPlan 1\).col1', 'subquery');
+            line := regexp_replace(line, '\$0|\(InitPlan (1|expr_1)\).col1', 'subquery');
             RETURN NEXT trim(regexp_replace(line, '^[ >-]*|\(.*minhash.*', '', 'g'));
         END IF;
     END LOOP;

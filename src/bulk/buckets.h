@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,7 @@ constexpr int partition_bits(std::size_t rows) noexcept
 
 constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
 {
+    assert(bits >= 0 && bits < 32);
     return bits == 0 ? 0 : key >> (32 - bits);
 }
 
@@ -62,6 +64,7 @@ template <typename Visit>
 void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
 {
     const auto key_of = [](std::uint64_t entry) { return static_cast<std::uint32_t>(entry >> 32); };
+    assert(entries.size() <= most_rows);
     const std::size_t slots = bucket_table_size(entries.size());
     for (std::size_t slot = 0; slot < slots; slot++)
         room.table[slot] = no_row;

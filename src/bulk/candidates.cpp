@@ -4,6 +4,8 @@
 // their keys. They are visited in the order of the bands.
 #include "bulk/candidates.h"
 
+#include <cassert>
+
 namespace minhash::bulk {
 
 namespace {
@@ -68,6 +70,7 @@ void take_buckets(void* to, const job&, std::span<const std::uint8_t> answer)
         else
             state.visit(state.self, {bucket.values, count});
     }
+    assert(answer.size() >= answer_start);
     walk.done += rows.count;
     report(*rows.owner,
            walk.phase,

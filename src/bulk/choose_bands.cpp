@@ -1,6 +1,7 @@
 #include "bulk/choose_bands.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace minhash::bulk {
@@ -70,6 +71,7 @@ bands_plan foretell(const bands_wanted& wanted,
                     agreement_counts sample,
                     const work_costs& costs) noexcept
 {
+    assert(sample.size() >= 2 && shape.bands >= 1 && shape.bands * shape.rows <= num_hashes);
     const double slots = static_cast<double>(sample.size()) - 1;
     const int least = least_agreement(wanted.threshold, num_hashes, wanted.missed);
     const int start = std::min<int>(num_hashes, slots_at_start);
@@ -118,6 +120,8 @@ bands_plan choose_by_cost(const bands_wanted& wanted,
                           agreement_counts sample,
                           const work_costs& costs) noexcept
 {
+    assert(wanted.least_hashes >= 1 && wanted.least_hashes <= wanted.most_hashes);
+    assert(wanted.threshold >= 0 && wanted.threshold <= 1 && wanted.recall <= 1);
     bands_plan best = {};
     const auto consider = [&](int num_hashes) {
         const int slots = static_cast<int>(sample.size()) - 1;

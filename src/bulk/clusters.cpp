@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
+#include <optional>
 #include <utility>
 
 namespace minhash::bulk {
@@ -48,17 +50,17 @@ struct cluster_finder {
     verifier check;
     comparisons compared;
 
-    // Clusters to be put out, and for each of their rows the similarity to its representative,
-    // or not_known.
+    // Clusters to be put out, for each of their rows the similarity to its representative, and the
+    // places of those that are not known yet.
     growing<std::uint32_t> waiting;
     growing<double> similarities;
     std::size_t waiting_count;
     growing<std::size_t> ends; // of these clusters
     std::size_t end_count;
-    std::size_t known; // similarities from the start
+    growing<std::size_t> asked;
+    std::size_t asked_count;
+    std::size_t answered; // of them
 };
-
-constexpr double not_known = -1;
 
 // Pairs that are remembered to have been verified: powers of two.
 constexpr std::size_t least_remembered = 64 * 1024;
@@ -79,15 +81,17 @@ void join_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
     }
 }
 
-// The similarity of two rows, if it is known without comparing them, else not_known. Most clusters
-// have two rows, which have met.
-double known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+// The similarity of two rows, if it is known without comparing them. Most clusters have two rows,
+// which have met.
+std::optional<double>
+known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     const std::uint32_t first = std::min(finder.same.leader[a], finder.same.leader[b]);
     const std::uint32_t second = std::max(finder.same.leader[a], finder.same.leader[b]);
     if (first == second)
         return 1;
-    return finder.met[second] == first ? finder.met_similarity[second] : not_known;
+    return finder.met[second] == first ? std::optional(finder.met_similarity[second])
+                                       : std::nullopt;
 }
 
 bool are_connected(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
@@ -98,11 +102,10 @@ bool are_connected(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 // Compares two rows now. Whoever comes next wants to know whether they are connected.
 bool connect_now(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
-    const double similarity = verify(finder.check, a, b);
-    if (similarity < 0)
-        return false;
-    join_near(&finder, a, b, similarity);
-    return true;
+    const std::optional<double> similarity = verify(finder.check, a, b);
+    if (similarity)
+        join_near(&finder, a, b, *similarity);
+    return similarity.has_value();
 }
 
 void remember_verified(cluster_finder& finder)
@@ -224,14 +227,14 @@ void connect_row(void* self,
 void take_similarity(void* self, std::uint32_t, std::uint32_t, double similarity)
 {
     cluster_finder& finder = *static_cast<cluster_finder*>(self);
-    while (finder.similarities.values[finder.known] != not_known)
-        finder.known++;
-    finder.similarities.values[finder.known++] = similarity;
+    assert(finder.answered < finder.asked_count);
+    finder.similarities.values[finder.asked.values[finder.answered++]] = similarity;
 }
 
 void emit_waiting(cluster_finder& finder)
 {
     finish_comparisons(finder.compared);
+    assert(finder.answered == finder.asked_count);
     std::size_t start = 0;
     for (std::size_t i = 0; i < finder.end_count; i++) {
         const std::size_t size = finder.ends.values[i] - start;
@@ -242,7 +245,8 @@ void emit_waiting(cluster_finder& finder)
     }
     finder.waiting_count = 0;
     finder.end_count = 0;
-    finder.known = 0;
+    finder.asked_count = 0;
+    finder.answered = 0;
 }
 
 // Adds a row to the cluster that is being made.
@@ -277,20 +281,23 @@ void add_whole(cluster_finder& finder, std::span<const std::uint32_t> rows)
     const std::span<const std::uint32_t> leader = finder.same.leader;
     for (const std::uint32_t row : rows) {
         pause(*finder.owner);
-        const double similarity = known_similarity(finder, rows[0], row);
-        add_row(finder, row, similarity);
-        if (similarity == not_known)
-            verify_later(finder.compared, leader[rows[0]], leader[row]);
+        const std::optional<double> similarity = known_similarity(finder, rows[0], row);
+        add_row(finder, row, similarity.value_or(0));
+        if (similarity)
+            continue;
+        const std::size_t count = finder.asked_count++;
+        grow(*finder.owner, finder.asked, count, count + 1);
+        finder.asked.values[count] = finder.waiting_count - 1;
+        verify_later(finder.compared, leader[rows[0]], leader[row]);
     }
     end_cluster(finder);
 }
 
-// The similarity of two rows if they are near, else a negative number.
-double near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+// The similarity of two rows if they are near.
+std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
-    const double similarity = known_similarity(finder, a, b);
-    if (similarity != not_known)
-        return similarity;
+    if (const std::optional<double> known = known_similarity(finder, a, b))
+        return known;
     return verify(finder.check, finder.same.leader[a], finder.same.leader[b]);
 }
 
@@ -303,8 +310,8 @@ void add_split(cluster_finder& finder, std::span<std::uint32_t> rows)
         std::size_t left = 0;
         for (const std::uint32_t row : rows) {
             pause(*finder.owner);
-            if (const double similarity = near(finder, best, row); similarity >= 0)
-                add_row(finder, row, similarity);
+            if (const auto similarity = near(finder, best, row))
+                add_row(finder, row, *similarity);
             else
                 rows[left++] = row;
         }
@@ -352,6 +359,7 @@ void end_finder(cluster_finder& finder)
     release(owner, finder.waiting.values);
     release(owner, finder.similarities.values);
     release(owner, finder.ends.values);
+    release(owner, finder.asked.values);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "bulk/comparisons.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -15,9 +16,6 @@ constexpr std::size_t most_waiting = 4096;
 // Jobs of pairs that wait for a worker that has enough to do, because it has their texts.
 constexpr std::size_t most_jobs_waiting = 4;
 
-// The similarity of a pair whose answer has not come yet.
-constexpr double not_known = -2;
-
 // A pair as a job has it.
 struct pair_record {
     row_pair rows;
@@ -27,6 +25,7 @@ struct pair_record {
 // Processes as bytes; 0 is none.
 std::uint8_t byte_of(int process)
 {
+    assert(process >= done_here && process + 2 <= 0xFF);
     return static_cast<std::uint8_t>(process + 2);
 }
 
@@ -53,11 +52,11 @@ void take_known(comparisons& state)
 {
     while (state.first_number < state.next_number) {
         const numbered_pair pair = numbered(state, state.first_number);
-        if (pair.similarity == not_known)
+        if (!pair.answered)
             break;
         state.first_number++;
-        if (pair.similarity >= 0)
-            state.take(state.taker, pair.rows.a, pair.rows.b, pair.similarity);
+        if (pair.similarity)
+            state.take(state.taker, pair.rows.a, pair.rows.b, *pair.similarity);
     }
 }
 
@@ -65,6 +64,7 @@ void take_known(comparisons& state)
 void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer)
 {
     comparisons& state = *static_cast<comparisons*>(to);
+    assert(answer.size() == done.count * sizeof(numbered_pair::similarity));
     const std::uint8_t* at = done.message.values + pad_record(sizeof(job_header));
     const std::uint8_t* similar = answer.data();
     for (std::uint32_t taken = 0; taken < done.count;) {
@@ -76,8 +76,12 @@ void take_answer(void* to, const job& done, std::span<const std::uint8_t> answer
         }
         std::memcpy(&pair, at, sizeof(pair));
         at += sizeof(pair);
-        std::memcpy(&numbered(state, pair.number).similarity, similar, sizeof(double));
-        similar += sizeof(double);
+        assert(pair.number >= state.first_number && pair.number < state.next_number);
+        numbered_pair& answered = numbered(state, pair.number);
+        assert(!answered.answered && answered.rows.a == pair.rows.a);
+        std::memcpy(&answered.similarity, similar, sizeof(answered.similarity));
+        similar += sizeof(answered.similarity);
+        answered.answered = true;
         taken++;
     }
     take_known(state);
@@ -245,9 +249,8 @@ void compare_or_send(comparisons& state, std::uint32_t a, std::uint32_t b)
     row_set& rows = *check.rows;
     crew& crew = *rows.crew;
     if (!count_work(crew, rows.document_bytes / rows.count)) {
-        const double similarity = compare(check.sets, a, b, check.least, true);
-        if (similarity >= 0)
-            state.take(state.taker, a, b, similarity);
+        if (const auto similarity = compare(check.sets, a, b, check.least, true))
+            state.take(state.taker, a, b, *similarity);
         return;
     }
     if (state.sent == nullptr)
@@ -255,10 +258,11 @@ void compare_or_send(comparisons& state, std::uint32_t a, std::uint32_t b)
     if (state.next_number - state.first_number == state.room)
         wait_for_room(state);
     const std::size_t work = document_size(rows, a) + document_size(rows, b);
+    assert(state.next_number - state.first_number < state.room);
     const int process = choose_process(state, a, b);
     state.home[a] = state.home[b] = byte_of(process);
     numbered_pair& pair = numbered(state, state.next_number);
-    pair = {{a, b}, not_known};
+    pair = {{a, b}, process == done_here, std::nullopt};
     if (process == done_here)
         pair.similarity = compare(check.sets, a, b, check.least, true);
     else
@@ -298,9 +302,8 @@ void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
     verifier& check = *state.check;
     if (!check.rows->task.exact) {
-        const double similarity = verify(check, a, b);
-        if (similarity >= 0)
-            state.take(state.taker, a, b, similarity);
+        if (const auto similarity = verify(check, a, b))
+            state.take(state.taker, a, b, *similarity);
     } else if (may_be_near(check, a, b)) {
         compare_later(state, a, b);
     }
@@ -308,6 +311,7 @@ void verify_later(comparisons& state, std::uint32_t a, std::uint32_t b)
 
 void compare_later(comparisons& state, std::uint32_t a, std::uint32_t b)
 {
+    assert(state.check->rows->task.exact && state.next - state.first < most_pairs_waiting);
     state.waiting[state.next % waiting_room] = {a, b};
     // Each step reads what the one before has fetched.
     for (int step = 0; step < 3; step++) {

@@ -16,10 +16,11 @@ struct row_pair {
     std::uint32_t b;
 };
 
-// A pair whose similarity may not be known yet.
+// A pair that was given to a process.
 struct numbered_pair {
     row_pair rows;
-    double similarity;
+    bool answered;
+    std::optional<double> similarity; // if it was answered: of near rows
 };
 
 // Pairs that wait to be compared while what is read of their rows is fetched from memory, and room

@@ -2,6 +2,7 @@
 #include "bulk/union_find.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -34,14 +35,17 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)
-        if (parent[row] != no_row)
+        if (parent[row] != no_row) {
+            assert(parent[row] <= row);
             parent[row] = parent[parent[row]];
+        }
 }
 
 } // namespace
 
 void start_finder(component_finder& fresh, host& owner, int levels)
 {
+    assert(levels >= 1 && levels <= most_levels && fresh.count == 0);
     fresh.owner = &owner;
     fresh.levels = levels;
 }
@@ -61,6 +65,7 @@ void take_rows(component_finder& finder, std::uint32_t count)
 
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level)
 {
+    assert(a < finder.count && b < finder.count && level >= 0 && level < finder.levels);
     const std::span<std::uint32_t> parent = parents_of(finder, level);
     enter(parent, a);
     enter(parent, b);

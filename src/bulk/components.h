@@ -7,6 +7,7 @@
 #include "bulk/host.h"
 
 #include <algorithm>
+#include <cassert>
 #include <span>
 #include <utility>
 
@@ -63,6 +64,7 @@ void each_component(host& owner,
     std::fill_n(ends, count, 0);
     for (const std::uint32_t root : roots) {
         pause(owner);
+        assert(root == no_row || (root < count && roots[root] == root));
         if (root != no_row)
             ends[root]++;
     }

@@ -6,6 +6,8 @@
 #include "core/overlap.h"
 
 #include <algorithm>
+#include <cassert>
+#include <optional>
 
 namespace minhash::bulk {
 
@@ -48,6 +50,7 @@ void read_row(search& self, std::uint32_t row)
     self.in_hand = no_row;
     read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.set);
     self.in_hand = row;
+    assert(self.set.count == set_size(*self.rows, row));
 }
 
 // A new time, at which no element has been met.
@@ -87,17 +90,16 @@ std::uint64_t count_shared(search& self, std::uint32_t row)
     return shared;
 }
 
-// The share of a row's shingles that the row in hand has, if it reaches the threshold; else a
-// negative number.
-double contained_share(search& self, std::uint32_t row, std::uint32_t within)
+// The share of a row's shingles that the row in hand has, if it reaches the threshold.
+std::optional<double> contained_share(search& self, std::uint32_t row, std::uint32_t within)
 {
     const row_set& rows = *self.rows;
     const std::uint64_t size = set_size(rows, row);
     if (!in_one_scope(rows, row, within) ||
         least_contained(size, rows.task.threshold) > set_size(rows, within))
-        return -1;
+        return std::nullopt;
     const double share = containment({size, 0, count_shared(self, row)});
-    return share >= rows.task.threshold ? share : -1;
+    return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
 // Finds the places of the index from `from` on that have witnesses in the row in hand. Returns the
@@ -162,6 +164,7 @@ void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& 
             const std::uint32_t place = places[at];
             const std::uint8_t left = missing[place];
             to[enough] = place;
+            assert(self.index.least.values[place] > 0);
             enough += left == 1;
             missing[place] = static_cast<std::uint8_t>(left - (left != 0));
         }
@@ -173,11 +176,51 @@ void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& 
     }
 }
 
-// Makes an index of the rows from a position on that Task::may_lie() says, as many as fit. Returns
-// the position after them.
-template <typename Task>
-std::uint32_t index_rows(search& self, Task& task, std::uint32_t from, std::uint32_t end)
+// Pairs that are emitted at once.
+constexpr std::size_t most_emitted = 512;
+
+// All pairs. Of rows that are the same, one stands for all.
+struct pair_search {
+    search self;
+    std::uint32_t* leader; // of each row; itself for most
+    std::uint32_t* next;   // the next row of the same leader, or no_row
+    pair_sink emit;
+    found_pair* found; // not emitted yet
+    std::size_t found_count;
+
+    bool is_leader(std::uint32_t row) const
+    {
+        return leader[row] == row;
+    }
+
+    void emit_found()
+    {
+        emit(*self.owner, {found, found_count});
+        found_count = 0;
+    }
+
+    void add(std::uint32_t row, std::uint32_t within, double share)
+    {
+        found[found_count++] = {row, within, share};
+        if (found_count == most_emitted) {
+            pause(*self.owner);
+            emit_found();
+        }
+    }
+
+    void add_all(std::uint32_t row, std::uint32_t within, double share)
+    {
+        for (std::uint32_t a = row; a != no_row; a = next[a])
+            for (std::uint32_t b = within; b != no_row; b = next[b])
+                add(a, b, share);
+    }
+};
+
+// Makes an index of the leaders from a position on, as many as fit. Returns the position after
+// them.
+std::uint32_t index_rows(pair_search& task, std::uint32_t from, std::uint32_t end)
 {
+    search& self = task.self;
     row_set& rows = *self.rows;
     start_index(self.index, *self.owner, std::max<std::size_t>(rows.budget->limit / 4, 4096));
     self.first = from;
@@ -185,7 +228,7 @@ std::uint32_t index_rows(search& self, Task& task, std::uint32_t from, std::uint
     for (; position < end && !(position > from && is_full(self.index)); position++) {
         report(*self.owner, "choosing witnesses of rows", position, end);
         const std::uint32_t row = self.order[position];
-        if (!task.may_lie(row)) {
+        if (!task.is_leader(row)) {
             skip_place(self.index);
             continue;
         }
@@ -203,30 +246,27 @@ std::uint32_t index_rows(search& self, Task& task, std::uint32_t from, std::uint
     return position;
 }
 
-// Calls task.take(row, within, share) for pairs of rows, once each.
-template <typename Task>
-void run_search(search& self, Task& task)
+// Finds the pairs of leaders, once each, and adds what they stand for.
+void run_search(pair_search& task)
 {
+    search& self = task.self;
     row_set& rows = *self.rows;
     host& owner = *self.owner;
     const std::uint32_t contained = self.crossing ? rows.first_count : rows.count;
     for (std::uint32_t from = 0; from < contained;) {
-        const std::uint32_t to = index_rows(self, task, from, contained);
+        const std::uint32_t to = index_rows(task, from, contained);
         const std::uint32_t end = self.crossing ? rows.count : to;
         for (std::uint32_t position = self.crossing ? contained : 0; position < end; position++) {
             report(owner, "looking for rows within others", position, end);
             const std::uint32_t within = self.order[position];
-            if (!task.may_contain(within))
+            if (!task.is_leader(within))
                 continue;
             read_row(self, within);
             const std::uint32_t after = self.crossing || position < from ? 0 : position - from + 1;
             each_candidate(self, within, after, [&](std::uint32_t place) {
                 const std::uint32_t row = self.order[from + place];
-                if (!task.may_lie(row))
-                    return;
-                const double share = contained_share(self, row, within);
-                if (share >= 0)
-                    task.take(row, within, share);
+                if (const auto share = contained_share(self, row, within))
+                    task.add_all(row, within, *share);
             });
         }
         release(owner, self.missing);
@@ -293,51 +333,6 @@ void end_search(search& self)
     end_elements(self.set);
 }
 
-// Pairs that are emitted at once.
-constexpr std::size_t most_emitted = 512;
-
-// All pairs. Of rows that are the same, one stands for all.
-struct pair_search {
-    search self;
-    std::uint32_t* leader; // of each row; itself for most
-    std::uint32_t* next;   // the next row of the same leader, or no_row
-    pair_sink emit;
-    found_pair* found; // not emitted yet
-    std::size_t found_count;
-
-    bool may_lie(std::uint32_t row) const
-    {
-        return leader[row] == row;
-    }
-
-    bool may_contain(std::uint32_t row) const
-    {
-        return leader[row] == row;
-    }
-
-    void emit_found()
-    {
-        emit(*self.owner, {found, found_count});
-        found_count = 0;
-    }
-
-    void add(std::uint32_t row, std::uint32_t within, double share)
-    {
-        found[found_count++] = {row, within, share};
-        if (found_count == most_emitted) {
-            pause(*self.owner);
-            emit_found();
-        }
-    }
-
-    void take(std::uint32_t row, std::uint32_t within, double share)
-    {
-        for (std::uint32_t a = row; a != no_row; a = next[a])
-            for (std::uint32_t b = within; b != no_row; b = next[b])
-                add(a, b, share);
-    }
-};
-
 bool are_same(search& self, std::uint32_t a, std::uint32_t b)
 {
     const row_set& rows = *self.rows;
@@ -382,65 +377,6 @@ void find_same(pair_search& task)
     release(owner, leaders);
 }
 
-// Clusters: the rows that are in one, and its representative.
-struct cluster_search {
-    search self;
-    std::uint32_t* representative; // of each row; no_row: none yet
-    double* share;                 // of each row's shingles that its representative has
-
-    bool may_lie(std::uint32_t row) const
-    {
-        return representative[row] == no_row;
-    }
-
-    bool may_contain(std::uint32_t row) const
-    {
-        return representative[row] == no_row || representative[row] == row;
-    }
-
-    void take(std::uint32_t row, std::uint32_t within, double found)
-    {
-        representative[within] = within;
-        representative[row] = within;
-        share[row] = found;
-    }
-};
-
-void emit_clusters(const cluster_search& task, bool singletons, const cluster_sink& to)
-{
-    const search& self = task.self;
-    host& owner = *self.owner;
-    const std::uint32_t count = self.rows->count;
-    std::uint32_t* const first = allocate<std::uint32_t>(owner, count); // of each representative
-    std::uint32_t* const next = allocate<std::uint32_t>(owner, count);
-    std::fill_n(first, count, no_row);
-    for (std::uint32_t position = count; position-- > 0;) {
-        const std::uint32_t row = self.order[position];
-        const std::uint32_t own = task.representative[row];
-        const std::uint32_t representative = own == no_row ? row : own;
-        next[row] = first[representative];
-        first[representative] = row;
-    }
-    growing<std::uint32_t> members = {};
-    growing<double> shares = {};
-    for (std::uint32_t row = 0; row < count; row++) {
-        pause(owner);
-        std::size_t size = 0;
-        for (std::uint32_t member = first[row]; member != no_row; member = next[member]) {
-            grow(owner, members, size, size + 1);
-            grow(owner, shares, size, size + 1);
-            members.values[size] = member;
-            shares.values[size++] = task.share[member];
-        }
-        if (size > 1 || (size == 1 && singletons))
-            to.emit(owner, {members.values, size}, {shares.values, size});
-    }
-    release(owner, members.values);
-    release(owner, shares.values);
-    release(owner, next);
-    release(owner, first);
-}
-
 } // namespace
 
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
@@ -463,33 +399,13 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
                     for (std::uint32_t a = task.next[b]; a != no_row; a = task.next[a])
                         task.add(a, b, 1);
     }
-    run_search(task.self, task);
+    run_search(task);
     task.emit_found();
     end_search(task.self);
     for (void* const memory : {static_cast<void*>(task.found),
                                static_cast<void*>(task.leader),
                                static_cast<void*>(task.next)})
         release(owner, memory);
-}
-
-void find_contained_clusters(row_set& rows, bool singletons, const cluster_sink& to)
-{
-    host& owner = *rows.owner;
-    cluster_search task = {};
-    task.self = start_search(rows, false);
-    task.self.order = allocate<std::uint32_t>(owner, rows.count);
-    for (std::uint32_t row = 0; row < rows.count; row++)
-        task.self.order[row] = row;
-    to.order(owner, {task.self.order, rows.count});
-    task.representative = allocate<std::uint32_t>(owner, rows.count);
-    std::fill_n(task.representative, rows.count, no_row);
-    task.share = allocate<double>(owner, rows.count);
-    std::fill_n(task.share, rows.count, 1);
-    run_search(task.self, task);
-    emit_clusters(task, singletons, to);
-    end_search(task.self);
-    release(owner, task.representative);
-    release(owner, task.share);
 }
 
 } // namespace minhash::bulk

@@ -8,7 +8,6 @@
 // part. So nothing is written to files but the texts.
 #pragma once
 
-#include "bulk/clusters.h"
 #include "bulk/pairs.h"
 
 namespace minhash::bulk {
@@ -17,11 +16,6 @@ namespace minhash::bulk {
 // the right one has. Of two rows the left one is that with fewer shingles, or with as many the one
 // with the larger number; `crossing`: the one before rows.first_count.
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
-
-// Finds clusters of rows that all lie within their representative. Rows are gone through in the
-// order that `to.order` gives to all of them; each that is in no cluster yet starts one, and takes
-// what lies within it. Clusters of one come with `singletons`.
-void find_contained_clusters(row_set& rows, bool singletons, const cluster_sink& to);
 
 // The number of distinct shingles of a row.
 inline std::uint32_t set_size(const row_set& rows, std::uint32_t row)

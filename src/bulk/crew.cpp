@@ -1,6 +1,7 @@
 #include "bulk/crew.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace minhash::bulk {
@@ -42,8 +43,10 @@ bool take_first(crew& crew)
         answer = owner.receive(owner, first.worker);
         if (answer.empty())
             return false;
+        assert(worker.unanswered > 0);
         worker.unanswered--;
     }
+    assert(!answer.empty());
     crew.taker.take(crew.taker.self, first, answer);
     crew.first = (crew.first + 1) % crew.room;
     crew.count--;
@@ -110,6 +113,7 @@ bool count_work(crew& crew, std::size_t bytes)
 
 void start_jobs(crew& crew, const job_header& header, const job_taker& taker)
 {
+    assert(crew.count == 0);
     crew.header = header;
     crew.taker = taker;
 }
@@ -152,6 +156,7 @@ job& begin_job(crew& crew)
 
 void hand_over(crew& crew, job& made)
 {
+    assert(made.worker != done_here);
     job& to = next_job(crew);
     for (; !can_take(crew, made.worker); go_on(crew))
         crew.owner->wait(*crew.owner);
@@ -192,6 +197,7 @@ void do_here(crew& crew, job& begun)
 
 void end_job(crew& crew, job& begun)
 {
+    assert(crew.count < crew.room && begun.size >= sizeof(job_header));
     crew.count++;
     if (begun.worker != done_here) {
         crew.of[begun.worker].unanswered++;
@@ -202,6 +208,7 @@ void end_job(crew& crew, job& begun)
 
 void free_messages(crew& crew)
 {
+    assert(crew.count == 0);
     for (std::size_t i = 0; i < crew.room; i++)
         for (growing<std::uint8_t>* const bytes : {&crew.jobs[i].message, &crew.jobs[i].answer}) {
             release(*crew.owner, bytes->values);

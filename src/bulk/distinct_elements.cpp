@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -34,6 +35,7 @@ void clear(host& owner, Value* values, std::size_t count)
 // Makes a table for a number of elements, and enters those of the list.
 void make_table(distinct_elements& set, std::size_t elements)
 {
+    assert(set.listed <= elements || set.listed == 0);
     host& owner = *set.owner;
     if (elements > most_elements)
         owner.fail_too_many_shingles(owner, most_elements);
@@ -63,6 +65,7 @@ void insert(distinct_elements& set, std::size_t count)
 {
     if (set.listed + count >= set.entries / 4 * 3)
         make_table(set, set.listed + count);
+    assert(set.listed + count < set.entries && set.listed + count < set.list.room);
     if (set.repeating)
         grow(*set.owner, set.repeats, set.repeat_count, set.repeat_count + count);
     const searched_elements in(set);
@@ -93,6 +96,7 @@ void insert(distinct_elements& set, std::size_t count)
 // not where they were entered are gathered; then those of them that come again.
 void insert_first(distinct_elements& set, std::size_t count)
 {
+    assert(set.listed == 0 && set.leader == nullptr);
     if (count >= set.entries / 4 * 3)
         make_table(set, count);
     host& owner = *set.owner;
@@ -143,6 +147,7 @@ constexpr std::uint8_t marked = 255;
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
+    assert(leader.listed < set.marks.room);
     const searched_elements in(leader);
     const std::size_t end = leader.listed + 1;
     std::uint8_t* const marks = set.marks.values;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -66,9 +67,11 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // of different leaders
     std::size_t pair_count;
-    double* near;  // of each leader of anchors: true pairs that one of its anchors is in,
-    double* found; // and of them those that a setting finds
-    void* buffer;  // of slots
+    double* near;       // of each leader of anchors: true pairs that one of its anchors is in,
+    double* found;      // and of them those that a setting finds
+    double* seen_near;  // of each row: anchors that it is near to,
+    double* seen_found; // and of them those that a setting finds
+    void* buffer;       // of slots
 };
 
 std::uint64_t hash_slots(const std::uint32_t* slots, int count)
@@ -280,24 +283,35 @@ std::uint64_t pairs_within(const evaluation& job)
     return pairs;
 }
 
-void start_counts(const evaluation& job, double* of_anchors)
+// Counts of pairs by anchor and by row, beginning with those of rows of one leader.
+void start_counts(const evaluation& job, double* of_anchors, double* of_rows)
 {
-    for (std::uint32_t anchor = 0; anchor < job.count; anchor++)
+    std::fill_n(of_rows, job.rows->count, 0);
+    for (std::uint32_t anchor = 0; anchor < job.count; anchor++) {
         of_anchors[anchor] = job.members[job.leaders[anchor]] - 1;
+        of_rows[job.leaders[anchor]] = job.anchors_of[anchor];
+    }
 }
 
-void add_to_counts(const evaluation& job, const candidate& pair, double* of_anchors)
+void add_to_counts(const evaluation& job,
+                   const candidate& pair,
+                   double* of_anchors,
+                   double* of_rows)
 {
+    const std::uint32_t leader = job.leaders[pair.anchor];
     of_anchors[pair.anchor] += job.members[pair.row];
-    if (job.number[pair.row] < job.count)
-        of_anchors[job.number[pair.row]] += job.members[job.leaders[pair.anchor]];
+    of_rows[pair.row] += job.anchors_of[pair.anchor];
+    if (job.number[pair.row] < job.count) {
+        of_anchors[job.number[pair.row]] += job.members[leader];
+        of_rows[leader] += job.anchors_of[job.number[pair.row]];
+    }
 }
 
 // What a setting finds of the true pairs, and how many candidates it has.
 void try_setting(evaluation& job, setting& tried, std::uint64_t done, std::uint64_t total)
 {
     const band_choice shape = tried.shape;
-    start_counts(job, job.found);
+    start_counts(job, job.found, job.seen_found);
     tried.candidates = tried.found = pairs_within(job);
     tried.predicted = static_cast<double>(tried.found);
     for (std::size_t i = 0; i < job.pair_count; i++) {
@@ -311,7 +325,7 @@ void try_setting(evaluation& job, setting& tried, std::uint64_t done, std::uint6
             shape.bands)
             continue;
         tried.found += weight;
-        add_to_counts(job, pair.rows, job.found);
+        add_to_counts(job, pair.rows, job.found, job.seen_found);
     }
     for (int band = 0; band < shape.bands; band++) {
         report(*job.owner,
@@ -324,14 +338,40 @@ void try_setting(evaluation& job, setting& tried, std::uint64_t done, std::uint6
     }
 }
 
+// By how much the rows that are no anchors differ: of each, the square of (found - recall * near)
+// over all its pairs, which is estimated without bias from its pairs with anchors, as each other
+// row is one with the same probability `drawn`.
+double differences_of_rest(const evaluation& job, double recall, double drawn)
+{
+    const double missed = recall * recall;
+    const double met = (1 - recall) * (1 - recall);
+    double squares = 0;
+    for (std::uint32_t row = 0; row < job.rows->count; row++) {
+        pause(*job.owner);
+        const double near = job.seen_near[row];
+        if (job.same.leader[row] != row || near <= 0)
+            continue;
+        const double found = job.seen_found[row];
+        const double difference = found - recall * near;
+        const double rest = job.members[row] - static_cast<double>(anchors_in(job, row));
+        squares += rest * (difference * difference -
+                           (1 - drawn) * (found * met + (near - found) * missed));
+    }
+    return squares / (drawn * drawn);
+}
+
 // Between which bounds the recall of a setting lies. Anchors differ by more or less than what pairs
 // that have nothing to do with each other would: so their pairs tell as much as more or fewer of
-// such pairs. Where all of them are found, nothing tells how they differ, and the pairs of an
-// anchor count as one.
+// such pairs. A row whose pairs are all missed is seldom an anchor itself, and then only the
+// anchors near to it tell: so the variance is also estimated from all rows, and the larger one
+// counts. Where all pairs are found, nothing tells how anchors differ, and the pairs of an anchor
+// count as one.
 interval recall_between(const evaluation& job, double recall)
 {
+    assert(recall >= 0 && recall <= 1);
     const auto used = static_cast<double>(job.anchors.size());
-    const double left_out = 1 - used / job.rows->count;
+    const double drawn = used / job.rows->count;
+    const double left_out = 1 - drawn;
     if (left_out <= 0)
         return {recall, recall};
     double pairs = 0;
@@ -349,7 +389,9 @@ interval recall_between(const evaluation& job, double recall)
     }
     double trials = pairs * pairs / squares / left_out;
     if (differences > 0) {
-        const double variance = differences / (pairs * pairs) * used / (used - 1) * left_out;
+        const double of_all = drawn * (differences + differences_of_rest(job, recall, drawn));
+        const double variance =
+            std::max(differences * used / (used - 1), of_all) * left_out / (pairs * pairs);
         trials = std::min(pairs / left_out, recall * (1 - recall) / variance);
     }
     return wilson_interval(recall, adjust_trials(trials, paired - 1));
@@ -374,6 +416,8 @@ void end_evaluation(evaluation& job)
                                static_cast<void*>(job.pairs.values),
                                static_cast<void*>(job.near),
                                static_cast<void*>(job.found),
+                               static_cast<void*>(job.seen_near),
+                               static_cast<void*>(job.seen_found),
                                job.buffer})
         release(owner, memory);
 }
@@ -385,6 +429,7 @@ evaluation_result evaluate(row_set& rows,
                            std::span<setting> settings,
                            std::size_t most_pairs)
 {
+    assert(rows.task.whole_slots || rows.kept.bits == bits_per_slot);
     host& owner = *rows.owner;
     finish_rows(rows);
     evaluation job = {};
@@ -405,11 +450,13 @@ evaluation_result evaluate(row_set& rows,
     evaluation_result result = {static_cast<std::uint32_t>(job.anchors.size()), pairs_within(job)};
     job.near = allocate<double>(owner, job.count);
     job.found = allocate<double>(owner, job.count);
-    start_counts(job, job.near);
+    job.seen_near = allocate<double>(owner, rows.count);
+    job.seen_found = allocate<double>(owner, rows.count);
+    start_counts(job, job.near, job.seen_near);
     for (std::size_t i = 0; i < job.pair_count; i++) {
         const candidate pair = job.pairs.values[i].rows;
         result.true_pairs += pairs_between(job, job.leaders[pair.anchor], pair.row);
-        add_to_counts(job, pair, job.near);
+        add_to_counts(job, pair, job.near, job.seen_near);
     }
     std::uint64_t total = 0;
     for (const setting& each : settings)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 
 namespace minhash::bulk {
@@ -99,7 +100,9 @@ void list_loaded(exact_sets& state)
 // Whether the elements of a record can be had.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
+    assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
     const kept_row& listed = record.leader == nowhere ? record : *record_at(state, record.leader);
+    assert(listed.leader == nowhere);
     return find_at(state, listed.list) != nullptr;
 }
 
@@ -302,6 +305,7 @@ answer count_in(host& owner,
 answer
 count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
 {
+    assert(a.leader == b.leader && a.bits == b.bits);
     const std::size_t words = words_for(a.bits);
     const std::uint64_t shared = (a.had + b.had - different_bits(a.words(), b.words(), words)) / 2;
     if (shared >= asked.needed && !asked.exactly)
@@ -384,6 +388,7 @@ void place_row(exact_sets& state, std::uint32_t row)
         return;
     const placed_elements placed =
         place_elements(elements, const_cast<std::uint64_t*>(record->words()));
+    assert(placed_words(placed) <= most - header_words);
     *record = {
         .row = row,
         .others = count,
@@ -499,8 +504,10 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     return shared;
 }
 
-double compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+std::optional<double>
+compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
+    assert(a != b);
     // The row that was there before is the one that is at hand.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
@@ -511,9 +518,12 @@ double compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least
     const std::uint32_t size_b = state.sizes[b];
     if (size_a != not_counted && size_b != not_counted &&
         jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
-        return -1;
+        return std::nullopt;
     const answer found = compare_rows(state, a, b, least, exactly);
-    return found.reached ? jaccard({state.sizes[a], state.sizes[b], found.shared}) : -1;
+    if (!found.reached)
+        return std::nullopt;
+    assert(state.sizes[a] != not_counted && state.sizes[b] != not_counted);
+    return jaccard({state.sizes[a], state.sizes[b], found.shared});
 }
 
 } // namespace minhash::bulk

@@ -20,6 +20,8 @@
 
 #include "core/overlap.h"
 
+#include <optional>
+
 namespace minhash::bulk {
 
 // Where the elements of rows come from.
@@ -88,10 +90,10 @@ void end_sets(exact_sets& state);
     return true;
 }
 
-// The Jaccard similarity of two rows if it is at least `least`, else a negative number. Unless
-// `exactly`, any number from `least` on may stand for the similarity. Cheaper if one of the rows
-// was there in the call before.
-double compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
+// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from
+// `least` on may stand for the similarity. Cheaper if one of the rows was there in the call before.
+std::optional<double>
+compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
 // The fewest shared elements with which two sets reach a similarity, or one more than both can
 // share if none do.

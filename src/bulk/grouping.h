@@ -7,6 +7,7 @@
 #include "bulk/host.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -35,6 +36,7 @@ inline std::size_t partition_count(const grouping& state)
 
 inline std::span<const std::uint64_t> partition(const grouping& state, std::size_t number)
 {
+    assert(number < partition_count(state));
     return {state.entries + state.starts[number], state.starts[number + 1] - state.starts[number]};
 }
 
@@ -60,6 +62,7 @@ void scatter(grouping& state, EachKey&& each_key)
     each_key([=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
+    assert(starts[partitions] == starts[partitions + 1]); // both times the same rows came
 }
 
 // Buckets as a job's answer has them: 32 bits that are 0, so that no answer is empty, and then

@@ -5,6 +5,8 @@
 #include "bulk/exact_sets.h"
 #include "bulk/placed_elements.h"
 
+#include <cassert>
+
 namespace minhash::bulk {
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
@@ -66,6 +68,7 @@ inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
 {
     if (place >= state.ring_end || state.ring_end - place > state.ring_words)
         return nullptr;
+    assert(place != nowhere);
     return state.ring + place % state.ring_words;
 }
 
@@ -100,12 +103,14 @@ inline std::uint64_t take_room(exact_sets& state, std::size_t words)
         state.ring_end += left;
     const std::uint64_t place = state.ring_end;
     state.ring_end += words;
+    assert(place % state.ring_words + words <= state.ring_words);
     return place;
 }
 
 // Room for the record of a row, or null.
 inline kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
 {
+    assert(words >= header_words);
     const std::uint64_t place = take_room(state, words);
     if (place == nowhere)
         return nullptr;

@@ -9,6 +9,7 @@
 #include "core/probe.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 namespace minhash::bulk {
@@ -87,6 +88,7 @@ std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same
     });
     if (numbers.entries[at] != no_entry)
         return static_cast<std::uint32_t>(numbers.entries[at]);
+    assert(numbers.count <= most_rows);
     const std::uint32_t fresh = numbers.count++;
     numbers.entries[at] = make_entry(hash, fresh);
     if (numbers.count > numbers.mask / 4 * 3)

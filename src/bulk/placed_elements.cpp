@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -78,6 +79,7 @@ std::size_t most_placed_words(std::size_t elements) noexcept
 placed_elements place_elements(std::span<const std::uint64_t> elements,
                                std::uint64_t* words) noexcept
 {
+    assert(elements.size() <= most_placed_elements);
     const std::size_t groups = groups_for(elements.size());
     std::fill_n(words, groups * group_words, 0);
     group* const entries = reinterpret_cast<group*>(words);

@@ -1,6 +1,7 @@
 #include "bulk/row_candidates.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace minhash::bulk {
@@ -42,6 +43,7 @@ void start_ranges(row_candidates& all)
 
 void record_candidate(row_candidates& all, std::uint32_t row, std::uint32_t met)
 {
+    assert(row != met && row < all.rows->count);
     const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
     append(*all.ranges[row >> all.range_bits], &candidate, sizeof(candidate));
 }
@@ -187,6 +189,7 @@ void visit_row(row_candidates& all,
             candidates[rows++] = candidate;
         }
     }
+    assert(buckets <= all.buckets.room);
     if (candidates.empty())
         return;
     std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(rows));
@@ -295,6 +298,7 @@ void each_row(row_candidates& all,
 
 large_bucket find_bucket(row_candidates& all, std::uint32_t number)
 {
+    assert(number < all.large_count);
     large_bucket copy;
     return *static_cast<const large_bucket*>(
         fetch(*all.large_buckets, number * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));

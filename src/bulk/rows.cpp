@@ -7,6 +7,7 @@
 #include "core/compress.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -42,6 +43,9 @@ std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
 
 void append_signature(row_set& rows, const signature& value)
 {
+    assert(comparable({rows.task.scheme, {}}, value));
+    assert(rows.task.shape.bands == 0 ||
+           can_be_banded(value.scheme, rows.task.shape.bands, rows.task.shape.rows));
     const std::uint32_t mask = scope_mask(rows, rows.count);
     if (value.scheme.bits == rows.kept.bits) {
         const std::span<const std::uint8_t> slots = value.stored_slots();
@@ -61,6 +65,7 @@ void append_signature(row_set& rows, const signature& value)
 
 void count_row(row_set& rows)
 {
+    assert(rows.count < most_rows);
     rows.budget->used += fixed_bytes + (rows.task.scoped ? sizeof(std::uint32_t) : 0);
     rows.count++;
 }
@@ -86,6 +91,7 @@ void append_keys(row_set& rows,
 
 void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
 {
+    assert(has_documents(rows.task) && !(place & kept_here));
     std::uint64_t at = place;
     if (place == 0) {
         at = kept_here | rows.documents->size;
@@ -104,6 +110,8 @@ void append_signed(void* to, const job& done, std::span<const std::uint8_t> answ
     row_set& rows = *static_cast<row_set*>(to);
     const std::size_t row_bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     const auto first = static_cast<std::uint32_t>(rows.slots->size / row_bytes);
+    assert(answer.size() == pad_record(done.count * row_bytes) +
+                                done.count * key_count(rows.task.shape) * sizeof(std::uint32_t));
     append(*rows.slots, answer.data(), done.count * row_bytes);
     const std::size_t slots = pad_record(done.count * row_bytes);
     const std::size_t bytes = done.count * sizeof(std::uint32_t);
@@ -186,13 +194,14 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
         if (texts)
             rows->document_sizes = open_store(budget, small_chunk);
     }
-    if (task.measure == measure::containment)
+    if (task.sets_only)
         rows->notes = make_notes(budget);
     return rows;
 }
 
 void set_scope(row_set& rows, std::uint32_t scope)
 {
+    assert(rows.task.scoped);
     grow(*rows.owner, rows.scopes, rows.count, rows.count + std::size_t{1});
     rows.scopes.values[rows.count] = scope;
 }
@@ -238,6 +247,9 @@ void finish_rows(row_set& rows)
         hand_out_signing(rows);
     if (rows.crew != nullptr)
         finish_jobs(*rows.crew);
+    assert(rows.notes != nullptr ||
+           rows.slots->size ==
+               rows.count * std::uint64_t{slot_bytes(rows.kept.bits, rows.kept.num_hashes)});
 }
 
 std::uint64_t place_for_workers(row_set& rows, std::uint32_t row)
@@ -257,6 +269,7 @@ std::size_t document_size(row_set& rows, std::uint32_t row)
 
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
+    assert(row < rows.count);
     const std::uint64_t place = place_of_document(rows, row);
     if (!(place & kept_here))
         return rows.owner->read_again(*rows.owner, place);
@@ -290,6 +303,7 @@ void prefetch_document(const row_set& rows, std::uint32_t row, int step)
 
 void close_band(row_set& rows, int band)
 {
+    assert(rows.keys[band] != nullptr);
     close_store(rows.keys[band]);
     rows.keys[band] = nullptr;
 }

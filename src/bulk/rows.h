@@ -8,11 +8,9 @@
 #include "bulk/set_notes.h"
 #include "bulk/store.h"
 
-namespace minhash::bulk {
+#include <cassert>
 
-// What of two rows is compared with the threshold: Jaccard similarity, or the share of one's
-// shingles that the other has (bulk/containment.h).
-enum class measure { jaccard, containment };
+namespace minhash::bulk {
 
 // What rows are taken for.
 struct task {
@@ -22,11 +20,10 @@ struct task {
     bool exact;               // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
     bool scoped;              // rows can only be near others of their scope
-    bulk::measure measure =
-        bulk::measure::jaccard; // containment: of texts, exactly, and without signatures
-    double recall = 0.99;       // of exact tasks: the share of pairs to be found
-    bool whole_slots = false;   // exact tasks keep signatures as they are, too
-    bool elsewhere = false;     // of signatures: the host can read most of them again
+    bool sets_only = false; // of texts: their sets are noted, and no signatures made (set_notes.h)
+    double recall = 0.99;   // of exact tasks: the share of pairs to be found
+    bool whole_slots = false; // exact tasks keep signatures as they are, too
+    bool elsewhere = false;   // of signatures: the host can read most of them again
 };
 
 // The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
@@ -54,7 +51,7 @@ struct row_set {
     byte_store* document_sizes;   // of texts, else null
     std::uint64_t document_bytes; // of all of them
     text_signer* signer;          // of tasks with texts, else null
-    set_notes* notes;             // of containment, else null
+    set_notes* notes;             // of tasks with sets only, else null
     bulk::crew* crew;             // the same
     job* signing;                 // texts that came last, and are to be signed by the crew, or null
     growing<std::uint32_t> scopes; // of each row, in scoped tasks
@@ -79,6 +76,7 @@ void finish_rows(row_set& rows);
 // Whether two rows can be near, as far as scopes are concerned.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 {
+    assert(a < rows.count && b < rows.count);
     return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
 }
 

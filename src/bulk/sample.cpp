@@ -3,6 +3,7 @@
 #include "core/compress.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -24,6 +25,8 @@ void add_to_sample(row_sample& sample, const signature& value)
 {
     if (value.empty())
         return;
+    assert(sample.count < most_sampled && value.scheme.bits == sample.scheme.bits &&
+           value.scheme.num_hashes >= sample.scheme.num_hashes);
     const std::size_t bytes = slot_bytes(sample.scheme.bits, sample.scheme.num_hashes);
     const std::size_t before = sample.count * bytes;
     grow(*sample.owner, sample.slots, before, before + bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <limits>
 
 namespace minhash::bulk {
@@ -58,6 +59,7 @@ bool note_set(set_notes& notes, text_signer& signer, text_bytes text)
     const std::uint32_t row = notes.count++;
     grow(owner, notes.sizes, row, row + std::size_t{1});
     grow(owner, notes.digests, row, row + std::size_t{1});
+    assert(!set.repeating && set.listed == set.count); // elements() are distinct
     notes.sizes.values[row] = static_cast<std::uint32_t>(set.count);
     notes.digests.values[row] = digest;
     notes.budget->used += sizeof(std::uint32_t) + sizeof(std::uint64_t);

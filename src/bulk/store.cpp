@@ -5,6 +5,8 @@
 #include "bulk/store.h"
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -32,6 +34,7 @@ void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
     *spare = {budget.spare, bytes};
     budget.spare = spare;
     budget.spare_bytes += bytes;
+    assert(budget.used >= bytes);
     budget.used -= bytes;
 }
 
@@ -62,8 +65,10 @@ std::size_t full_chunks(const byte_store& store)
 void flush_chunk(byte_store& store)
 {
     host& owner = *store.budget->owner;
+    assert(full_chunks(store) > 0 && store.filed % store.chunk_bytes == 0);
     if (store.file == 0)
         store.file = owner.open_file(owner);
+    assert(store.file != 0);
     char** const chunks = store.chunks.values;
     owner.write_file(owner, store.file, chunks[0], store.chunk_bytes, store.filed);
     store.filed += store.chunk_bytes;
@@ -128,6 +133,7 @@ std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size
 
 byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how)
 {
+    assert(std::has_single_bit(chunk_bytes) && chunk_bytes >= sizeof(spare_chunk));
     byte_store* const store = allocate<byte_store>(*budget.owner);
     *store = {};
     store->budget = &budget;
@@ -146,6 +152,7 @@ void close_store(byte_store* store)
     while (*at != store)
         at = &(*at)->next;
     *at = store->next;
+    assert(budget.used >= store->chunk_count * store->chunk_bytes);
     budget.used -= store->chunk_count * store->chunk_bytes;
     for (std::size_t i = 0; i < store->chunk_count; i++)
         release(owner, store->chunks.values[i]);
@@ -214,6 +221,7 @@ const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t co
 
 std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece)
 {
+    assert(offset < store.size);
     const std::size_t inside = offset & (store.chunk_bytes - 1);
     const std::size_t count =
         std::min<std::uint64_t>(store.chunk_bytes - inside, store.size - offset);

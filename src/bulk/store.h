@@ -9,6 +9,8 @@
 
 #include "bulk/host.h"
 
+#include <cassert>
+
 namespace minhash::bulk {
 
 struct byte_store;
@@ -83,6 +85,7 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
 // Where a byte is, if it is in memory.
 inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 {
+    assert(offset >= store.filed && offset < store.size);
     return store.chunks.values[(offset - store.filed) / store.chunk_bytes] +
            (offset & (store.chunk_bytes - 1));
 }
@@ -93,6 +96,7 @@ const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t co
 // buffer, which has room for them.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
+    assert(offset + count <= store.size);
     if (!in_place(store, offset, count))
         return fetch_slowly(store, offset, count, buffer);
     return in_memory(store, offset);

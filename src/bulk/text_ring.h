@@ -6,6 +6,7 @@
 #include "bulk/host.h"
 
 #include <bit>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -54,6 +55,7 @@ inline bool lasts(const text_ring& ring, std::uint32_t row)
 // Places a text of at most most_placed() bytes. Returns where in the ring.
 inline std::size_t place_text(text_ring& ring, std::uint32_t row, std::size_t bytes)
 {
+    assert(bytes <= most_placed(ring));
     const std::size_t left = ring.size - ring.end % ring.size;
     if (left < bytes)
         ring.end += left;

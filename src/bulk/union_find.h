@@ -2,6 +2,7 @@
 // van Leeuwen 1984). The root of a component is its smallest row, whatever the order of edges.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,9 @@ inline void start_components(std::span<std::uint32_t> parent) noexcept
 
 inline std::uint32_t find_root(std::span<std::uint32_t> parent, std::uint32_t row) noexcept
 {
+    assert(row < parent.size());
     while (parent[row] != row) {
+        assert(parent[row] < row);
         parent[row] = parent[parent[row]];
         row = parent[row];
     }

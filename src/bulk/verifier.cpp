@@ -4,6 +4,7 @@
 #include "bulk/verifier.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -41,12 +42,13 @@ std::size_t most_elements(void* from, std::uint32_t row)
     return document_size(*static_cast<verifier*>(from)->rows, row);
 }
 
-// The fewest equal slots at the start of signatures of pairs that are not to be lost.
+// The fewest equal slots at the start of signatures of pairs that are not to be lost. 0 asks
+// nothing of it.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;
     if (hashes <= slots_at_start)
-        return 0;
+        return least_equal;
     if (task.exact)
         return static_cast<std::uint32_t>(
             least_agreement(task.threshold, slots_at_start, share_missed(task.recall)));
@@ -54,24 +56,27 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots, or -1 if those at the start are too few, or the scopes differ.
-std::int64_t compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
+// The number of equal slots, if it lets two rows be near.
+std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
+    assert(a != b);
     if (!in_one_scope(rows, a, b))
-        return -1;
+        return std::nullopt;
     if (state.first_slots != a) {
         state.first_at = fetch_slots(rows, a, state.slots[0]);
         state.first_slots = a;
     }
-    if (state.least_at_start > 0 &&
+    if (state.start.num_hashes < rows.kept.num_hashes &&
         count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
-        return -1;
-    return count_equal(rows.kept, state.first_at, fetch_slots(rows, b, state.slots[1]));
+        return std::nullopt;
+    const std::uint32_t equal =
+        count_equal(rows.kept, state.first_at, fetch_slots(rows, b, state.slots[1]));
+    return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
 
-// The same of signatures that rows keep fewer bits of.
-std::int64_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
+// The number of equal slots of signatures that rows keep fewer bits of.
+std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
     if (state.whole_row != a) {
@@ -121,6 +126,8 @@ void start_verifier(verifier& state, row_set& rows)
     state.start = rows.kept;
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);
+    assert(state.least_at_start <= state.start.num_hashes);
+    assert(state.least_at_start <= state.least_equal);
     for (void*& buffer : state.slots)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     state.whole = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
@@ -155,7 +162,7 @@ void end_verifier(verifier& state)
 
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
 {
-    return compare_signatures(state, a, b) >= state.least_equal;
+    return compare_signatures(state, a, b).has_value();
 }
 
 bool can_gather(const verifier& state)
@@ -165,6 +172,7 @@ bool can_gather(const verifier& state)
 
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows)
 {
+    assert(can_gather(state));
     constexpr std::size_t fetched_ahead = 16;
     host& owner = *state.rows->owner;
     const std::size_t bytes = state.start.num_hashes;
@@ -178,17 +186,17 @@ void gather_starts(verifier& state, std::span<const std::uint32_t> rows)
     }
 }
 
-double verify(verifier& state, std::uint32_t a, std::uint32_t b)
+std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     const task& task = state.rows->task;
-    std::int64_t equal = compare_signatures(state, a, b);
-    if (task.elsewhere && equal >= state.least_equal)
-        equal = compare_whole(state, a, b);
-    if (equal < state.least_equal)
-        return -1;
-    if (!task.exact)
-        return similarity_of(task.scheme, static_cast<std::uint32_t>(equal));
-    return compare(state.sets, a, b, state.least, true);
+    const std::optional<std::uint32_t> kept = compare_signatures(state, a, b);
+    if (!kept)
+        return std::nullopt;
+    if (task.exact)
+        return compare(state.sets, a, b, state.least, true);
+    const std::uint32_t equal = task.elsewhere ? compare_whole(state, a, b) : *kept;
+    return equal >= state.least_equal ? std::optional(similarity_of(task.scheme, equal))
+                                      : std::nullopt;
 }
 
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)

@@ -8,16 +8,19 @@
 
 #include "core/compress.h"
 
+#include <cassert>
+#include <optional>
+
 namespace minhash::bulk {
 
 struct verifier {
     row_set* rows;
-    double least;              // the similarity to be reached
-    std::uint32_t least_equal; // slots; for exact comparison, what few true pairs fall short of
-    scheme start;              // of the slots that are compared first
-    std::uint32_t least_at_start;
-    void* slots[2];            // room for signatures that come from a file
-    std::uint32_t first_slots; // the row in slots[0]
+    double least;                 // the similarity to be reached
+    std::uint32_t least_equal;    // slots; for exact comparison, what few true pairs fall short of
+    scheme start;                 // of the slots that are compared first: all, or slots_at_start
+    std::uint32_t least_at_start; // the same of `start`: least_equal if that is all slots
+    void* slots[2];               // room for signatures that come from a file
+    std::uint32_t first_slots;    // the row in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // of gathered rows
     growing<std::uint16_t> agreements; // of one of them with those after it
@@ -53,19 +56,19 @@ void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 template <typename Take>
 void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
 {
+    assert(place < count && count <= state.agreements.room);
     const std::uint32_t slots = state.start.num_hashes;
     const std::uint8_t* const start = state.starts.values + place * slots;
     std::uint16_t* const agreements = state.agreements.values;
     count_agreements(start + slots, slots, count - place - 1, start, slots, agreements);
-    const std::uint32_t least = state.least_at_start > 0 ? state.least_at_start : state.least_equal;
     for (std::size_t other = place + 1; other < count; other++)
-        if (agreements[other - place - 1] >= least)
+        if (agreements[other - place - 1] >= state.least_at_start)
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold; else a negative number. Cheaper if `a`
-// is that of the call before.
-double verify(verifier& state, std::uint32_t a, std::uint32_t b);
+// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is that of the call
+// before.
+std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Fetches from memory what verify() will read first of a row.
 [[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)

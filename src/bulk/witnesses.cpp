@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -117,6 +118,7 @@ void end_place(witness_index& index, std::uint32_t least)
 
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
 {
+    assert(shared >= 1 && shared <= pool);
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
     const auto all = static_cast<std::uint32_t>(std::min(pool, most));
     std::uint32_t count = std::min(usual_witnesses, all);
@@ -130,6 +132,7 @@ witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double mis
 
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
 {
+    assert(size >= 1 && threshold >= 0 && threshold <= 1);
     auto least = static_cast<std::uint64_t>(std::floor(threshold * static_cast<double>(size)));
     // The division of the answer rounds, too.
     while (least > 0 && containment({size, 0, least - 1}) >= threshold)
@@ -154,6 +157,7 @@ void add_row(witness_index& index,
              double missed)
 {
     host& owner = *index.owner;
+    assert(set.count > 0 && set.listed == set.count);
     const std::uint64_t most_missing = set.count - least_contained(set.count, threshold);
     const std::uint64_t wanted = std::min<std::uint64_t>(set.count, 2 * most_missing + least_pool);
     grow(owner, index.classes, 0, set.count);

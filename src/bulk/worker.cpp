@@ -5,6 +5,7 @@
 #include "core/hash.h"
 
 #include <array>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -72,6 +73,7 @@ group_rows(worker& self, const job_header& header, std::span<const std::uint8_t>
         self.groups = allocate<grouping>(owner);
         start_grouping(*self.groups, owner, header.rows);
     }
+    assert(records.size() == pad_record(header.rows * sizeof(std::uint32_t)));
     const auto* const keys = reinterpret_cast<const std::uint32_t*>(records.data());
     scatter(*self.groups, [&owner, keys, &header](auto&& take) {
         constexpr std::uint32_t at_once = 64 * 1024;
@@ -99,6 +101,7 @@ void end_bands(worker& self)
 // The text of a row that the worker was sent.
 text_bytes text_of_row(worker& self, std::uint32_t row)
 {
+    assert(find_text(self.texts, row) != nullptr);
     const text_place& place = *find_text(self.texts, row);
     return text_of(self, {self.text_room + place.offset % self.texts.size, place.bytes});
 }
@@ -141,7 +144,8 @@ compare_texts(worker& self, const job_header& header, std::span<const std::uint8
             continue;
         }
         at += sizeof(std::uint64_t); // the number
-        const double similarity = compare(self.sets, first, second, header.threshold, true);
+        assert(first < header.rows && second < header.rows);
+        const auto similarity = compare(self.sets, first, second, header.threshold, true);
         grow(owner, self.answer, size, size + sizeof(similarity));
         std::memcpy(self.answer.values + size, &similarity, sizeof(similarity));
         size += sizeof(similarity);
@@ -202,6 +206,7 @@ worker* make_worker(host& owner)
 
 std::span<const std::uint8_t> do_job(worker& self, std::span<const std::uint8_t> job)
 {
+    assert(job.size() >= sizeof(job_header) && job.size() % 8 == 0);
     job_header header;
     std::memcpy(&header, job.data(), sizeof(header));
     if (self.signer == nullptr)

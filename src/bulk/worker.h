@@ -11,8 +11,8 @@
 //
 // The answer to the first has the slots of each text as they are kept, padded once, then for each
 // band the halves of their band keys, and those of whole signatures. The answer to the second has a
-// double for each pair: their similarity if it reaches the threshold, else a negative number. For
-// that to the third see write_buckets() (grouping.h); a row is the number of its key.
+// std::optional<double> for each pair: their similarity if it reaches the threshold. For that to
+// the third see write_buckets() (grouping.h); a row is the number of its key.
 #pragma once
 
 #include "bulk/exact_sets.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 namespace minhash {
@@ -80,6 +81,7 @@ std::size_t bag_room(std::size_t text_bytes) noexcept
 
 void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 {
+    assert(room.size() >= 4 * entry_words); // so that some entries can be used
     state.room = room;
     state.tables = room.data();
     state.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
@@ -133,6 +135,7 @@ void set_aside(bag_counter& state, const shingle_batch& batch) noexcept
         return;
     state.shingles += batch.count;
     if (state.parts == 1 && state.factor == 1) {
+        assert(state.waits[0] == 0 && batch.count <= state.most_waiting);
         for (std::size_t index = 0; index < batch.count; index++)
             store64(state.waiting + 2 * index, join(batch.lo[index], batch.hi[index]));
         state.waits[0] = static_cast<std::uint32_t>(batch.count);
@@ -158,6 +161,7 @@ void set_aside(bag_counter& state, const shingle_batch& batch) noexcept
     for (std::size_t part = 0; part < parts; part++) {
         const std::uint32_t* const begin = state.waiting + 2 * part * state.most_waiting;
         state.waits[part] = static_cast<std::uint32_t>((ends[part] - begin) / 2);
+        assert(state.waits[part] <= state.most_waiting);
     }
 }
 
@@ -173,6 +177,7 @@ bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch)
         return false;
     }
 
+    assert(std::has_single_bit(state.entries) && state.used[state.part] < state.entries);
     const std::size_t waits = state.waits[state.part];
     const std::size_t count = std::min(waits - state.counted, max_batch);
     const std::uint32_t* const shingles =

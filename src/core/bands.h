@@ -17,8 +17,7 @@ constexpr int min_band_bits = 8;
 bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept;
 
 // The key of a band (from 0) of a signature that is not empty and can be banded so. Unsigned keys
-// are kept in SQL's bigint bit by bit. Signatures of different scopes, given by their hashes, have
-// no key in common but by chance; 0 is that of no scope.
-std::int64_t band_key(const signature& value, int band, int rows, std::uint64_t scope = 0) noexcept;
+// are kept in SQL's bigint bit by bit.
+std::int64_t band_key(const signature& value, int band, int rows) noexcept;
 
 } // namespace minhash

@@ -1,5 +1,6 @@
 #include "core/codec.h"
 
+#include <cassert>
 #include <charconv>
 #include <cstring>
 
@@ -183,6 +184,8 @@ std::size_t write_prefix(const scheme& scheme, char* out) noexcept
 
 std::size_t write_text(const signature& value, char* out) noexcept
 {
+    assert(value.empty() ||
+           value.stored_slots().size() == slot_bytes(value.scheme.bits, value.scheme.num_hashes));
     char* at = out + write_prefix(value.scheme, out);
     *at++ = ':';
     const auto digits = [&at](std::uint32_t number, int bits) {

@@ -3,6 +3,7 @@
 #include "core/kernels.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -24,6 +25,7 @@ void put(std::uint8_t* packed, int bits, std::size_t slot, std::uint32_t number)
 
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
 {
+    assert(!value.empty() && valid_bits(bits) && bits < value.scheme.bits);
     if (bits == 8 && value.scheme.bits == bits_per_slot) {
         kernels->compress_slots(value.slots.data(), value.scheme.num_hashes, packed);
         return;
@@ -48,6 +50,7 @@ void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
 
 std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept
 {
+    assert(!value.empty() && slot < value.scheme.num_hashes);
     const int bits = value.scheme.bits;
     if (bits == bits_per_slot)
         return value.slots[slot];
@@ -76,11 +79,13 @@ void count_agreements(const std::uint8_t* copies,
                       std::uint32_t slots,
                       std::uint16_t* agreements) noexcept
 {
+    assert((slots <= stride || count <= 1) && slots <= max_num_hashes);
     kernels->count_agreements(copies, stride, count, query, slots, agreements);
 }
 
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept
 {
+    assert(equal <= scheme.num_hashes);
     const double share = static_cast<double>(equal) / scheme.num_hashes;
     if (scheme.bits == bits_per_slot)
         return share;

@@ -4,6 +4,7 @@
 #include "core/unicode.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace minhash {
@@ -26,6 +27,11 @@ std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
 std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
 {
     return walk.how.of == unit::word && at < walk.end ? at + 1 : at;
+}
+
+std::uint64_t hash_of(const shingle_counts& counts, const shingle_range& shingle) noexcept
+{
+    return XXH3_64bits(counts.buffer + shingle.offset, shingle.bytes);
 }
 
 counted_shingle&
@@ -80,6 +86,7 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept
 {
     for (const counted_shingle& entry : part) {
         if (entry.first.bytes > 0) {
+            assert(!full(into));
             find(into, entry.hash, entry.first) = entry;
             into.used++;
         }
@@ -88,7 +95,8 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept
 
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept
 {
-    const std::uint64_t hash = XXH3_64bits(counts.buffer + shingle.offset, shingle.bytes);
+    assert(!full(counts) && shingle.bytes > 0 && (text == 0 || text == 1));
+    const std::uint64_t hash = hash_of(counts, shingle);
     counted_shingle& entry = find(counts, hash, shingle);
     if (entry.first.bytes == 0) {
         entry.hash = hash;
@@ -97,6 +105,17 @@ counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int
     }
     entry.occurrences[text]++;
     return entry;
+}
+
+bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept
+{
+    counted_shingle& entry = find(counts, hash_of(counts, shingle), shingle);
+    assert(entry.occurrences[text] > 0 || bag);
+    std::uint32_t& left = entry.occurrences[1 - text];
+    if (left == 0)
+        return false;
+    left -= bag;
+    return true;
 }
 
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept

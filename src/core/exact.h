@@ -59,6 +59,11 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
+// Whether the other text has a shingle of this one, too, once all of both are counted. Of a bag's
+// shingle as many occurrences are shared as the text has that has fewer: the first ones, so a text
+// is asked about each of its shingles once, in its order.
+bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
+
 // Adds what a part of the table has to say.
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
 

@@ -6,8 +6,6 @@
 
 namespace minhash {
 
-namespace {
-
 std::size_t fold_character(folder& state,
                            const std::uint8_t* text,
                            std::size_t bytes,
@@ -35,8 +33,6 @@ std::size_t fold_character(folder& state,
     }
     return read.bytes;
 }
-
-} // namespace
 
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept
 {

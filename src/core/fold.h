@@ -28,4 +28,11 @@ constexpr std::size_t folded_room(std::size_t bytes) noexcept
 std::size_t
 fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
+// Appends the folded form of the first character of a slice: nothing, if it is a separator, or up
+// to five bytes. Returns how many bytes it takes. Characters are folded, or words kept apart.
+std::size_t fold_character(folder& state,
+                           const std::uint8_t* text,
+                           std::size_t bytes,
+                           std::uint8_t*& out) noexcept;
+
 } // namespace minhash

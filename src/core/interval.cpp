@@ -1,6 +1,7 @@
 #include "core/interval.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace minhash {
@@ -29,6 +30,7 @@ double student_quantile(double freedom) noexcept
 
 interval wilson_interval(double share, double trials) noexcept
 {
+    assert(share >= 0 && share <= 1);
     if (trials <= 0)
         return {0, 1};
     const double square = normal_quantile * normal_quantile / trials;

@@ -1,6 +1,7 @@
 // What the exact similarities of two sets or bags are computed from.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 namespace minhash {
@@ -17,12 +18,14 @@ struct overlap {
 // nothing to share.
 constexpr double jaccard(const overlap& sizes) noexcept
 {
+    assert(sizes.shared <= sizes.first && sizes.shared <= sizes.second);
     const std::uint64_t either = sizes.first + sizes.second - sizes.shared;
     return either == 0 ? 0 : static_cast<double>(sizes.shared) / static_cast<double>(either);
 }
 
 constexpr double containment(const overlap& sizes) noexcept
 {
+    assert(sizes.shared <= sizes.first);
     return sizes.first == 0 ? 0
                             : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first);
 }

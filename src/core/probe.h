@@ -4,6 +4,8 @@
 // probability of one in millions (bulk/placed_elements.h).
 #pragma once
 
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,9 +39,13 @@ inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = p
 template <typename Ends>
 inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
 {
-    std::size_t at = place & mask;
-    while (!ends(at))
+    assert(std::has_single_bit(mask + 1));
+    [[maybe_unused]] const std::size_t first = place & mask;
+    std::size_t at = first;
+    while (!ends(at)) {
         at = (at + 1) & mask;
+        assert(at != first); // no entry is free
+    }
     return at;
 }
 

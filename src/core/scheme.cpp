@@ -1,5 +1,7 @@
 #include "core/scheme.h"
 
+#include <cassert>
+
 namespace minhash {
 
 status validate(const shingling& shingles) noexcept
@@ -34,12 +36,14 @@ bool valid_bits(int bits) noexcept
 
 const char* name_of(method value) noexcept
 {
+    assert(value >= method::fss && value <= method::external);
     constexpr const char* names[] = {"", "fss", "classic", "external"};
     return names[static_cast<int>(value)];
 }
 
 const char* name_of(unit value) noexcept
 {
+    assert(value >= unit::character && value <= unit::element);
     constexpr const char* names[] = {"", "char", "word", "element"};
     return names[static_cast<int>(value)];
 }

@@ -1,6 +1,7 @@
 #include "core/shingle.h"
 #include "core/unicode.h"
 
+#include <cassert>
 #include <cstring>
 
 namespace minhash {
@@ -124,6 +125,7 @@ void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& bat
 
 void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
 {
+    assert(validate(how) == status::ok && how.of != unit::element);
     state.folding = start_folding(how);
     state.seed = seed;
     state.cut_any = false;
@@ -139,12 +141,15 @@ void cut(shingler& state,
          bool last,
          shingle_batch& batch) noexcept
 {
+    assert(bytes <= slice_bytes && state.held_bytes <= max_held_bytes);
     batch.count = 0;
     const std::size_t folded = fold(state.folding, text, bytes, state.text + state.held_bytes);
+    assert(folded <= folded_room(slice_bytes));
     if (state.folding.how.of == unit::character)
         cut_characters(state, state.held_bytes + folded, last, batch);
     else
         cut_words(state, state.held_bytes + folded, last, batch);
+    assert(batch.count <= max_batch);
 }
 
 } // namespace minhash

@@ -1,6 +1,7 @@
 #include "core/sketch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 
 namespace minhash {
@@ -62,6 +63,7 @@ void absorb_fss(sketch& state,
 
 void start(sketch& state, method method, std::uint32_t num_hashes) noexcept
 {
+    assert(method != method::external && num_hashes > 0 && num_hashes <= max_num_hashes);
     state.method = method;
     state.num_hashes = num_hashes;
     state.fresh = true;
@@ -75,6 +77,8 @@ void resume(sketch& state,
             std::uint32_t num_hashes,
             const std::uint32_t* slots) noexcept
 {
+    assert(method != method::external && num_hashes > 0 && num_hashes <= max_num_hashes);
+    assert(!are_empty({slots, num_hashes}));
     state.method = method;
     state.num_hashes = num_hashes;
     state.fresh = false;

@@ -1,6 +1,7 @@
 #include "core/scheme.h"
 #include "core/tuning.h"
 
+#include <cassert>
 #include <cmath>
 #include <iterator>
 
@@ -42,14 +43,9 @@ constexpr int points = nodes * segments; // on each side of the threshold
 
 double band_probability(double similarity, int bands, int rows) noexcept
 {
+    assert(similarity >= 0 && similarity <= 1 && bands >= 1 && rows >= 1);
     // 1 - (1 - x)^b without losing the digits of a small x.
     return -std::expm1(bands * std::log1p(-std::pow(similarity, rows)));
-}
-
-double band_similarity(double probability, int bands, int rows) noexcept
-{
-    // The same for 1 - (1 - x)^(1/b).
-    return std::pow(-std::expm1(std::log1p(-probability) / bands), 1.0 / rows);
 }
 
 double threshold_rule(int bands, int rows) noexcept
@@ -73,6 +69,7 @@ double standard_error(double similarity, int num_hashes, int bits) noexcept
 
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept
 {
+    assert(num_hashes >= 1 && share_missed >= 0);
     if (similarity <= 0 || similarity >= 1)
         return similarity <= 0 ? 0 : num_hashes;
     double missed = 0;
@@ -89,6 +86,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
+    assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
     // More bands find more: first the rows with which all bands that fit will do, then the fewest.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
@@ -106,6 +104,8 @@ band_choice choose_by_area(double threshold,
                            double false_candidate_weight,
                            double missed_pair_weight) noexcept
 {
+    assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
+    assert(false_candidate_weight >= 0 && missed_pair_weight >= 0);
     double similarity[2 * points];
     double weight[2 * points];
     for (int side = 0; side < 2; side++) {

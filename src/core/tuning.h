@@ -8,10 +8,6 @@ namespace minhash {
 // band: 1 - (1 - similarity^rows)^bands.
 double band_probability(double similarity, int bands, int rows) noexcept;
 
-// Its inverse: the similarity that gives this probability, 1 - (1 - probability)^(1/bands) to the
-// power of 1/rows.
-double band_similarity(double probability, int bands, int rows) noexcept;
-
 // The rule of thumb for the similarity at which the curve rises: (1/bands)^(1/rows).
 double threshold_rule(int bands, int rows) noexcept;
 

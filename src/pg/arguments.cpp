@@ -122,11 +122,17 @@ unit arg_unit(FunctionCallInfo fcinfo, int argument)
 
 shingling arg_shingling(FunctionCallInfo fcinfo, int first)
 {
-    const int size = arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size);
-    return {arg_unit(fcinfo, first + 1),
-            static_cast<std::uint16_t>(size),
-            PG_GETARG_BOOL(first + 2),
-            PG_GETARG_BOOL(first + 3)};
+    shingling cut = default_shingling;
+    if (!PG_ARGISNULL(first))
+        cut.size = static_cast<std::uint16_t>(
+            arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size));
+    if (!PG_ARGISNULL(first + 1))
+        cut.of = arg_unit(fcinfo, first + 1);
+    if (!PG_ARGISNULL(first + 2))
+        cut.fold = PG_GETARG_BOOL(first + 2);
+    if (!PG_ARGISNULL(first + 3))
+        cut.bag = PG_GETARG_BOOL(first + 3);
+    return cut;
 }
 
 method arg_method(FunctionCallInfo fcinfo, int argument)
@@ -157,7 +163,8 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name)
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall)
 {
-    const aim given = {PG_GETARG_FLOAT8(threshold), PG_GETARG_FLOAT8(recall)};
+    const aim given = {PG_GETARG_FLOAT8(threshold),
+                       PG_ARGISNULL(recall) ? default_recall : PG_GETARG_FLOAT8(recall)};
     if (!(given.threshold > 0 && given.threshold <= 1))
         fail_fraction("threshold", given.threshold, "greater than 0 and at most 1");
     if (!(given.recall > 0 && given.recall < 1))

@@ -50,7 +50,11 @@ ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 
 Datum make_bigint_array(std::span<Datum> values);
 
+// What texts are cut into unless a call says otherwise.
+constexpr shingling default_shingling = {unit::character, 5, true, false};
+
 // The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
+// NULL is the default of each.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
@@ -63,7 +67,10 @@ int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int lea
 // A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 
-// What bands and rows are chosen for; an ERROR if nothing can be.
+// The share of the pairs at the threshold that bands are to find unless a call says otherwise.
+constexpr double default_recall = 0.95;
+
+// What bands and rows are chosen for; an ERROR if nothing can be. A NULL recall is the default.
 struct aim {
     double threshold;
     double recall;

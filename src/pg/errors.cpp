@@ -184,14 +184,6 @@ void fail_null_argument(int argument, Oid function)
     pg_unreachable();
 }
 
-void fail_not_trigger(const char* function)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-            errmsg("function \"%s\" was not called by trigger manager", function));
-    pg_unreachable();
-}
-
 void refuse_text(Node* context, const char* input, const parse_result& result)
 {
     const std::size_t character =

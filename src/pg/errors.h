@@ -32,9 +32,6 @@ fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_
 // A NULL where there must be none.
 [[noreturn]] void fail_null_argument(int argument, Oid function);
 
-// Trigger functions.
-[[noreturn]] void fail_not_trigger(const char* function);
-
 // A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 

@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -26,29 +25,13 @@ Oid signature_type(Oid function)
                            ObjectIdGetDatum(get_func_namespace(function)));
 }
 
-Oid signature_type(FunctionCallInfo fcinfo)
-{
-    return signature_type(fcinfo->flinfo->fn_oid);
-}
-
-Oid maintaining_function(FunctionCallInfo fcinfo)
-{
-    const oidvector* const no_arguments = buildoidvector(nullptr, 0);
-    const Oid found = GetSysCacheOid3(PROCNAMEARGSNSP,
-                                      Anum_pg_proc_oid,
-                                      CStringGetDatum("lsh_maintain_band_table"),
-                                      PointerGetDatum(no_arguments),
-                                      ObjectIdGetDatum(get_func_namespace(fcinfo->flinfo->fn_oid)));
-    if (!OidIsValid(found))
-        elog(ERROR, "function lsh_maintain_band_table() is missing");
-    return found;
-}
-
 const char* quoted_relation(Oid relation)
 {
     const char* const name = get_rel_name(relation);
     if (name == nullptr)
-        elog(ERROR, "cache lookup failed for relation %u", relation);
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_TABLE),
+                errmsg("relation with OID %u does not exist", relation));
     return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
 }
 

@@ -12,12 +12,8 @@ namespace minhash::pg {
 // The schema of the extension, quoted.
 const char* extension_schema(FunctionCallInfo fcinfo);
 
-// The type minhash_signature of the extension that a function of it belongs to.
+// The type minhash_signature of the extension that has the function.
 Oid signature_type(Oid function);
-Oid signature_type(FunctionCallInfo fcinfo);
-
-// The extension's function lsh_maintain_band_table().
-Oid maintaining_function(FunctionCallInfo fcinfo);
 
 // A relation with its schema and a column, quoted. An ERROR if there is none.
 const char* quoted_relation(Oid relation);

@@ -26,6 +26,7 @@ struct growing {
 
     void add(const Value& value)
     {
+        Assert(at != nullptr && count <= room);
         if (count == room) {
             room *= 2;
             at = static_cast<Value*>(repalloc_huge(at, room * sizeof(Value)));

@@ -8,6 +8,8 @@
 #include "core/kernels.h"
 #include "core/probe.h"
 
+#include <climits>
+
 extern "C" {
 #include "lib/stringinfo.h"
 #include "utils/guc.h"
@@ -85,9 +87,9 @@ void _PG_init(void)
                              nullptr,
                              nullptr);
     DefineCustomIntVariable("minhash_lsh.ordered_scan_limit",
-                            "Sets how many rows an ordered scan of an lsh index may compare.",
-                            "In a larger index, only rows that share slots of a band are found. "
-                            "-1 compares all rows where it must.",
+                            "Sets about how many rows an ordered scan of an lsh index compares.",
+                            "In a larger index, those that share slots of a band are compared, "
+                            "the most likely ones first. -1 compares all rows where it must.",
                             &ordered_scan_limit,
                             -1,
                             -1,

@@ -8,18 +8,15 @@ namespace {
 
 scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
 {
-    const int hashes =
-        PG_ARGISNULL(num_hashes)
-            ? default_num_hashes
-            : arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes);
-    return {
-        .version = scheme_version,
-        .method = arg_method(fcinfo, method),
-        .bits = bits_per_slot,
-        .num_hashes = static_cast<std::uint16_t>(hashes),
-        .shingles = {},
-        .seed = PG_GETARG_INT64(seed),
-    };
+    scheme scheme = default_text_scheme;
+    if (!PG_ARGISNULL(num_hashes))
+        scheme.num_hashes = static_cast<std::uint16_t>(
+            arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes));
+    if (!PG_ARGISNULL(seed))
+        scheme.seed = PG_GETARG_INT64(seed);
+    if (!PG_ARGISNULL(method))
+        scheme.method = arg_method(fcinfo, method);
+    return scheme;
 }
 
 } // namespace
@@ -48,6 +45,7 @@ void start_bag(set_signer& state, std::size_t text_bytes)
         const std::size_t bytes = wanted * sizeof(std::uint32_t);
         state.bag_room = {static_cast<std::uint32_t*>(allocate_large(state.memory, bytes)), wanted};
     }
+    Assert(state.bag_room.size() >= wanted);
     // A small text must not pay for the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));
 }

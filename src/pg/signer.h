@@ -48,8 +48,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The arguments num_hashes (NULL: the default), shingle_size, unit, fold, bag, seed and method,
-// from `first` on.
+// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL
+// is the default of each.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
 // The arguments num_hashes, seed and method, from `first` on, of members that are given.
@@ -61,7 +61,7 @@ constexpr scheme default_scheme(shingling shingles)
     return {scheme_version, method::fss, bits_per_slot, default_num_hashes, shingles, default_seed};
 }
 
-constexpr scheme default_text_scheme = default_scheme({unit::character, 5, true, false});
+constexpr scheme default_text_scheme = default_scheme(default_shingling);
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
 // Makes room for the bag of a text of `text_bytes` bytes, or of that many elements, and starts its

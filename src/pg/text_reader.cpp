@@ -18,6 +18,38 @@ namespace {
 // Converted, these fill a slice at most.
 constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
 
+std::size_t character_bytes(const text_reader& reader)
+{
+    return std::min<std::size_t>(reader.left, pg_mblen(reinterpret_cast<const char*>(reader.at)));
+}
+
+// The next bytes as they are.
+std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
+{
+    const std::span<const std::uint8_t> slice = {reader.at, bytes};
+    reader.at += bytes;
+    reader.left -= bytes;
+    return slice;
+}
+
+// The next bytes, converted, as far as they can be. A character that Unicode does not have comes as
+// it is, so that every text that can be stored can be signed.
+std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
+{
+    const int converted = pg_do_encoding_conversion_buf(reader.conversion,
+                                                        GetDatabaseEncoding(),
+                                                        PG_UTF8,
+                                                        const_cast<unsigned char*>(reader.at),
+                                                        static_cast<int>(bytes),
+                                                        reader.converted,
+                                                        sizeof(reader.converted),
+                                                        true);
+    if (converted == 0)
+        return pass(reader, character_bytes(reader));
+    pass(reader, converted);
+    return {reader.converted, strlen(reinterpret_cast<char*>(reader.converted))};
+}
+
 } // namespace
 
 void open(text_reader& reader, const text* value)
@@ -59,43 +91,29 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
 std::span<const std::uint8_t> read(text_reader& reader)
 {
     CHECK_FOR_INTERRUPTS();
-    std::span<const std::uint8_t> slice;
-    std::size_t taken = std::min(reader.left, slice_bytes);
-    if (!OidIsValid(reader.conversion)) {
-        if (taken < reader.left)
-            taken = whole_characters(reader.at, taken);
-        slice = {reader.at, taken};
-    } else if (is_ascii({reader.at, taken})) {
-        // Every server encoding agrees with ASCII, so only the rest needs to be converted.
-        slice = {reader.at, taken};
-    } else {
-        taken = std::min(taken, convertible_bytes);
-        if (taken < reader.left)
-            taken = pg_mbcliplen(
-                reinterpret_cast<const char*>(reader.at),
-                static_cast<int>(std::min(reader.left, taken + MAX_MULTIBYTE_CHAR_LEN)),
-                static_cast<int>(taken));
-        taken = pg_do_encoding_conversion_buf(reader.conversion,
-                                              GetDatabaseEncoding(),
-                                              PG_UTF8,
-                                              const_cast<unsigned char*>(reader.at),
-                                              static_cast<int>(taken),
-                                              reader.converted,
-                                              sizeof(reader.converted),
-                                              true);
-        if (taken > 0) {
-            slice = {reader.converted, strlen(reinterpret_cast<char*>(reader.converted))};
-        } else {
-            // A character that Unicode does not have: its bytes as they are, so that every text
-            // that can be stored can be signed.
-            taken = std::min<std::size_t>(reader.left,
-                                          pg_mblen(reinterpret_cast<const char*>(reader.at)));
-            slice = {reader.at, taken};
-        }
-    }
-    reader.at += taken;
-    reader.left -= taken;
-    return slice;
+    const std::size_t bytes = std::min(reader.left, slice_bytes);
+    if (!OidIsValid(reader.conversion))
+        return pass(reader, bytes < reader.left ? whole_characters(reader.at, bytes) : bytes);
+    // Every server encoding agrees with ASCII, so only the rest needs to be converted.
+    if (is_ascii({reader.at, bytes}))
+        return pass(reader, bytes);
+    std::size_t fitting = std::min(bytes, convertible_bytes);
+    if (fitting < reader.left)
+        fitting =
+            pg_mbcliplen(reinterpret_cast<const char*>(reader.at),
+                         static_cast<int>(std::min(reader.left, fitting + MAX_MULTIBYTE_CHAR_LEN)),
+                         static_cast<int>(fitting));
+    return convert(reader, fitting);
+}
+
+std::span<const std::uint8_t> read_character(text_reader& reader)
+{
+    CHECK_FOR_INTERRUPTS();
+    Assert(!at_end(reader));
+    if (*reader.at < 0x80)
+        return pass(reader, 1);
+    return OidIsValid(reader.conversion) ? convert(reader, character_bytes(reader))
+                                         : pass(reader, decode_utf8(reader.at, reader.left).bytes);
 }
 
 } // namespace minhash::pg

@@ -28,4 +28,9 @@ inline bool at_end(const text_reader& reader)
 // points into the text where that is UTF-8 already, so nothing is copied. Answers to cancel.
 std::span<const std::uint8_t> read(text_reader& reader);
 
+// The next character alone, if there is one; the reader moves by its bytes in the server's
+// encoding. Where that says nothing about bytes, what is a character in UTF-8 is one. Answers to
+// cancel.
+std::span<const std::uint8_t> read_character(text_reader& reader);
+
 } // namespace minhash::pg

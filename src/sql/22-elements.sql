@@ -2,70 +2,16 @@
 -- an error here and not the signature of a text.
 
 CREATE FUNCTION minhash_elements(
-    elements text[],
+    elements anyarray,
     num_hashes integer DEFAULT 128,
     seed bigint DEFAULT 42,
     method text DEFAULT 'fss',
     bag boolean DEFAULT false
 ) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_texts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(text[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a text array';
-
-CREATE FUNCTION minhash_elements(
-    elements smallint[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_smallints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(smallint[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a smallint array';
-
-CREATE FUNCTION minhash_elements(
-    elements integer[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_integers' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(integer[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a integer array';
-
-CREATE FUNCTION minhash_elements(
-    elements bigint[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_bigints' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(bigint[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a bigint array';
-
-CREATE FUNCTION minhash_elements(
-    elements uuid[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_uuids' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(uuid[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a uuid array';
-
-CREATE FUNCTION minhash_elements(
-    elements bytea[],
-    num_hashes integer DEFAULT 128,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    bag boolean DEFAULT false
-) RETURNS minhash_signature
-    AS 'MODULE_PATHNAME', 'minhash_elements_of_byteas' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash_elements(bytea[], integer, bigint, text, boolean) IS
-    'MinHash signature of the elements of a bytea array';
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash_elements(anyarray, integer, bigint, text, boolean) IS
+    'MinHash signature of the elements of an array of text, smallint, integer, bigint, uuid or bytea. '
+    'Example: minhash_elements(''{red,green,blue}''::text[])';
 
 CREATE FUNCTION minhash_elements(
     lexemes tsvector,
@@ -76,7 +22,7 @@ CREATE FUNCTION minhash_elements(
 ) RETURNS minhash_signature
     AS 'MODULE_PATHNAME', 'minhash_elements_of_lexemes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION minhash_elements(tsvector, integer, bigint, text, boolean) IS
-    'MinHash signature of a tsvector''s lexemes';
+    'MinHash signature of a tsvector''s lexemes. Example: minhash_elements(to_tsvector(''english'', body))';
 
 -- Exactly.
 
@@ -84,10 +30,12 @@ CREATE FUNCTION element_jaccard(a anycompatiblearray, b anycompatiblearray, bag 
     RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION element_jaccard(anycompatiblearray, anycompatiblearray, boolean) IS
-    'exact Jaccard similarity of two arrays as sets or bags: elements they share over elements of either';
+    'exact Jaccard similarity of two arrays as sets or bags: elements they share over elements of either. '
+    'Example: element_jaccard(''{red,green}''::text[], ''{green,blue}''::text[])';
 
 CREATE FUNCTION element_containment(a anycompatiblearray, b anycompatiblearray, bag boolean DEFAULT false)
     RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION element_containment(anycompatiblearray, anycompatiblearray, boolean) IS
-    'exact containment of arrays as sets or bags: the share of the first one''s elements that the second has';
+    'exact containment of arrays as sets or bags: the share of the first one''s elements that the second has. '
+    'Example: element_containment(''{red,green}''::text[], ''{green,blue}''::text[])';

@@ -1,23 +1,23 @@
 -- The access method lsh: an index of signatures of its own.
 
-CREATE FUNCTION lsh_handler(internal) RETURNS index_am_handler
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_handler(internal) IS 'the access method lsh';
-CREATE ACCESS METHOD lsh TYPE INDEX HANDLER lsh_handler;
+CREATE FUNCTION _lsh_handler(internal) RETURNS index_am_handler
+    AS 'MODULE_PATHNAME', 'lsh_handler' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_handler(internal) IS 'the access method lsh';
+CREATE ACCESS METHOD lsh TYPE INDEX HANDLER _lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
 -- PostgreSQL shows values of an exclusion constraint by the type of the operator class: the start of a signature is
 -- enough there.
 CREATE TYPE minhash_abridged;
-CREATE FUNCTION minhash_abridged_in(cstring) RETURNS minhash_abridged
-    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_abridged_in(cstring) IS 'input of minhash_abridged: an error';
-CREATE FUNCTION minhash_abridged_out(minhash_abridged) RETURNS cstring
-    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_abridged_out(minhash_abridged) IS 'output of minhash_abridged';
+CREATE FUNCTION _minhash_abridged_in(cstring) RETURNS minhash_abridged
+    AS 'MODULE_PATHNAME', 'minhash_abridged_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _minhash_abridged_in(cstring) IS 'input of minhash_abridged: an error';
+CREATE FUNCTION _minhash_abridged_out(minhash_abridged) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'minhash_abridged_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _minhash_abridged_out(minhash_abridged) IS 'output of minhash_abridged';
 CREATE TYPE minhash_abridged (
-    INPUT = minhash_abridged_in,
-    OUTPUT = minhash_abridged_out,
+    INPUT = _minhash_abridged_in,
+    OUTPUT = _minhash_abridged_out,
     INTERNALLENGTH = VARIABLE,
     ALIGNMENT = int4,
     STORAGE = external
@@ -121,7 +121,8 @@ ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD
     OPERATOR 4 pg_catalog.= (integer, smallint), OPERATOR 4 pg_catalog.= (smallint, integer), OPERATOR 4 pg_catalog.= (smallint, bigint);
 
 CREATE FUNCTION lsh_check(index regclass, heap boolean DEFAULT false,
-    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT contents bigint)
+    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT run_records bigint[], OUT contents bigint)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_check(regclass, boolean) IS
-    'verifies an lsh index, with heap also against its table, and counts what it holds';
+    'verifies an lsh index, with heap also against its table, and counts what it holds. '
+    'Example: lsh_check(''articles_minhash'')';

@@ -1,111 +1,145 @@
 -- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
 -- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
--- The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the order in
+-- Arguments that are NULL by default are chosen, or those of minhash(); given where they would have no effect, they are
+-- an error. The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the order in
 -- which a call gives its arguments, so one that is given by name in another place would crash the server.
 
 CREATE FUNCTION lsh_pairs(
     query text,
     threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT 0.95,
+    recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     verify text DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
     num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT 5,
-    unit text DEFAULT 'char',
-    fold boolean DEFAULT true,
-    bag boolean DEFAULT false,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    measure text DEFAULT 'jaccard',
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
     other_query text DEFAULT NULL
 ) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
-    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold';
+COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold. '
+    'Example: lsh_pairs(''SELECT id, body FROM articles'', threshold => 0.8)';
 
 CREATE FUNCTION lsh_pairs(
     query text,
     anyelement,
     threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT 0.95,
+    recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     verify text DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
     num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT 5,
-    unit text DEFAULT 'char',
-    fold boolean DEFAULT true,
-    bag boolean DEFAULT false,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    measure text DEFAULT 'jaccard',
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
     other_query text DEFAULT NULL
 ) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_pairs_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
-    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; ids are of the second argument''s type';
+COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; ids are of the second argument''s type. '
+    'Example: lsh_pairs(''SELECT url, body FROM articles'', NULL::text, threshold => 0.8)';
 
 CREATE FUNCTION lsh_clusters(
     query text,
     threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT 0.95,
+    recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     verify text DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
     num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT 5,
-    unit text DEFAULT 'char',
-    fold boolean DEFAULT true,
-    bag boolean DEFAULT false,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    measure text DEFAULT 'jaccard',
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
 ) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, boolean, boolean) IS
-    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold';
+COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold. '
+    'Example: lsh_clusters(''SELECT id, body FROM articles'', near_representative => true)';
 
 CREATE FUNCTION lsh_clusters(
     query text,
     anyelement,
     threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT 0.95,
+    recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     verify text DEFAULT NULL,
     max_bucket integer DEFAULT NULL,
     num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT 5,
-    unit text DEFAULT 'char',
-    fold boolean DEFAULT true,
-    bag boolean DEFAULT false,
-    seed bigint DEFAULT 42,
-    method text DEFAULT 'fss',
-    measure text DEFAULT 'jaccard',
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
 ) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, boolean, boolean) IS
-    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type';
+COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type. '
+    'Example: lsh_clusters(''SELECT url, body FROM articles'', NULL::text)';
+
+CREATE FUNCTION lsh_contained(
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    other_query text DEFAULT NULL
+) RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_contained(text, double precision, double precision, integer, text, boolean, boolean, text) IS
+    'the texts of a query that lie within others of it, or of another query, with the share of their shingles found there. '
+    'Example: lsh_contained(''SELECT id, body FROM articles'', threshold => 0.9)';
+
+CREATE FUNCTION lsh_contained(
+    query text,
+    anyelement,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT 0.95,
+    shingle_size integer DEFAULT 5,
+    unit text DEFAULT 'char',
+    fold boolean DEFAULT true,
+    bag boolean DEFAULT false,
+    other_query text DEFAULT NULL
+) RETURNS TABLE (contained_id anyelement, container_id anyelement, containment double precision)
+    AS 'MODULE_PATHNAME', 'lsh_contained_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION lsh_contained(text, anyelement, double precision, double precision, integer, text, boolean, boolean, text) IS
+    'the texts of a query that lie within others of it, or of another query; ids are of the second argument''s type. '
+    'Example: lsh_contained(''SELECT url, body FROM articles'', NULL::text)';
 
 CREATE FUNCTION lsh_components(query text, thresholds double precision[] DEFAULT NULL)
     RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, threshold double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_components(text, double precision[]) IS
-    'the connected components of a query''s pairs, all or those that reach each threshold';
+    'the connected components of a query''s pairs, all or those that reach each threshold. '
+    'Example: lsh_components(''SELECT left_id, right_id FROM article_pairs'')';
 
 CREATE FUNCTION lsh_components(query text, anyelement, thresholds double precision[] DEFAULT NULL)
     RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, threshold double precision)
     AS 'MODULE_PATHNAME', 'lsh_components_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
-    'the connected components of a query''s pairs, all or those that reach each threshold; ids are of the second argument''s type';
+    'the connected components of a query''s pairs, all or those that reach each threshold; ids are of the second argument''s type. '
+    'Example: lsh_components(''SELECT url, other_url FROM links'', NULL::text)';
 
 CREATE FUNCTION lsh_evaluate(
     query text,
@@ -134,4 +168,43 @@ CREATE FUNCTION lsh_evaluate(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
 COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
-    'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all';
+    'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all. '
+    'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
+
+-- The commonest first guess is the names of a table and its columns. Without these it would be the parser's error that no
+-- such function is unique.
+
+CREATE FUNCTION lsh_pairs(source text, id_column text, text_column text)
+    RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
+    AS 'MODULE_PATHNAME', 'lsh_pairs_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_pairs(text, text, text) IS
+    'an error that writes the query to give instead. Example: lsh_pairs(''articles'', ''id'', ''body'')';
+CREATE FUNCTION lsh_clusters(source text, id_column text, text_column text)
+    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
+    AS 'MODULE_PATHNAME', 'lsh_clusters_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_clusters(text, text, text) IS
+    'an error that writes the query to give instead. Example: lsh_clusters(''articles'', ''id'', ''body'')';
+CREATE FUNCTION lsh_contained(source text, id_column text, text_column text)
+    RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
+    AS 'MODULE_PATHNAME', 'lsh_contained_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_contained(text, text, text) IS
+    'an error that writes the query to give instead. Example: lsh_contained(''articles'', ''id'', ''body'')';
+CREATE FUNCTION lsh_evaluate(
+    source text,
+    id_column text,
+    text_column text,
+    OUT bands integer,
+    OUT rows integer,
+    OUT anchors integer,
+    OUT candidates bigint,
+    OUT true_pairs bigint,
+    OUT found bigint,
+    OUT recall double precision,
+    OUT recall_low double precision,
+    OUT recall_high double precision,
+    OUT predicted_recall double precision,
+    OUT false_candidates bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_evaluate_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_evaluate(text, text, text) IS
+    'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';

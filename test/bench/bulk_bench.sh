@@ -25,7 +25,7 @@ fi
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 larger='SET maintenance_work_mem = 1900000; SET work_mem = 1000000' # signatures and texts
 # A session's first look at shared buffers costs it page faults, which would flatter ratios to a scan.
-see_sigs='SELECT sum(minhash_num_hashes(sig)) FROM sigs'
+see_sigs='SELECT min(_minhash_hash(sig)) FROM sigs'
 see_texts='SELECT sum(hashtext(body)) FROM texts'
 few=$((documents < 100000 ? documents : 100000))
 

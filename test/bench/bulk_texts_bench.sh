@@ -19,10 +19,6 @@ runs=${RUNS:-3}
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
 
-ticks=$(getconf CLK_TCK)
-cpu="SELECT (f[1]::float8 + f[2]::float8) / $ticks FROM (SELECT (regexp_split_to_array(regexp_replace(
-    pg_read_file(format('/proc/%s/stat', pg_backend_pid())), '^.*\) ', ''), ' '))[12:13] AS f) AS times"
-
 # CPU seconds of a query, run once before it in the same session; the result is thrown away.
 cpu_of() {
     run -c "$1" -c "CREATE TEMP TABLE before AS SELECT * FROM ($cpu) AS t(seconds)" -c "$1" \

@@ -227,7 +227,7 @@ int main(int argc, char** argv)
     task.scheme = bench::default_scheme();
     task.threshold = threshold;
     task.exact = true;
-    task.measure = bulk::measure::containment;
+    task.sets_only = true;
     task.recall = 0.99;
     bulk::row_set& rows = bench::take(budget, texts, task);
     const double taken = cpu_seconds();

@@ -90,7 +90,7 @@ with_kept_sets(const text_list& texts, std::size_t reach, bool families, double 
     };
     start_sets(sets, host, source, static_cast<std::uint32_t>(texts.size()), 16 << 20);
     const result all = time_pairs(texts, reach, families, [&](std::uint32_t a, std::uint32_t b) {
-        return std::max(0.0, compare(sets, a, b, least, exactly));
+        return compare(sets, a, b, least, exactly).value_or(0);
     });
     end_sets(sets);
     return all;

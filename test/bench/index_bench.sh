@@ -4,10 +4,11 @@
 #   index_bench.sh MAKE_TEXTS [DOCUMENTS [SECTION...]]
 #
 # On a throw-away server with everything in memory. Sections: build (with sizes), lookup (from the client's side by
-# `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single, after (lookups after single inserts) and
-# constraint; all of these if none is given. And large, which is not among them: ten times DOCUMENTS signatures against
-# DOCUMENTS; with 1,000,000 it wants SHARED_BUFFERS=12GB. Each figure is the median of interleaved runs, each ratio of
-# one run; the spread is that of the runs. Bounds are in brackets.
+# `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (by 1 to 16 writers), after (lookups after single
+# inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM) and constraint; all of these if none
+# is given. And large, which is not among them: ten times DOCUMENTS signatures against DOCUMENTS; with 1,000,000 it wants
+# SHARED_BUFFERS=12GB. Each figure is the median of interleaved runs, each ratio of one run; the spread is that of the
+# runs. Bounds are in brackets.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 
@@ -18,7 +19,7 @@ latency=$(dirname "$make_texts")/latency # of measure.sh
 documents=${2:-1000000}
 sections=("${@:3}")
 if ((${#sections[@]} == 0)); then
-    sections=(build lookup nearest insert single after constraint)
+    sections=(build lookup nearest insert single after aged constraint)
 fi
 
 if [[ -z ${INDEX_BENCH_SERVER:-} ]]; then
@@ -206,12 +207,13 @@ measure_insert() {
         times '>= 4'
 }
 
-single() { # TABLE: rows a second, and bytes of WAL a row
+single() { # TABLE WRITERS: rows a second, and bytes of WAL a row
     echo "INSERT INTO by_$1 SELECT $documents + 1000000 + n, sig FROM nextval('next_row') n,
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/single.sql"
     local before
     before=$(run -c "SELECT pg_current_wal_insert_lsn() - '0/0'")
-    "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n -M prepared -c 4 -j 1 -T 3 -f "$work/single.sql" >"$work/pgbench"
+    "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n -M prepared -c "$2" -j 1 -T 3 \
+        -f "$work/single.sql" >"$work/pgbench"
     awk -v bytes="$(run -c "SELECT pg_current_wal_insert_lsn() - '0/0' - $before")" '
         /^number of transactions actually/ { rows = $NF }
         /^tps/ { tps = $3 }
@@ -222,15 +224,18 @@ measure_single() {
     need_index lsh
     need bare
     need_fresh
-    echo 'Single rows, each a transaction, 4 writers on this machine:'
     run -c 'CREATE SEQUENCE next_row MINVALUE 0' -c 'VACUUM by_lsh' -c 'VACUUM by_bare'
-    : >"$work/single"
-    for ((turn = 0; turn < 5; turn++)); do
-        echo "$(single bare) $(single lsh)" >>"$work/single"
+    local writers
+    for writers in 1 4 8 16; do
+        echo "Single rows, each a transaction, writers on this machine: $writers"
+        : >"$work/single"
+        for ((turn = 0; turn < 5; turn++)); do
+            echo "$(single bare "$writers") $(single lsh "$writers")" >>"$work/single"
+        done
+        figure 'no index' "$(cut -d ' ' -f 1 "$work/single" | middle)" rows/s
+        figure 'lsh' "$(cut -d ' ' -f 3 "$work/single" | middle)" rows/s
+        figure 'lsh / no index' "$(awk '{ print $3 / $1 }' "$work/single" | middle)" times '>= 0.8'
     done
-    figure 'no index' "$(cut -d ' ' -f 1 "$work/single" | middle)" rows/s
-    figure 'lsh' "$(cut -d ' ' -f 3 "$work/single" | middle)" rows/s
-    figure 'lsh / no index' "$(awk '{ print $3 / $1 }' "$work/single" | middle)" times '>= 0.8'
     figure 'WAL without index' "$(cut -d ' ' -f 2 "$work/single" | middle)" bytes
     figure 'WAL with lsh' "$(cut -d ' ' -f 4 "$work/single" | middle)" bytes
 }
@@ -248,6 +253,27 @@ measure_after() {
     run -c 'DROP TABLE by_unchanged, by_changed'
 }
 
+measure_aged() {
+    need_index lsh unchanged
+    need_index lsh aged
+    local half=$((documents / 2))
+    echo "Looking a text up after $half inserts, us:"
+    run -c 'CREATE TABLE staged (id bigint, body text)'
+    "$make_texts" "$half" 1060 4 | run -c 'COPY staged FROM STDIN'
+    run -c "INSERT INTO by_aged SELECT id + $documents, minhash(body) FROM staged" -c 'DROP TABLE staged' \
+        -c 'ANALYZE by_aged'
+    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('aged_sig')")" ''
+    look_up 5 'SELECT id FROM by_unchanged WHERE sig % minhash($1)' 'by lsh, without them' \
+        'SELECT id FROM by_aged WHERE sig % minhash($1)' 'by lsh, with them'
+    figure 'with them / without, on one core' "$(ratio "$(p50 2)" "$(p50 1)")" times '<= 1.5'
+    figure 'VACUUM' "$(time_of '' 'VACUUM by_aged')" ms
+    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('aged_sig')")" '' '<= 8'
+    look_up 5 'SELECT id FROM by_unchanged WHERE sig % minhash($1)' 'by lsh, without them' \
+        'SELECT id FROM by_aged WHERE sig % minhash($1)' 'by lsh, with them, after VACUUM'
+    figure 'with them / without, on one core' "$(ratio "$(p50 2)" "$(p50 1)")" times '<= 1.5'
+    run -c 'DROP TABLE by_unchanged, by_aged'
+}
+
 refusing() {
     echo "INSERT INTO $1 SELECT id, sig FROM fresh, (SELECT nextval('turn_$1') * 5000 AS first) s
           WHERE id > first AND id <= first + 5000"
@@ -257,16 +283,15 @@ measure_constraint() {
     need_fresh
     echo 'Refusing near-duplicates, 5,000 rows in one statement:'
     local table
-    for table in excluding guarded; do
+    for table in excluding indexed; do
         run -c "CREATE TABLE $table (id bigint PRIMARY KEY, sig minhash_signature)" \
             -c "INSERT INTO $table SELECT id + $documents, sig FROM fresh WHERE id > 20000 LIMIT 50000" \
             -c "CREATE SEQUENCE turn_$table MINVALUE 0"
     done
     run -c 'ALTER TABLE excluding ADD EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.8)' \
-        -c "SELECT lsh_create_band_table('guarded')" \
-        -c "SELECT lsh_create_guard('guarded', threshold => 0.8)" >/dev/null
+        -c 'CREATE INDEX ON indexed USING lsh (sig)'
     runs=3
-    compare 'guard by triggers / exclusion constraint' '' "$(refusing guarded)" '' "$(refusing excluding)" '>= 3'
+    compare 'exclusion constraint / an index alone' '' "$(refusing excluding)" '' "$(refusing indexed)"
 }
 
 measure_large() {

@@ -48,5 +48,12 @@ done
 compare 'count(minhash), no worker / two workers' "$serial" "$sign" "$parallel" "$sign"
 compare 'the same, words / sum(hashtext)' "$serial" \
     "SELECT count(minhash(body, unit => 'word')) FROM texts" "$serial" "$hash"
+changed="overlay(body placing 'other words' from 500 for 20)"
+pairs="FROM texts WHERE id <= 100000"
+jaccard="SELECT sum(shingle_jaccard(body, $changed)) $pairs"
+compare 'differences of pairs / shingle_jaccard' "$serial" \
+    "SELECT count((SELECT count(*) FROM shingle_difference(body, $changed))) $pairs" "$serial" "$jaccard" '<= 3'
+compare 'their headlines / shingle_jaccard' "$serial" \
+    "SELECT sum(length(shingle_headline(body, $changed))) $pairs" "$serial" "$jaccard" '<= 3'
 compare 'compressed out of line / sum(hashtext)' "$serial" \
     'SELECT count(minhash(body)) FROM long_texts' "$serial" 'SELECT sum(hashtext(body)) FROM long_texts'

@@ -56,7 +56,7 @@ band_table() { # LABEL ARGUMENTS [BOUND]
     key=$(run -c "SELECT pg_indexes_size('ours_bands')")
     figure "band table $1, heap and primary key" "$(per_document $((heap + key)))" \
         "bytes ($(per_document "$heap") + $(per_document "$key"))" "${3:-}"
-    run -c "SELECT lsh_drop_band_table('ours')" >/dev/null
+    run -c 'DROP TABLE ours_bands'
 }
 band_table '13 x 7' '' '<= 1000'
 band_table '10 x 6' ', bands => 10, rows => 6'
@@ -74,7 +74,7 @@ compare 'GIN on minhash(body) / the same and signing' "$large; DROP INDEX IF EXI
     'SELECT count(minhash(body)) FROM docs; CREATE INDEX plain_keys ON plain USING gin (keys)'
 run -c 'DROP INDEX docs_expression'
 compare 'band table / INSERT of the same rows and CREATE INDEX' \
-    "$large; DO 'BEGIN PERFORM lsh_drop_band_table(source) FROM lsh_band_tables; END'" \
+    "$large; DROP TABLE IF EXISTS docs_bands" \
     "SELECT lsh_create_band_table('docs')" \
     "$large; DROP TABLE IF EXISTS rows; CREATE TABLE rows (key bigint NOT NULL, id bigint NOT NULL)" \
     'INSERT INTO rows SELECT key, id FROM docs, lsh_bands(sig, 13, 7);

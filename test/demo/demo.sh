@@ -11,7 +11,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readme=$here/../../README.md
 show_rows=10      # of the README's query
-show_pairs=20     # with file names
+show_clusters=5   # with file names
+page=$(realpath "$here/../..")/build/pairs.html
 
 # Some shells leave the ~ of `make demo DIR=~/texts` as it is.
 dir=${DIR:-}
@@ -112,7 +113,9 @@ FROM articles;
 SQL
 
 show_and_run pairs 'All near-duplicate pairs, verified exactly: one statement of README.md.'
-run_psql -v show="$show_pairs" -P footer=off <<'SQL'
+mkdir -p "$(dirname "$page")"
+run_psql -v show="$show_clusters" -v page="$page" -v side_by_side="$here/../../doc/examples/side_by_side.sql" \
+    -P footer=off <<'SQL'
 SELECT to_char(count(*), 'FM999,999,990') AS documents, round(max(seconds), 2) AS seconds,
     to_char(count(*) / greatest(max(seconds), 0.001), 'FM999,999,990') AS per_second,
     pg_size_pretty((sum(octet_length(body)) / greatest(max(seconds), 0.001))::bigint) AS bytes_per_second
@@ -122,12 +125,31 @@ FROM articles, demo_steps WHERE step = 'pairs' \gset
 CREATE TABLE demo_pairs AS
 SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8);
 \echo
-\echo The :show most similar pairs by name (files that are exact copies last):
-SELECT fa.name AS file, fb.name AS near_duplicate, round(similarity::numeric, 3) AS similarity
-FROM demo_pairs JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
-     JOIN demo_files fa ON fa.id = left_id JOIN demo_files fb ON fb.id = right_id
-ORDER BY a.body = b.body, similarity DESC, left_id, right_id
-LIMIT :show;
+\echo The largest clusters by the names of their files, each by the one that would be kept and two others:
+SELECT size, name AS file, CASE WHEN id <> representative THEN round(similarity::numeric, 3) END AS similarity
+FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id ORDER BY id <> representative, similarity, id) AS n,
+        dense_rank() OVER (ORDER BY size DESC, cluster_id) AS place
+    FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.8)) members JOIN demo_files USING (id)
+WHERE place <= :show AND n <= 3 ORDER BY place, n;
+
+CREATE VIEW demo_pairs_by_name AS
+SELECT l.name AS left_id, r.name AS right_id, similarity, a.body AS left_body, b.body AS right_body,
+    greatest(length(a.body), length(b.body)) AS longer
+FROM demo_pairs JOIN demo_files l ON l.id = left_id JOIN demo_files r ON r.id = right_id
+     JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
+WHERE similarity < 1;
+\echo One pair side by side: what one file has and the other has not is in brackets
+SELECT round(similarity::numeric, 3) AS similarity,
+    left_id AS file, regexp_replace(shingle_headline(left_body, right_body, options), '\s+', ' ', 'g') AS text,
+    right_id AS other_file, regexp_replace(shingle_headline(right_body, left_body, options), '\s+', ' ', 'g') AS other_text
+FROM (SELECT 'StartSel="[", StopSel="]", MaxWords=14' AS options) o, demo_pairs_by_name ORDER BY longer > 20000, abs(similarity - 0.9), left_id, right_id LIMIT 1 \gx
+\set source '(SELECT name, body FROM articles JOIN demo_files USING (id)) AS files'
+\set id name
+\set text body
+\set pairs '(SELECT * FROM demo_pairs_by_name ORDER BY longer > 20000, similarity, left_id, right_id LIMIT 20) AS p'
+\o :page
+\i :side_by_side
+\o
 SQL
 
 show_and_run lookup 'The near-duplicates of one text, through an index.'
@@ -168,6 +190,7 @@ SELECT rpad(what, 22), lpad(value, 14) FROM (
 ) AS summary ORDER BY n;
 SQL
 
+echo "Pairs side by side, for a browser: $page"
 cat <<'TEXT'
 
 What to type next:
@@ -185,3 +208,12 @@ or, in a database of your own, as a superuser once and then as anybody, with psq
 
 README.md has a page for each job.
 TEXT
+
+# A prompt on this server, or the two lines that give one.
+if [[ -t 0 && -t 1 ]]; then
+    printf '\nThis server has the tables articles, demo_files and demo_pairs. \\q ends it.\n\n'
+    psql || true
+else
+    printf '\nA server to try it on, with a prompt; \\q ends it:\n\n  %s test/tools/with_server.sh psql\n  %s\n' \
+        "PG_CONFIG=${PG_CONFIG:-pg_config}" 'CREATE EXTENSION minhash_lsh;'
+fi

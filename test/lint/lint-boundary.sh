@@ -28,4 +28,6 @@ only_in 'PostgreSQL versions differ in src/pg/compat alone' \
     'PG_VERSION_NUM|PG_MAJORVERSION' src 'src/pg/compat.h src/pg/compat.cpp'
 only_in 'nothing needs to catch an error, as memory contexts clean up' \
     '\bPG_(TRY|CATCH|FINALLY)\b' src ''
+only_in 'nothing acts with the rights of another user' \
+    '\bSet(UserIdAndSecContext|UserIdAndContext|SessionAuthorization|CurrentRoleId)\b|SECURITY DEFINER' src src/pg/index/check.cpp
 exit $status

@@ -15,14 +15,16 @@ perl -CSD -e '
         "query returns too many different values",
         "too many distinct shingles",
         "texts are too long to be compared exactly",
-        "index \"%s\" has too many rows",
-        "index \"%s\" would have too many rows",
+        # It needs a file system of its own: test/README.md says how.
+        "no workers are used, as /dev/shm has too little room",
         # A catalogue that somebody has changed by hand.
         "default conversion function for encoding \"%s\" to \"%s\" does not exist",
         # test/tap/019 damages many pages, and looks at the SQLSTATE alone.
         "index \"%s\" is damaged at block %u",
         # Another session has to own the index.
         "cannot read temporary tables of other sessions",
+        # A standby that replays merges of the same runs twenty times in a row.
+        "index \"%s\" changes faster than it can be checked",
         # Operator classes that are not ours, as amvalidate() or an index of a type without a hash function meets them.
         "operator class %u of access method lsh has no operator with number %d or %d",
         "could not identify a hash function for type %s",

@@ -120,11 +120,11 @@ ROLLBACK;
 SELECT count(*) AS bad FROM loaded
 WHERE sig IS NOT NULL AND (
     sig::text::minhash_signature IS DISTINCT FROM sig
-    OR cardinality(sig::bigint[]) NOT IN (0, minhash_num_hashes(sig))
+    OR cardinality(sig::bigint[]) NOT IN (0, (minhash_scheme(sig)).num_hashes)
     OR (minhash_scheme(sig)).version IS DISTINCT FROM 1
     OR (minhash_similarity(sig, sig) = 1) IS DISTINCT FROM (cardinality(sig::bigint[]) > 0)
     OR cardinality(lsh_band_keys(sig, 2, 4)) NOT IN (0, 2)
-    OR minhash_hash(sig) IS NULL) \\gset
+    OR _minhash_hash(sig) IS NULL) \\gset
 \\echo $number $way :copied :SQLSTATE :bad
 ROLLBACK;
 \\endif

@@ -63,6 +63,8 @@ my @queries = (
     [ $large => 'minhash(TEXT, bag => true)' ],
     [ $large => 'shingle_jaccard(TEXT, TEXT)' ],
     [ $larger => 'shingle_jaccard(TEXT, \'short\', unit => \'word\', bag => true)' ],
+    [ $large => '(SELECT count(*) FROM shingle_difference(TEXT, body || \'more\'))' ],
+    [ $large => 'length(shingle_headline(TEXT, body || \'more\', \'HighlightAll=true\'))' ],
     [ $large => 'cardinality(shingles(TEXT))' ],
     [ $large => 'cardinality(shingles(TEXT, bag => true))' ],
     [ $large => 'minhash_elements(words, num_hashes => 4096, method => \'classic\')' ],

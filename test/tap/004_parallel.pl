@@ -25,7 +25,7 @@ SELECT id, minhash(body), minhash(body, 64, 2, 'word', false, true, 7, 'classic'
        shingle_jaccard(body, 'none of it'), cardinality(shingles(body)),
        shingle_containment(body, lower(body)), lsh_band_keys(minhash(body), 13, 7),
        minhash_similarity(minhash(body), minhash(body || 'more')),
-       (minhash_scheme(minhash(body))).seed, minhash_slots(minhash(body)),
+       (minhash_scheme(minhash(body))).seed, minhash(body)::bigint[],
        (SELECT sum(key) FROM lsh_bands(minhash(body), 13, 7)),
        (lsh_params(0.7)).bands, lsh_probability(0.5, 3, 4)
 FROM bodies
@@ -52,7 +52,7 @@ is($node->safe_psql('postgres', $query),
     $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $query"),
     'to the same end');
 
-# The notice that a GIN index finds too few rows comes once in a statement, whoever scans the index:
+# The notice that a GIN index finds too few rows comes once in a statement from each process that scans the index:
 # the leader, one worker that builds the bitmap for all, or each process for itself.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE signatures AS SELECT id, minhash(body, 32) AS sig FROM texts WHERE id <= 2000;
@@ -109,7 +109,8 @@ EXPLAIN (ANALYZE, COSTS off) EXECUTE kept;
 SQL
         like($out, qr/Workers Launched: $workers.*$expected/s, "plan of $how") if $workers;
         my @notices = map { scalar(() = /NOTICE:  index with bands/g) } split /^-\n/m, $told;
-        is("@notices", '0 1 1 1 1', "one notice a statement: $how") or diag($told);
+        my $most = $workers + ($leader eq 'on');
+        like("@notices", qr/^0( [1-$most]){4}$/, "at most one notice a process: $how") or diag($told);
     }
 }
 $node->stop;

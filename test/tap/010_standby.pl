@@ -35,11 +35,14 @@ $standby->start;
 my %look_ups = (
     'band table' => <<'SQL',
 SELECT count(*), md5(string_agg(concat_ws('|', p.id, n), ',' ORDER BY p.id, n.id))
-FROM docs p, lsh_near_duplicates('docs', p.sig, 0.3) n WHERE p.id % 5 = 0;
+FROM docs p, LATERAL (SELECT DISTINCT d.id, minhash_similarity(d.sig, p.sig)
+    FROM lsh_bands(p.sig, 13, 7) JOIN docs_bands USING (key) JOIN docs d USING (id)
+    WHERE minhash_similarity(d.sig, p.sig) >= 0.3) n WHERE p.id % 5 = 0;
 SQL
     candidates => <<'SQL',
 SELECT count(*), md5(string_agg(concat_ws('|', p.id, c), ',' ORDER BY p.id, c))
-FROM docs p, lsh_candidates('docs', p.sig) c WHERE p.id % 5 = 0;
+FROM docs p, LATERAL (SELECT DISTINCT id FROM docs_bands WHERE key = ANY (lsh_band_keys(p.sig, 13, 7))) x (c)
+WHERE p.id % 5 = 0;
 SQL
     'GIN index' => <<'SQL');
 SET enable_seqscan = off; SET enable_indexscan = off;
@@ -89,8 +92,8 @@ INSERT INTO docs SELECT i, repeat(md5((i / 3)::text), 3) || i FROM generate_seri
     [ 'rolled back' => q{BEGIN; SAVEPOINT s; DELETE FROM docs WHERE id % 2 = 0; ROLLBACK TO s;
 INSERT INTO docs SELECT i, repeat(md5((i / 3)::text), 3) || i FROM generate_series(2201, 2230) i; COMMIT;
 BEGIN; DELETE FROM docs; ROLLBACK;} ],
-    [ refreshed => q{ALTER TABLE docs DISABLE TRIGGER USER; DELETE FROM docs WHERE id < -100; ALTER TABLE docs ENABLE TRIGGER USER;
-SELECT lsh_refresh_band_table('docs'); REINDEX INDEX docs_sig;} ]);
+    [ 'filled again' => q{ALTER TABLE docs DISABLE TRIGGER USER; DELETE FROM docs WHERE id < -100; ALTER TABLE docs ENABLE TRIGGER USER;
+TRUNCATE docs_bands; INSERT INTO docs_bands SELECT key, id FROM docs, lsh_bands(sig, 13, 7); REINDEX INDEX docs_sig;} ]);
 for my $change (@changes)
 {
     my ($what, $sql) = @$change;
@@ -102,15 +105,18 @@ for my $way (sort keys %look_ups)
 {
     is($standby->safe_psql('postgres', $look_ups{$way}), $former{$way}, "restarted: by $way the same rows");
 }
-like(($standby->psql('postgres', q{SELECT lsh_refresh_band_table('docs')}))[2],
-    qr/cannot .* recovery is in progress/, 'a standby refreshes nothing');
+like(($standby->psql('postgres', q{SELECT lsh_create_band_table('docs', band_table => 'more')}))[2],
+    qr/cannot .* recovery|recovery is in progress|read-only transaction/, 'a standby makes no band table');
 
 $primary->stop;
 unlike(slurp_file($standby->logfile), qr/PANIC|inconsistent page/, 'no page was replayed wrongly');
 $standby->promote;
 $standby->safe_psql('postgres', q{INSERT INTO docs VALUES (9000, 'Written after the promotion, and found')});
-is($standby->safe_psql('postgres', q{SELECT id FROM lsh_near_duplicates('docs', minhash('Written after the promotion, and found'))}),
+is($standby->safe_psql('postgres', q{SELECT DISTINCT id FROM docs_bands WHERE key = ANY (lsh_band_keys(minhash('Written after the promotion, and found'), 13, 7))}),
     '9000', 'promoted: the band table follows');
-is($standby->safe_psql('postgres', q{SELECT lsh_refresh_band_table('docs')}), '(0,0)', 'promoted: a refresh has nothing to do');
+is($standby->safe_psql('postgres', <<'SQL'), '0|0', 'promoted: the band table is in step');
+WITH k AS (SELECT key, id FROM docs, lsh_bands(sig, 13, 7))
+SELECT (SELECT count(*) FROM (TABLE k EXCEPT TABLE docs_bands) a), (SELECT count(*) FROM (TABLE docs_bands EXCEPT TABLE k) b)
+SQL
 $standby->stop;
 done_testing();

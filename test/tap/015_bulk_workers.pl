@@ -114,7 +114,8 @@ for my $case (
     [ 'a temporary table', 'CREATE TEMPORARY TABLE passing AS TABLE mixed', q{('SELECT id, body FROM passing')} ],
     [ 'a temporary and another', 'CREATE TEMPORARY TABLE passing AS TABLE texts',
         q{('SELECT id, body FROM passing', other_query => 'SELECT -id, body FROM mixed')} ],
-    [ 'rows of this transaction', q{BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
+    # What the other call left behind would move these rows, and so change the order of pairs.
+    [ 'rows of this transaction', q{VACUUM FULL mixed; BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
         q{('SELECT id, body FROM mixed')} ],
     [ 'rows that the query changes', 'BEGIN', q{('SELECT id, body FROM mixed WHERE rewrite_row(id)')} ])
 {
@@ -175,6 +176,25 @@ sub disturb
 my $cancelled = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") });
 like($cancelled, qr/57014: canceling statement due to user request/, 'a call is cancelled');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
+# Workers are gone before the transaction ends, and with it what keeps the rows that they read. Here its end waits for a
+# server that does not answer.
+my $far = q{CREATE EXTENSION IF NOT EXISTS postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw
+    OPTIONS (host '%s', port '%s', dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER far;
+    CREATE FOREIGN TABLE far (id int) SERVER far OPTIONS (table_name 'written')};
+$node->safe_psql('postgres', sprintf($far, $node->host, $node->port));
+my ($gone, $state);
+my $late = disturb('BEGIN; SELECT count(*) FROM far', sub {
+    my ($pid) = @_;
+    my $other = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'postgres_fdw'");
+    kill 'STOP', $other;
+    $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+    for (1 .. 250) { last if ($gone = !workers()); sleep 0.02; }
+    $state = $node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid");
+    kill 'CONT', $other;
+});
+ok($gone, 'workers are gone');
+is($state, 'active', 'before the transaction has ended');
+like($late, qr/57014: canceling statement/, 'which was cancelled');
 my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # its workers are seen before, also on a busy machine
 like($timed_out, qr/57014: canceling statement due to statement timeout/, 'a call takes too long');
 ok(holds_soon(sub { !workers() }), 'no worker is left');

@@ -138,9 +138,6 @@ SQL
 like($plan, qr/Filter/, 'a text as the parameter is not shipped: it has a collation of this server');
 $plan = $coordinator->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS OFF) SELECT id FROM docs WHERE sig % minhash('x')");
 like($plan, qr/Filter: .*%/, 'the operator depends on a setting, and is not shipped');
-$plan = $coordinator->safe_psql('postgres',
-    "EXPLAIN (VERBOSE, COSTS OFF) SELECT id FROM docs WHERE sig % minhash_query(minhash('x'), 0.8)");
-unlike($plan, qr/Filter/, 'with a query that has its threshold it is');
 $plan = $coordinator->safe_psql('postgres', <<'SQL');
 SET enable_partitionwise_aggregate = on;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT id % 3, minhash_union_agg(sig) FROM docs GROUP BY id % 3

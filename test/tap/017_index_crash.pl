@@ -49,6 +49,10 @@ my @scripts = (
     q{BEGIN; DELETE FROM docs WHERE id IN (SELECT id FROM docs ORDER BY random() LIMIT 25);
 SAVEPOINT a; INSERT INTO docs (sig) VALUES (some_signature()); ROLLBACK TO a;
 INSERT INTO docs (sig) VALUES (some_signature()); COMMIT;},
+    q{\set wait random(4, 30)
+SET statement_timeout = :wait;
+DO $$BEGIN INSERT INTO docs (sig) SELECT some_signature() FROM generate_series(1, 15); EXCEPTION WHEN query_canceled THEN END$$;
+SET statement_timeout = 0;},
     q{VACUUM (INDEX_CLEANUP ON) docs;},
     q{DROP INDEX IF EXISTS docs_second; CREATE INDEX docs_second ON docs USING lsh (sig) WITH (bands = 60, rows = 8);
 \sleep 300 ms},

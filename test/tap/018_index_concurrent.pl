@@ -79,7 +79,9 @@ my @scripts = (
     [ $primary, 1, q{SELECT lsh_check('docs_sig', heap => true);
 \sleep 300 ms} ],
     [ $primary, 2, $verify ],
-    [ $standby, 1, $verify ]);
+    [ $standby, 1, $verify ],
+    [ $standby, 1, q{SELECT lsh_check('docs_sig');
+SELECT lsh_check('docs_sig', heap => true);} ]);
 my (@runs, @outputs);
 for my $at (0 .. $#scripts)
 {

@@ -98,7 +98,8 @@ my @steps = (
     'BEGIN; SAVEPOINT a; INSERT INTO docs (part, sig) SELECT 1, minhash(some_text()) FROM generate_series(1, %d / 4); ROLLBACK TO a; DELETE FROM docs WHERE id %% 50 = 7; COMMIT',
     'VACUUM (INDEX_CLEANUP ON) docs', 'VACUUM docs', 'VACUUM FULL docs', 'CLUSTER docs USING docs_pkey',
     'REINDEX INDEX by_lsh', 'REINDEX INDEX CONCURRENTLY by_scope', 'REINDEX TABLE docs',
-    'ALTER INDEX by_lsh SET (bands = 23, rows = 5)', 'ALTER INDEX by_scope SET (bands = 30, rows = 4)',
+    'DROP INDEX by_lsh; CREATE INDEX by_lsh ON docs USING lsh (sig) WITH (bands = 23, rows = 5)',
+    'DROP INDEX by_scope; CREATE INDEX by_scope ON docs USING lsh (part, sig) WITH (bands = 30, rows = 4)',
     'SELECT gin_clean_pending_list(\'by_gin\')');
 my $number = 0;
 $node->safe_psql('postgres', sprintf("SELECT setseed(0.5); $steps[0]", 1500));

@@ -1,4 +1,4 @@
-# pg_upgrade: an upgraded cluster has the indexes, band tables, guards and constraints of the old one,
+# pg_upgrade: an upgraded cluster has the indexes, band tables and constraints of the old one,
 # and goes on with them; so does one that pg_dump's output is restored to. The old cluster is of the same
 # version, as mostly only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which
 # must have the extension. The files of tables and indexes are taken over in either case.
@@ -39,7 +39,6 @@ CREATE INDEX by_scope ON docs USING lsh (part, sig);
 CREATE INDEX by_text ON docs USING lsh (minhash(body)) WITH (bands = 20, rows = 5);
 CREATE INDEX by_gin ON docs USING gin (sig);
 SELECT lsh_create_band_table('docs', bands => 13, rows => 7);
-SELECT lsh_create_guard('docs', 0.99);
 INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(905, 2000, 3) i;
 DELETE FROM docs WHERE id % 10 = 3;
 
@@ -112,9 +111,8 @@ SELECT count(*), md5(string_agg(n::text, ',')) FROM docs p,
 SQL
     push @state, 'band table: ' . $node->safe_psql('docs', <<'SQL');
 SELECT count(*), md5(string_agg(b::text, ',' ORDER BY b::text COLLATE "C")) FROM docs_bands b;
-SELECT count(*), md5(string_agg(concat_ws('|', p.id, n.id), ',' ORDER BY p.id, n.id)) FROM docs p, lsh_near_duplicates('docs', p.sig, 0.6) n WHERE p.id % 50 = 8;
-SELECT * FROM lsh_guards;
-SELECT band_table, bands, rows FROM lsh_band_tables;
+SELECT count(*), md5(string_agg(concat_ws('|', p.id, n.id), ',' ORDER BY p.id, n.id)) FROM docs p, lsh_bands(p.sig, 13, 7) JOIN docs_bands n USING (key) WHERE p.id % 50 = 8;
+SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname ~ '^docs_bands' ORDER BY proname;
 SELECT string_agg(pg_get_constraintdef(oid), ',') FROM pg_constraint WHERE contype = 'x';
 SELECT string_agg(pg_get_triggerdef(oid), ',' ORDER BY tgname) FROM pg_trigger WHERE NOT tgisinternal;
 SQL
@@ -171,11 +169,13 @@ for my $way ('', 'VACUUM (INDEX_CLEANUP ON) docs', 'REINDEX INDEX CONCURRENTLY b
     }
     is($new->safe_psql('docs', q{SET enable_seqscan = off; SELECT string_agg(id::text, ',') FROM docs WHERE sig % minhash(doc(5005), 512)}),
         '5005', "written, $way: found by an index");
-    is($new->safe_psql('docs', q{SELECT string_agg(id::text, ',') FROM lsh_near_duplicates('docs', minhash(doc(5005), 512))}),
+    is($new->safe_psql('docs', q{SELECT string_agg(DISTINCT id::text, ',') FROM docs_bands WHERE key = ANY (lsh_band_keys(minhash(doc(5005), 512), 13, 7))}),
         '5005', "written, $way: found by the band table");
 }
-is($new->safe_psql('docs', q{SELECT lsh_refresh_band_table('docs')}), '(0,0)', 'a refresh has nothing to do');
-like(($new->psql('docs', 'INSERT INTO docs VALUES (9000, 1, doc(8))'))[2], qr/Row 9000 has similarity 1 to row [678];/, 'the guard refuses');
+is($new->safe_psql('docs', <<'SQL'), '0|0', 'the band table is in step');
+WITH k AS (SELECT key, id FROM docs, lsh_bands(sig, 13, 7))
+SELECT (SELECT count(*) FROM (TABLE k EXCEPT TABLE docs_bands) a), (SELECT count(*) FROM (TABLE docs_bands EXCEPT TABLE k) b)
+SQL
 like(($new->psql('docs', 'SET minhash_lsh.similarity_threshold = 1; INSERT INTO kept VALUES (9000, 1, minhash(doc(5)))'))[2],
     qr/violates exclusion constraint/, 'the constraint refuses');
 $new->safe_psql('docs', 'INSERT INTO kept VALUES (9000, 2, minhash(doc(5))), (9001, 1, minhash(doc(900)))');

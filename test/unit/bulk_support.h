@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bulk/choose_bands.h"
+#include "bulk/clusters.h"
 #include "bulk/containment.h"
 #include "bulk/evaluation.h"
 #include "bulk/pairs.h"
@@ -394,13 +395,8 @@ inline row_set& take_rows(engine_call& call)
 inline void call_engine(engine_call& call)
 {
     row_set& rows = take_rows(call);
-    const bool contained = rows.task.measure == bulk::measure::containment;
-    if (contained && call.what == job::pairs)
+    if (rows.task.sets_only)
         bulk::find_contained_pairs(rows, call.given->crossing, keep_pairs);
-    else if (contained)
-        bulk::find_contained_clusters(rows,
-                                      call.given->clusters.singletons,
-                                      {order_rows, keep_cluster});
     else if (call.what == job::pairs && rows.count > 1)
         call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pairs);
     else if (call.what == job::clusters && rows.count > 0)

@@ -86,49 +86,6 @@ pair_list find_pairs(const problem& given, outcome expected = finished)
     return found;
 }
 
-using share_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
-
-// Each row in its order takes what lies within it and is in no cluster yet.
-share_list expected_clusters(const problem& given)
-{
-    const std::vector<shingle_set> sets = sets_of(given);
-    std::vector<std::uint32_t> order(given.count());
-    for (std::uint32_t row = 0; row < given.count(); row++)
-        order[row] = row;
-    std::sort(order.begin(), order.end(), [&given](std::uint32_t a, std::uint32_t b) {
-        return std::pair(given.ranks[a], a) < std::pair(given.ranks[b], b);
-    });
-    std::vector<bool> taken(given.count());
-    share_list clusters;
-    for (const std::uint32_t representative : order) {
-        if (taken[representative])
-            continue;
-        taken[representative] = true;
-        auto& cluster = clusters.emplace_back(1, std::pair(representative, 1.0));
-        for (const std::uint32_t row : order) {
-            const double share = taken[row] ? -1 : share_of(given, sets, row, representative);
-            if (share < 0)
-                continue;
-            taken[row] = true;
-            cluster.emplace_back(row, share);
-        }
-        if (cluster.size() == 1 && !given.clusters.singletons)
-            clusters.pop_back();
-    }
-    std::sort(clusters.begin(), clusters.end());
-    return clusters;
-}
-
-share_list find_clusters(const problem& given)
-{
-    test_host host;
-    host.ranks = given.ranks;
-    engine_call call = {&host, &given, job::clusters, 0, {}};
-    EXPECT_EQ(run(host, call_engine, call), finished);
-    std::sort(host.clusters.begin(), host.clusters.end());
-    return host.clusters;
-}
-
 // Texts, and parts of them, of which some are changed; nothing may be missed.
 problem random_parts(random_source& random, std::size_t most_rows)
 {
@@ -145,13 +102,12 @@ problem random_parts(random_source& random, std::size_t most_rows)
         return support::sign(text, made.task.scheme).empty();
     };
     std::erase_if(made.texts, is_empty);
-    made.ranks.resize(made.count());
     if (made.task.scoped)
         made.scopes.resize(made.count());
     made.first_count = std::min(made.first_count, made.count());
     made.task.exact = true;
     made.task.shape = {};
-    made.task.measure = bulk::measure::containment;
+    made.task.sets_only = true;
     made.task.recall = 1;
     return made;
 }
@@ -165,16 +121,6 @@ TEST(containment, pairs_are_those_that_brute_force_finds)
     }
 }
 
-TEST(containment, clusters_are_those_that_brute_force_finds)
-{
-    random_source random = {92};
-    for (int round = 0; round < 300; round++) {
-        problem given = random_parts(random, 60);
-        given.crossing = false;
-        ASSERT_EQ(find_clusters(given), expected_clusters(given)) << "round " << round;
-    }
-}
-
 // Of texts that lie within others by 0.8 and more.
 problem without_texts(double recall)
 {
@@ -182,7 +128,7 @@ problem without_texts(double recall)
     given.task.scheme = support::default_scheme;
     given.task.threshold = 0.8;
     given.task.exact = true;
-    given.task.measure = bulk::measure::containment;
+    given.task.sets_only = true;
     given.task.recall = recall;
     return given;
 }

@@ -66,4 +66,60 @@ TEST(pairs, long_texts_outgrow_the_first_table)
     EXPECT_EQ(check_pairs(given), "");
 }
 
+// Signatures of more slots than are compared first, where the first ones alone cannot tell that two
+// rows are not near.
+problem families_of_signatures(std::uint8_t bits, std::uint16_t num_hashes, std::size_t rows)
+{
+    support::random_source random = {95};
+    problem made;
+    made.from_texts = false;
+    made.task.scheme = support::default_scheme;
+    made.task.scheme.method = minhash::method::external;
+    made.task.scheme.bits = bits;
+    made.task.scheme.num_hashes = num_hashes;
+    made.task.shape = {num_hashes / 2, 2};
+    for (std::size_t row = 0; row < rows; row++) {
+        support::random_source own = {row % 2};
+        auto& slots = made.slots.emplace_back(minhash::slot_bytes(bits, num_hashes));
+        for (std::uint8_t& byte : slots) {
+            const auto common = static_cast<std::uint8_t>(own.below(256));
+            byte = random.below(4) > 0 ? common : static_cast<std::uint8_t>(random.below(256));
+        }
+        made.ranks.push_back(static_cast<std::uint32_t>(row));
+    }
+    return made;
+}
+
+TEST(pairs, long_signatures_lose_nothing_by_their_first_slots)
+{
+    for (const int num_hashes : {128, 129, 200, 256, 512, 1024}) {
+        problem given = families_of_signatures(8, static_cast<std::uint16_t>(num_hashes), 40);
+        for (given.task.threshold = 0; given.task.threshold < 1; given.task.threshold += 0.1) {
+            EXPECT_EQ(check_pairs(given), "") << num_hashes << " at " << given.task.threshold;
+            EXPECT_EQ(bulk_support::check_clusters(given), "")
+                << num_hashes << " at " << given.task.threshold;
+        }
+    }
+}
+
+TEST(pairs, low_thresholds_of_exact_pairs_lose_nothing_by_first_slots)
+{
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.scheme.num_hashes = 512;
+    given.task.shape = {512, 1};
+    given.task.exact = true;
+    support::random_source random = {96};
+    const std::string common = texts::make(texts::kinds[0], 150, random);
+    for (std::size_t i = 0; i < 60; i++)
+        given.texts.push_back(common +
+                              texts::make(texts::kinds[0], 500 + random.below(1500), random));
+    for (const double recall : {0.95, 0.99999})
+        for (const double threshold : {0.02, 0.05, 0.1, 0.2}) {
+            given.task.recall = recall;
+            given.task.threshold = threshold;
+            EXPECT_EQ(check_pairs(given), "") << threshold << " with recall " << recall;
+        }
+}
+
 } // namespace

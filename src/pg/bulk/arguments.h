@@ -15,17 +15,20 @@ struct bulk_request {
     double recall;
     banding shape; // bands = 0: to be chosen (pg/bulk/choice.h)
     verification verify;
-    bulk::measure measure;
-    int max_bucket;    // 0: no limit
-    scheme texts;      // how texts are signed
-    bool hashes_given; // texts.num_hashes is not by default
-    Oid id_type;       // InvalidOid: that of the query
-    bool ranked;       // the query can have a column rank
-    bool lone_ids;     // ids of empty and NULL texts are wanted, too
-    bool whole_slots;  // signatures of texts are looked at slot by slot
+    int max_bucket;         // 0: no limit
+    scheme texts;           // how texts are signed
+    bool hashes_given;      // texts.num_hashes is not by default
+    const char* signing;    // an argument that was given and says how texts are signed, or null
+    const char* texts_only; // why the query cannot return signatures; null: it can
+    bool sets_only;         // texts are compared as sets, and not signed
+    Oid id_type;            // InvalidOid: that of the query
+    bool ranked;            // the query can have a column rank
+    bool lone_ids;          // ids of empty and NULL texts are wanted, too
+    bool whole_slots;       // signatures of texts are looked at slot by slot
 };
 
-// The arguments that lsh_pairs() and lsh_clusters() share, in their order.
+// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Those after the
+// threshold are NULL if they are not given: one that would have no effect is an error.
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -34,9 +37,8 @@ enum bulk_argument {
     arg_rows,
     arg_verify,
     arg_max_bucket,
-    arg_num_hashes, // the first of a scheme's seven
-    arg_measure = arg_num_hashes + 7,
-    arg_own, // the first that the other function does not have
+    arg_num_hashes,               // the first of a scheme's seven
+    arg_own = arg_num_hashes + 7, // the first that the other function does not have
 };
 
 // A call of one of the two forms of a function. The typed form has one argument more, after the
@@ -47,11 +49,17 @@ struct bulk_call {
     bool typed;
 };
 
-// The position of a shared argument, or of arg_own + n.
+// The position of an argument.
 inline int position_of(const bulk_call& call, int argument)
 {
     return argument + (call.typed && argument > arg_query ? 1 : 0);
 }
+
+// The type of ids that a call wants; an ERROR if it has no order.
+Oid arg_id_type(const bulk_call& call);
+
+// The threshold of a call; an ERROR if it is NULL or out of range.
+double arg_threshold_of(const bulk_call& call);
 
 // Reads the shared arguments; an ERROR if one of them is wrong.
 bulk_request arg_bulk(const bulk_call& call);

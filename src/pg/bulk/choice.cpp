@@ -98,9 +98,8 @@ void expect_rows(const bulk_job& job, bool ended, double& rows, double& pairs)
 {
     const double met = job.waiting.count;
     const double first = ended ? met : std::max(job.expected_rows, 2 * met);
-    const double second = job.other_rows;
-    rows = first + second;
-    pairs = second > 0 ? first * second : first * (first - 1) / 2;
+    rows = first + job.other_rows.value_or(0);
+    pairs = job.other_rows ? first * *job.other_rows : first * (first - 1) / 2;
 }
 
 // Two digits of a number of 10 or more.
@@ -135,8 +134,7 @@ void tell(const bulk::bands_plan& plan, double threshold)
 
 bool are_waiting(const bulk_job& job)
 {
-    return job.wanted.measure == bulk::measure::jaccard && job.wanted.shape.bands == 0 &&
-           job.wanted.max_bucket == 0;
+    return !job.wanted.sets_only && job.wanted.shape.bands == 0 && job.wanted.max_bucket == 0;
 }
 
 bool keep_waiting(bulk_job& job, const query_row& row)
@@ -167,6 +165,7 @@ bool keep_waiting(bulk_job& job, const query_row& row)
 query_row waiting_row(bulk_job& job, std::uint32_t place)
 {
     waiting_rows& waiting = job.waiting;
+    Assert(place < waiting.count);
     query_row row = {};
     bool null;
     row.id = fetch_datum(waiting.ids, place, null);
@@ -192,6 +191,7 @@ void drop_waiting(bulk_job& job)
 
 void choose_by_waiting(bulk_job& job, bool ended)
 {
+    Assert(job.waiting.count > 0);
     sampled taken = take_sample(job);
     const bool open_hashes = is_exact(job) && !job.wanted.hashes_given;
     const int hashes = job.from_texts ? job.wanted.texts.num_hashes : taken.scheme.num_hashes;
@@ -232,7 +232,7 @@ void choose_by_waiting(bulk_job& job, bool ended)
 bulk::task make_task(const bulk_job& job, const scheme& scheme)
 {
     banding shape = job.wanted.shape;
-    if (job.wanted.measure == bulk::measure::containment)
+    if (job.wanted.sets_only)
         return {
             .scheme = scheme,
             .shape = {0, 0},
@@ -240,7 +240,7 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
             .exact = true,
             .max_bucket = 0,
             .scoped = job.scope_column > 0,
-            .measure = bulk::measure::containment,
+            .sets_only = true,
             .recall = recall_of(job),
         };
     if (shape.bands == 0) {

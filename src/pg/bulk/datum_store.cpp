@@ -47,6 +47,7 @@ datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls)
 
 void close_datums(datum_store& store)
 {
+    Assert(OidIsValid(store.type));
     bulk::close_store(store.values);
     bulk::close_store(store.bytes);
     store.type = InvalidOid;
@@ -54,7 +55,9 @@ void close_datums(datum_store& store)
 
 void append_datum(datum_store& store, Datum value, bool null)
 {
+    Assert(OidIsValid(store.type));
     if (store.plain) {
+        Assert(!null);
         bulk::append(*store.values, &value, sizeof(value));
         return;
     }

@@ -35,6 +35,7 @@ void append_datum(datum_store& store, Datum value, bool null);
 // A value of a plain store.
 inline Datum fetch_plain(datum_store& store, std::uint32_t place)
 {
+    Assert(store.plain);
     Datum copy;
     return *static_cast<const Datum*>(
         bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));

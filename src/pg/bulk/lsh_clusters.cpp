@@ -1,9 +1,10 @@
 // lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
+#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 
-#include "bulk/containment.h"
+#include "bulk/clusters.h"
 
 extern "C" {
 #include "executor/spi.h"
@@ -19,6 +20,8 @@ namespace minhash::pg {
 namespace {
 
 struct cluster_job : bulk_job {
+    planned_select query;
+    bulk::cluster_options options;
     FmgrInfo compare_ids;
     FmgrInfo compare_ranks;
     Oid id_collation;
@@ -28,7 +31,6 @@ struct cluster_job : bulk_job {
 
 struct member {
     std::uint32_t row;
-    std::uint32_t size; // of the row's set, by containment
     Datum id;
     Datum rank;
     bool no_rank;
@@ -44,8 +46,7 @@ int compare_ids(cluster_job& self, Datum a, Datum b)
     return compare(self.compare_ids, self.id_collation, a, b);
 }
 
-// By rank, NULLs last, then the largest set first, then by id: the first member is the
-// representative.
+// By rank, NULLs last, then by id: the first member is the representative.
 int compare_members(const void* left, const void* right, void* job)
 {
     cluster_job& self = *static_cast<cluster_job*>(job);
@@ -54,8 +55,6 @@ int compare_members(const void* left, const void* right, void* job)
     if (a.no_rank != b.no_rank)
         return a.no_rank ? 1 : -1;
     int order = a.no_rank ? 0 : compare(self.compare_ranks, self.rank_collation, a.rank, b.rank);
-    if (order == 0 && a.size != b.size)
-        return a.size > b.size ? -1 : 1;
     if (order == 0)
         order = compare_ids(self, a.id, b.id);
     return order != 0 ? order : a.row < b.row ? -1 : 1;
@@ -67,11 +66,9 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     member* const members = static_cast<member*>(
         MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
-    const bool by_size = self.wanted.measure == bulk::measure::containment;
     for (std::size_t i = 0; i < rows.size(); i++) {
         bool null;
         members[i].row = rows[i];
-        members[i].size = by_size ? bulk::set_size(*self.rows, rows[i]) : 0;
         members[i].id = fetch_datum(self.ids, rows[i], null);
         members[i].no_rank = true;
         if (self.wanted.ranked)
@@ -143,20 +140,27 @@ void prepare_order(FmgrInfo& compare, Oid& collation, Oid type, MemoryContext me
     fmgr_info_cxt(entry->cmp_proc, &compare, memory);
 }
 
-void find_clusters(cluster_job& self, const bulk::cluster_options& options)
+void find_clusters(cluster_job& self)
 {
     prepare_order(self.compare_ids, self.id_collation, self.ids.type, self.memory);
     if (self.wanted.ranked)
         prepare_order(self.compare_ranks, self.rank_collation, self.ranks.type, self.memory);
     self.cluster_memory =
         AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
-    const bulk::cluster_sink to = {order_members, emit_cluster};
-    if (self.wanted.measure == bulk::measure::containment) {
-        bulk::find_contained_clusters(*self.rows, options.singletons, to);
-        return;
-    }
-    const std::uint64_t left_out = bulk::find_clusters(*self.rows, options, to);
+    const std::uint64_t left_out =
+        bulk::find_clusters(*self.rows, self.options, {order_members, emit_cluster});
     notice_large_buckets(left_out, self.rows->task.max_bucket);
+}
+
+void read_and_cluster(bulk_host& host)
+{
+    cluster_job& job = static_cast<cluster_job&>(host);
+    read_query(job, job.query);
+    end_reading(job);
+    if (row_count(job) > 0)
+        find_clusters(job);
+    emit_lone(job);
+    end_job(job);
 }
 
 // -> (id, cluster_id, representative, size, similarity)
@@ -182,12 +186,10 @@ Datum return_clusters(const bulk_call& call)
     job = {};
     start_job(job, fcinfo, wanted);
     job.result = &result;
-    read_query(job, plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query))));
-    end_reading(job);
-    if (row_count(job) > 0)
-        find_clusters(job, options);
-    emit_lone(job);
-    end_job(job);
+    job.options = options;
+    job.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)),
+                            {fcinfo->flinfo->fn_oid, nullptr, false});
+    run_with_workers(job, read_and_cluster);
     SPI_finish();
     return static_cast<Datum>(0);
 }
@@ -195,8 +197,7 @@ Datum return_clusters(const bulk_call& call)
 } // namespace
 
 // lsh_clusters(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//              unit, fold, bag, seed, method, measure, near_representative,
-//              singletons)
+//              unit, fold, bag, seed, method, near_representative, singletons)
 MINHASH_FUNCTION(lsh_clusters)
 {
     return return_clusters({fcinfo, false});

@@ -99,11 +99,11 @@ void join_waiting(component_job& job)
     job.waiting_count = 0;
 }
 
-// The first level whose threshold a similarity reaches. NaN reaches none.
+// The first level whose threshold a similarity reaches.
 int level_of(const component_job& job, double similarity)
 {
     int level = 0;
-    while (level < job.levels && !(similarity >= job.thresholds[level]))
+    while (level < job.levels && similarity < job.thresholds[level])
         level++;
     return level;
 }
@@ -124,10 +124,19 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
         job.skipped++;
         return true;
     }
-    const int level =
-        job.thresholds == nullptr ? 0 : level_of(job, DatumGetFloat8(slot->tts_values[2]));
+    int level = 0;
+    if (job.thresholds != nullptr) {
+        const double similarity = DatumGetFloat8(slot->tts_values[2]);
+        if (std::isnan(similarity))
+            ereport(ERROR,
+                    errcode(ERRCODE_DATA_EXCEPTION),
+                    errmsg("similarity of a pair is NaN"),
+                    errhint("Leave such pairs out of the query, or make their similarity NULL."));
+        level = level_of(job, similarity);
+    }
     if (level == job.levels)
         return true;
+    Assert(job.waiting_count < most_waiting);
     waiting_pair& pair = job.waiting[job.waiting_count++];
     pair.ids[0] = convert_id(job.short_left, slot->tts_values[0]);
     pair.ids[1] = convert_id(job.short_right, slot->tts_values[1]);
@@ -174,7 +183,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 
 void ignore(DestReceiver*) {}
 
-void read_pairs(component_job& job, const char* query)
+void read_pairs(component_job& job, const char* query, Oid function)
 {
     receiver receiving = {};
     receiving.pub.receiveSlot = take_pair;
@@ -182,7 +191,7 @@ void read_pairs(component_job& job, const char* query)
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
     receiving.job = &job;
-    const planned_select planned = plan_select(query, "left_id, right_id");
+    const planned_select planned = plan_select(query, {function, "left_id, right_id", true});
     job.expected_pairs = planned.rows;
     job.estimated = true;
     run_select(planned, receiving.pub);
@@ -312,6 +321,10 @@ void take_thresholds(component_job& job, ArrayType* given)
     Datum* values;
     bool* nulls;
     int count;
+    if (ARR_NDIM(given) > 1)
+        ereport(ERROR,
+                errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                errmsg("thresholds must be an array of one dimension"));
     deconstruct_array(given,
                       FLOAT8OID,
                       sizeof(double),
@@ -364,7 +377,7 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
         AllocSetContextCreate(job.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
     job.cluster_memory =
         AllocSetContextCreate(job.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
-    read_pairs(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)));
+    read_pairs(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), fcinfo->flinfo->fn_oid);
     bulk::end_numbering(job.ids.numbers);
     bulk::end_finder(job.finder, emit_component);
     bulk::close_stores(job.budget);

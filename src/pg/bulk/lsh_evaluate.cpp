@@ -1,6 +1,7 @@
 // lsh_evaluate(): how well bands and rows would do on a user's own texts.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
+#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
 
@@ -188,6 +189,27 @@ void notice_few_pairs(const bulk_job& job, const bulk::evaluation_result& result
             errhint("Take more anchors, or a lower threshold."));
 }
 
+struct evaluation_job : bulk_job {
+    planned_select query;
+    std::uint32_t anchors;
+    std::span<bulk::setting> settings;
+};
+
+void read_and_evaluate(bulk_host& host)
+{
+    evaluation_job& job = static_cast<evaluation_job&>(host);
+    read_query(job, job.query);
+    end_reading(job);
+    bulk::evaluation_result found = {};
+    if (row_count(job) > 0)
+        found = bulk::evaluate(*job.rows,
+                               draw_anchors(job, job.anchors, job.wanted.texts.seed),
+                               job.settings);
+    notice_few_pairs(job, found);
+    return_settings(job.settings, found, *job.result);
+    end_job(job);
+}
+
 } // namespace
 
 // lsh_evaluate(query, anchors, threshold, bands, rows, num_hashes, shingle_size, unit, fold, bag,
@@ -206,28 +228,24 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
     wanted.shape = {1, 1}; // no band is looked at by its key
     wanted.verify = verification::exact;
+    wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";
     wanted.whole_slots = true;
     wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any
     const std::span<bulk::setting> settings =
         arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
-    const ReturnSetInfo& result = start_rows(fcinfo);
+    ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
-    bulk_job& job = *allocate<bulk_job>(CurrentMemoryContext);
+    evaluation_job& job = *allocate<evaluation_job>(CurrentMemoryContext);
     job = {};
     start_job(job, fcinfo, wanted);
-    read_query(job, plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query))));
-    end_reading(job);
-    bulk::evaluation_result found = {};
-    if (row_count(job) > 0)
-        found = bulk::evaluate(
-            *job.rows,
-            draw_anchors(job, static_cast<std::uint32_t>(anchors), wanted.texts.seed),
-            settings);
-    notice_few_pairs(job, found);
-    return_settings(settings, found, result);
-    end_job(job);
+    job.result = &result;
+    job.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)),
+                            {fcinfo->flinfo->fn_oid, nullptr, true});
+    job.anchors = static_cast<std::uint32_t>(anchors);
+    job.settings = settings;
+    run_with_workers(job, read_and_evaluate);
     SPI_finish();
     return static_cast<Datum>(0);
 }

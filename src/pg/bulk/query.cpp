@@ -104,6 +104,7 @@ void take(bulk_job& job, const query_row& row)
     append_datum(job.ids, row.id, false);
     if (job.wanted.ranked)
         append_datum(job.ranks, row.rank, row.no_rank);
+    Assert(job.ids.values->size % row_count(job) == 0); // as many ids as the engine has rows
 }
 
 // Chooses by the rows that wait, and brings them to the engine.
@@ -208,6 +209,28 @@ Oid type_of(TupleDesc columns, int column)
     pg_unreachable();
 }
 
+// An ERROR if signatures cannot do what is asked for.
+void check_signatures(const bulk_request& wanted)
+{
+    if (wanted.texts_only != nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("query must return texts, not signatures"),
+                errdetail("%s", wanted.texts_only),
+                errhint("Let the query return the texts, without minhash()."));
+    if (wanted.verify == verification::exact)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("signatures cannot be verified exactly"),
+                errhint("Let the query return texts, or leave out verify => 'exact'."));
+    if (wanted.signing != nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("%s cannot be given with signatures", wanted.signing),
+                errdetail("It says how texts are signed; the query returns signatures."),
+                errhint("Leave it out, or let the query return texts."));
+}
+
 // What the query's columns are decides how its rows are taken.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
@@ -240,17 +263,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         ereport(ERROR,
                 errcode(ERRCODE_DATATYPE_MISMATCH),
                 errmsg("both queries must return signatures, or both texts"));
-    if (!texts && job.wanted.verify == verification::exact)
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("signatures cannot be verified exactly"),
-                errhint("Let the query return texts, or leave out verify => 'exact'."));
-    if (!texts && job.wanted.measure == bulk::measure::containment)
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("containment cannot be found by signatures"),
-                errdetail("The signature of a large text says little about a small one in it."),
-                errhint("Let the query return texts."));
+    if (!texts)
+        check_signatures(job.wanted);
     const Oid rank = type_of(columns, job.rank_column);
     const Oid scope = type_of(columns, job.scope_column);
     if (!first && ((former_scope > 0) != (job.scope_column > 0) ||
@@ -284,6 +298,7 @@ std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_
     const auto* const stored = reinterpret_cast<const text*>(read_again(job.again, place));
     if (job.from_texts)
         return utf8_of(job, stored);
+    Assert(VARSIZE_ANY_EXHDR(stored) > header_bytes);
     return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)) + header_bytes,
             VARSIZE_ANY_EXHDR(stored) - header_bytes};
 }
@@ -305,7 +320,7 @@ void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wan
     allow_workers(fresh, fcinfo->flinfo->fn_oid);
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
-    fresh.signature_type = signature_type(fcinfo);
+    fresh.signature_type = signature_type(fcinfo->flinfo->fn_oid);
     fresh.row_memory = AllocSetContextCreate(CurrentMemoryContext,
                                              "minhash_lsh row of a query",
                                              ALLOCSET_DEFAULT_SIZES);

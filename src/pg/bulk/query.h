@@ -14,6 +14,8 @@
 
 #include "bulk/rows.h"
 
+#include <optional>
+
 extern "C" {
 #include "nodes/execnodes.h"
 }
@@ -34,10 +36,10 @@ struct bulk_job : bulk_host {
     numbered_values scopes; // of scoped tasks
     datum_store lone_ids;   // of rows that the engine has not, as they are near nothing
     std::uint32_t lone_count;
-    std::uint64_t skipped;     // rows with a NULL
-    double expected_rows;      // of the query in hand
-    std::uint32_t rows_before; // that the engine had before it
-    double other_rows;         // expected of a second query, which comes later; 0: none
+    std::uint64_t skipped;            // rows with a NULL
+    double expected_rows;             // of the query in hand
+    std::uint32_t rows_before;        // that the engine had before it
+    std::optional<double> other_rows; // expected of a second query, which comes later
     waiting_rows waiting;
 
     bool from_texts; // else from signatures

@@ -29,6 +29,7 @@ static_assert(bulk::for_workers >> table_shift == 4);
 
 std::uint64_t make_place(int table, const ItemPointerData& row, std::size_t offset)
 {
+    Assert((table == 1 || table == 2) && ItemPointerIsValid(&row) && offset < BLCKSZ);
     const std::uint64_t above =
         static_cast<std::uint64_t>(table) << 32 | ItemPointerGetBlockNumber(&row);
     return (above << number_bits | ItemPointerGetOffsetNumber(&row)) << offset_bits | offset;
@@ -102,6 +103,18 @@ void keep_pinned(pinned_page& page, Buffer buffer, std::uint64_t of)
     LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 }
 
+// Whether a value as it is stored in a row, neither compressed nor elsewhere, lies within some
+// bytes.
+bool is_whole(const char* value, std::size_t bytes)
+{
+    if (bytes < VARHDRSZ_SHORT || VARATT_IS_EXTERNAL(value))
+        return false;
+    if (VARATT_IS_SHORT(value))
+        return VARSIZE_SHORT(value) <= bytes;
+    return bytes >= VARHDRSZ && VARATT_IS_4B_U(value) && VARSIZE(value) >= VARHDRSZ &&
+           VARSIZE(value) <= bytes;
+}
+
 // The value of a place of the pinned page. The row was visible when it was scanned, so it is still
 // there.
 Datum value_in(const pinned_page& page, std::uint64_t place)
@@ -113,7 +126,7 @@ Datum value_in(const pinned_page& page, std::uint64_t place)
     if (number <= PageGetMaxOffsetNumber(in) && ItemIdIsNormal(item)) {
         char* const value = reinterpret_cast<char*>(PageGetItem(in, item)) + offset;
         const std::size_t bytes = ItemIdGetLength(item);
-        if (offset + VARHDRSZ_SHORT <= bytes && offset + VARSIZE_ANY(value) <= bytes)
+        if (offset < bytes && is_whole(value, bytes - offset))
             return PointerGetDatum(value);
     }
     elog(ERROR, "could not read row (%u,%u) again", block_of(place), number);
@@ -149,6 +162,7 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
     // Held open, so that nothing can empty it in this session either.
     const Relation table = table_open(RelationGetRelid(scan->ss_currentRelation), NoLock);
     const MemoryContext former = MemoryContextSwitchTo(self.memory);
+    Assert(self.count < static_cast<int>(lengthof(self.tables)));
     scanned_table& from = self.tables[self.count++];
     from = {table, can_workers_read(table), nullptr, 0};
     start_buffers(from);
@@ -179,6 +193,7 @@ Datum read_again(rereading& self, std::uint64_t place)
 {
     const std::uint64_t page = page_of(place);
     if (!BufferIsValid(self.page.buffer) || self.page.of != page) {
+        Assert(table_of(place) >= 0 && table_of(place) < self.count);
         const scanned_table& from = self.tables[table_of(place)];
         const BlockNumber block = block_of(place);
         Buffer buffer = block < from.blocks ? from.buffers[block] : InvalidBuffer;

@@ -1,18 +1,16 @@
 #include "pg/bulk/select.h"
+#include "pg/errors.h"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
-#include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/snapmgr.h"
-#include "utils/varlena.h"
 }
 
 namespace minhash::pg {
@@ -41,29 +39,43 @@ void check_statement(SPIPlanPtr plan)
             errhint("Modify data in a separate statement."));
 }
 
-// The table or view that a query is, if it is but a name; else InvalidOid.
-Oid named_relation(const char* query)
+void refuse_name(const char* query, const wanted_query& wanted)
 {
-    constexpr int most_parts = 2; // schema and table
-    List* parts;
-    if (!SplitIdentifierString(pstrdup(query), '.', &parts) || parts == NIL ||
-        list_length(parts) > most_parts)
-        return InvalidOid;
-    char* const name = static_cast<char*>(llast(parts));
-    char* const schema =
-        list_length(parts) == most_parts ? static_cast<char*>(linitial(parts)) : nullptr;
-    return RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
+    bool is_name;
+    const Oid relation = named_relation(query, is_name);
+    if (OidIsValid(relation))
+        ereport(ERROR,
+                errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("query is the name of a table, not a SELECT"),
+                errhint("Use %s.", suggest_call(wanted, relation)));
+    if (is_name)
+        ereport(ERROR,
+                errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("query \"%s\" is neither a SELECT nor the name of a table", clip(query)),
+                errhint("Use, for example, SELECT id, body FROM articles."));
 }
 
-void refuse_name(const char* query, const char* columns)
+// What to do about errors in queries that are read in another place than they are written in.
+void advise(void*)
 {
-    const Oid relation = named_relation(query);
-    if (!OidIsValid(relation))
-        return;
-    ereport(ERROR,
-            errcode(ERRCODE_SYNTAX_ERROR),
-            errmsg("query is the name of a table, not a SELECT"),
-            errhint("Use SELECT %s FROM %s, with the table's columns.", columns, query));
+    if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
+        errhint("The query does not see a WITH around the call. Where search_path is empty, as in "
+                "materialized views and restores, write the table with its schema.");
+    if (geterrcode() == ERRCODE_UNDEFINED_PARAMETER)
+        errhint("Write the value into the query, for example by format('... WHERE id < %%L', $1).");
+}
+
+SPIPlanPtr prepare(const char* query)
+{
+    SPIPrepareOptions preparing = {};
+    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    ErrorContextCallback context = {error_context_stack, advise, nullptr};
+    error_context_stack = &context;
+    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
+    error_context_stack = context.previous;
+    if (plan == nullptr)
+        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
+    return plan;
 }
 
 void tell_query(void* of)
@@ -73,14 +85,10 @@ void tell_query(void* of)
 
 } // namespace
 
-planned_select plan_select(const char* query, const char* columns)
+planned_select plan_select(const char* query, const wanted_query& wanted)
 {
-    refuse_name(query, columns);
-    SPIPrepareOptions preparing = {};
-    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
-    const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
-    if (plan == nullptr)
-        elog(ERROR, "SPI_prepare_extended failed: %s", SPI_result_code_string(SPI_result));
+    refuse_name(query, wanted);
+    const SPIPlanPtr plan = prepare(query);
     check_statement(plan);
     // This is the plan that will run: a query without parameters has but one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);

@@ -3,6 +3,8 @@
 
 #include "pg/glue.h"
 
+#include "pg/bulk/suggest.h"
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
@@ -19,9 +21,8 @@ struct planned_select {
 };
 
 // Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
-// but the name of a table: which of its columns are meant is not ours to guess. `columns` are those
-// that the caller wants, for a hint.
-planned_select plan_select(const char* query, const char* columns = "id, body");
+// but the name of a table: which of its columns are meant is not ours to guess, but for a hint.
+planned_select plan_select(const char* query, const wanted_query& wanted);
 
 // Runs it. It sees what the calling statement sees. `to.mydest` is set here, and `running` while it
 // runs. (SPI's own way to run it would not tell which plan it is.)

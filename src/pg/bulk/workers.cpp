@@ -4,6 +4,7 @@
 #include "bulk/worker.h"
 
 #include <algorithm>
+#include <sys/statvfs.h>
 
 extern "C" {
 #include "access/htup_details.h"
@@ -15,6 +16,7 @@ extern "C" {
 #include "port/atomics.h"
 #include "postmaster/bgworker.h"
 #include "storage/dsm.h"
+#include "storage/dsm_impl.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
@@ -141,15 +143,34 @@ bool start_worker(bulk_host& self, int number)
     return RegisterDynamicBackgroundWorker(&wanted, &self.workers[number].handle);
 }
 
-// Shared memory with a header and queues, or null if there are too many such segments.
+// Whether shared memory of this size can be had, as far as that is known before it is asked for:
+// PostgreSQL fails where the file system for it is full, as that of a container may be.
+bool has_room(std::size_t bytes)
+{
+    struct statvfs of;
+    if (dynamic_shared_memory_type != DSM_IMPL_POSIX || statvfs("/dev/shm", &of) != 0)
+        return true;
+    if (of.f_bavail >= bytes / of.f_frsize + 1)
+        return true;
+    ereport(NOTICE,
+            errmsg("no workers are used, as /dev/shm has too little room"),
+            errdetail("They need %zu kB.", bytes / 1024),
+            errhint("Give the server's container more shared memory, or set "
+                    "max_parallel_maintenance_workers to 0."));
+    return false;
+}
+
+// Shared memory with a header and queues, or null if there is no room, or there are too many such
+// segments.
 dsm_segment* make_shared(const bulk_host& self, int workers)
 {
+    const std::size_t bytes = header_room + 2 * static_cast<std::size_t>(workers) * queue_bytes;
+    if (!has_room(bytes))
+        return nullptr;
     // It lasts as long as the call, and not as the part of the query that may run now.
     const ResourceOwner former = CurrentResourceOwner;
     CurrentResourceOwner = self.resources;
-    dsm_segment* const made =
-        dsm_create(header_room + 2 * static_cast<std::size_t>(workers) * queue_bytes,
-                   DSM_CREATE_NULL_IF_MAXSEGMENTS);
+    dsm_segment* const made = dsm_create(bytes, DSM_CREATE_NULL_IF_MAXSEGMENTS);
     CurrentResourceOwner = former;
     if (made == nullptr)
         return nullptr;
@@ -173,6 +194,7 @@ int start_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     const int count = self.most_workers;
+    Assert(self.shared == nullptr && count > 0 && count <= most_workers);
     self.shared = make_shared(self, count);
     if (self.shared == nullptr)
         return 0;
@@ -242,6 +264,7 @@ std::span<const std::uint8_t> receive_answer(bulk::host& host, int number)
     }
     if (*static_cast<const char*>(message) == 'E')
         fail_as_worker(message, bytes);
+    Assert(worker.unanswered > 0 && bytes > sizeof(answer_mark));
     worker.unanswered--;
     return {static_cast<const std::uint8_t*>(message) + sizeof(answer_mark),
             bytes - sizeof(answer_mark)};
@@ -306,6 +329,22 @@ void end_workers(bulk_host& host)
 
 namespace {
 
+void end_workers_early(int, Datum host)
+{
+    end_workers(*reinterpret_cast<bulk_host*>(DatumGetPointer(host)));
+}
+
+} // namespace
+
+void run_with_workers(bulk_host& host, void (*work)(bulk_host& host))
+{
+    PG_ENSURE_ERROR_CLEANUP(end_workers_early, PointerGetDatum(&host));
+    work(host);
+    PG_END_ENSURE_ERROR_CLEANUP(end_workers_early, PointerGetDatum(&host));
+}
+
+namespace {
+
 // What a worker is, from inside.
 struct worker_host : bulk_host {
     shared_header* header;
@@ -332,6 +371,10 @@ void pause_worker(bulk::host& host)
 std::span<const std::uint8_t> read_text_again(bulk::host& host, std::uint64_t place)
 {
     worker_host& self = static_cast<worker_host&>(host);
+    if (pg_atomic_read_u32(&self.header->finished) != 0) {
+        unpin(self.page); // who wanted the text protects it no longer
+        proc_exit(0);
+    }
     const auto* const stored = reinterpret_cast<const struct varlena*>(
         DatumGetPointer(read_in_worker(self.page, self.header->files, place)));
     return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)), VARSIZE_ANY_EXHDR(stored)};

@@ -21,4 +21,9 @@ void share_table(bulk_host& host, int number, const block_file& file);
 // Ends the workers, and waits until they are gone.
 void end_workers(bulk_host& host);
 
+// Calls work(host), and ends the host's workers if an error, or the end of the session, leaves it.
+// Else they would go on until the transaction gives back its resources: by then its snapshot is
+// gone, and with it what keeps the rows that they read.
+void run_with_workers(bulk_host& host, void (*work)(bulk_host& host));
+
 } // namespace minhash::pg

@@ -1,7 +1,7 @@
 // The type minhash_query, and similarity from a threshold that is given.
 //
-// Stored and sent: the threshold as eight bytes (when sent, in network order), then the bytes of
-// the signature. Text: the threshold, a colon and the signature's text form.
+// Its bytes are the threshold's eight and those of the signature. Its text is abridged: the planner
+// makes queries, and EXPLAIN shows them; nobody stores one.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/lsh/query.h"
@@ -12,19 +12,11 @@
 
 extern "C" {
 #include "access/stratnum.h"
-#include "common/shortest_dec.h"
-#include "lib/stringinfo.h"
-#include "libpq/pqformat.h"
 }
 
 namespace minhash::pg {
 
 namespace {
-
-bool is_threshold(double value)
-{
-    return value >= 0 && value <= 1;
-}
 
 Datum make_query(const query& value)
 {
@@ -68,74 +60,14 @@ query query_of(Datum stored, StrategyNumber strategy)
 // minhash_query_in(cstring) -> minhash_query
 MINHASH_FUNCTION(minhash_query_in)
 {
-    char* const input = PG_GETARG_CSTRING(0);
-    char* end;
-    query value;
-    value.threshold = strtod(input, &end);
-    if (end == input || *end != ':' || !is_threshold(value.threshold)) {
-        errsave(fcinfo->context,
-                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                 errmsg("invalid input syntax for type %s", "minhash_query"),
-                 errdetail("Expected a threshold between 0 and 1, a colon and a signature."),
-                 errhint("Queries are made by minhash_query().")));
-        PG_RETURN_NULL();
-    }
-    const std::string_view text = end + 1;
-    const std::size_t room = sizeof(std::uint32_t) * (text.size() / digits_per_slot + 1);
-    const parse_result result =
-        parse_text(text, value.sought, static_cast<std::uint32_t*>(palloc(room)));
-    if (result.what != status::ok) {
-        refuse_text(fcinfo->context, text.data(), result);
-        PG_RETURN_NULL();
-    }
-    PG_RETURN_DATUM(make_query(value));
+    fail_input("minhash_query");
 }
 
+// minhash_query_out(query) -> cstring: its threshold, and the start of the signature's text form
 MINHASH_FUNCTION(minhash_query_out)
 {
     const query value = query_of(PG_GETARG_DATUM(0));
-    const std::size_t room =
-        DOUBLE_SHORTEST_DECIMAL_LEN + max_text_prefix + value.sought.stored_slots().size() * 2 + 1;
-    char* const out = static_cast<char*>(palloc(room));
-    char* at = out + double_to_shortest_decimal_buf(value.threshold, out);
-    *at++ = ':';
-    at[write_text(value.sought, at)] = '\0';
-    PG_RETURN_CSTRING(out);
-}
-
-// minhash_query_recv(internal) -> minhash_query
-MINHASH_FUNCTION(minhash_query_recv)
-{
-    const StringInfo message = arg_internal<StringInfoData>(fcinfo, 0);
-    query value;
-    value.threshold = pq_getmsgfloat8(message);
-    const std::size_t bytes = static_cast<std::size_t>(message->len - message->cursor);
-    if (!is_threshold(value.threshold))
-        fail_fraction("threshold", value.threshold, "between 0 and 1");
-    if (bytes > stored_bytes(max_num_hashes))
-        fail_received(status::bad_length, bytes);
-
-    // The message's bytes lie anywhere: they are checked where they are aligned.
-    std::uint8_t* const aligned = static_cast<std::uint8_t*>(palloc(bytes));
-    pq_copymsgbytes(message, reinterpret_cast<char*>(aligned), static_cast<int>(bytes));
-    if (const status read = decode({aligned, bytes}, value.sought); read != status::ok)
-        fail_received(read, bytes);
-    PG_RETURN_DATUM(make_query(value));
-}
-
-MINHASH_FUNCTION(minhash_query_send)
-{
-    const query value = query_of(PG_GETARG_DATUM(0));
-    std::uint8_t header[header_bytes];
-    encode_header(value.sought.scheme, header);
-    StringInfoData message;
-    pq_begintypsend(&message);
-    pq_sendfloat8(&message, value.threshold);
-    pq_sendbytes(&message, reinterpret_cast<const char*>(header), sizeof(header));
-    pq_sendbytes(&message,
-                 reinterpret_cast<const char*>(value.sought.stored_slots().data()),
-                 static_cast<int>(value.sought.stored_slots().size()));
-    PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+    PG_RETURN_CSTRING(psprintf("%g:%s", value.threshold, abridge(value.sought)));
 }
 
 // minhash_query(signature, threshold) -> minhash_query

@@ -1,10 +1,10 @@
 // What the planner is told of minhash_similar(): how many rows to expect, and that an index on
-// either signature serves it as it serves the operator %. An index condition is always
+// either signature serves it as it serves the operator %. The index condition of
+// minhash_similar(a, b, threshold) is
 //
-//     indexed % minhash_query(other, threshold)      of minhash_similar(a, b, threshold)
-//     indexed % other                                of minhash_similar(a, b)
+//     indexed % _minhash_query(other, threshold)
 //
-// so that any access method whose operator family has these operators serves both.
+// so that any access method whose operator family has this operator serves it.
 // (PostgreSQL's manual, Function Optimization Information.)
 #include "pg/arguments.h"
 #include "pg/lsh/gin.h"
@@ -33,8 +33,6 @@ namespace {
 
 // For signatures of which neither column nor query says how many hashes they have.
 constexpr int likely_num_hashes = 128;
-
-constexpr int with_threshold = 3; // arguments
 
 int expected_num_hashes(Node* indexed, Node* other)
 {
@@ -67,7 +65,7 @@ Oid query_function(const similar_types& types, Oid schema)
     const Oid arguments[] = {types.signature, FLOAT8OID};
     return GetSysCacheOid3(PROCNAMEARGSNSP,
                            Anum_pg_proc_oid,
-                           CStringGetDatum("minhash_query"),
+                           CStringGetDatum("_minhash_query"),
                            PointerGetDatum(buildoidvector(arguments, 2)),
                            ObjectIdGetDatum(schema));
 }
@@ -78,29 +76,25 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
         return NIL;
     List* const arguments = reinterpret_cast<FuncExpr*>(request.node)->args;
     Expr* const indexed = static_cast<Expr*>(list_nth(arguments, request.indexarg));
-    Expr* right = static_cast<Expr*>(list_nth(arguments, 1 - request.indexarg));
+    Expr* const other = static_cast<Expr*>(list_nth(arguments, 1 - request.indexarg));
+    Expr* const threshold = static_cast<Expr*>(lthird(arguments));
+    if (!finds_enough(
+            request,
+            reinterpret_cast<Node*>(threshold),
+            expected_num_hashes(reinterpret_cast<Node*>(indexed), reinterpret_cast<Node*>(other))))
+        return NIL;
     const similar_types types = similar_types_in(schema);
-    Oid right_type = types.signature;
-    if (list_length(arguments) == with_threshold) {
-        Expr* const threshold = static_cast<Expr*>(lthird(arguments));
-        if (!finds_enough(request,
-                          reinterpret_cast<Node*>(threshold),
-                          expected_num_hashes(reinterpret_cast<Node*>(indexed),
-                                              reinterpret_cast<Node*>(right))))
-            return NIL;
-        right_type = types.query;
-        right = reinterpret_cast<Expr*>(makeFuncExpr(query_function(types, schema),
-                                                     types.query,
-                                                     list_make2(right, threshold),
-                                                     InvalidOid,
-                                                     InvalidOid,
-                                                     COERCE_EXPLICIT_CALL));
-    }
+    Expr* const right = reinterpret_cast<Expr*>(makeFuncExpr(query_function(types, schema),
+                                                             types.query,
+                                                             list_make2(other, threshold),
+                                                             InvalidOid,
+                                                             InvalidOid,
+                                                             COERCE_EXPLICIT_CALL));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,
                                         Anum_pg_operator_oid,
                                         CStringGetDatum("%"),
                                         ObjectIdGetDatum(types.signature),
-                                        ObjectIdGetDatum(right_type),
+                                        ObjectIdGetDatum(types.query),
                                         ObjectIdGetDatum(schema));
     if (!op_in_opfamily(similar, request.opfamily) ||
         !is_pseudo_constant_for_index(request.root, reinterpret_cast<Node*>(right), request.index))
@@ -114,9 +108,7 @@ Node* selectivity(SupportRequestSelectivity& request, Oid schema)
 {
     List* const sides = list_make2(linitial(request.args), lsecond(request.args));
     const double threshold =
-        list_length(request.args) == with_threshold
-            ? expected_threshold(request.root, static_cast<Node*>(lthird(request.args)))
-            : similarity_threshold;
+        expected_threshold(request.root, static_cast<Node*>(lthird(request.args)));
     const similar_types types = similar_types_in(schema);
     request.selectivity =
         request.is_join ? similar_pairs(request.root, sides, request.sjinfo, types, threshold)
@@ -137,7 +129,7 @@ MINHASH_FUNCTION(minhash_similar_support)
     if (IsA(request, SupportRequestSelectivity))
         PG_RETURN_POINTER(
             selectivity(*reinterpret_cast<SupportRequestSelectivity*>(request), schema));
-    PG_RETURN_POINTER(nullptr);
+    PG_RETURN_POINTER(NULL); // 19 compares it with NULL
 }
 
 } // namespace minhash::pg

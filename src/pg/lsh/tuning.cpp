@@ -26,26 +26,11 @@ MINHASH_FUNCTION(lsh_probability)
     PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
 }
 
-// lsh_similarity(probability, bands, rows) -> float8: the inverse.
-MINHASH_FUNCTION(lsh_similarity)
-{
-    const double probability = arg_fraction(fcinfo, 0, "probability");
-    const banding shape = arg_banding(fcinfo, 1);
-    PG_RETURN_FLOAT8(band_similarity(probability, shape.bands, shape.rows));
-}
-
 // lsh_threshold(bands, rows) -> float8: the rule of thumb.
 MINHASH_FUNCTION(lsh_threshold)
 {
     const banding shape = arg_banding(fcinfo, 0);
     PG_RETURN_FLOAT8(threshold_rule(shape.bands, shape.rows));
-}
-
-// lsh_steepest_point(bands, rows) -> float8: the exact inflection of the curve.
-MINHASH_FUNCTION(lsh_steepest_point)
-{
-    const banding shape = arg_banding(fcinfo, 0);
-    PG_RETURN_FLOAT8(steepest_point(shape.bands, shape.rows));
 }
 
 // lsh_curve(bands, rows, steps) -> (similarity, probability) rows
@@ -65,32 +50,63 @@ MINHASH_FUNCTION(lsh_curve)
     return static_cast<Datum>(0);
 }
 
-// lsh_params(threshold, num_hashes, recall, rule, false_candidate_weight, missed_pair_weight)
-// -> one row
-MINHASH_FUNCTION(lsh_params)
-{
-    enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
+namespace {
 
-    const int num_hashes = arg_between(fcinfo, at_num_hashes, "num_hashes", 1, max_num_hashes);
-    const auto [threshold, recall] = arg_aim(fcinfo, at_threshold, at_recall);
+// The arguments of lsh_params().
+enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
+
+// An ERROR for what a rule has no use for.
+void refuse_argument(FunctionCallInfo fcinfo, int argument, const char* name, const char* rule)
+{
+    if (!PG_ARGISNULL(argument))
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("%s cannot be given with rule '%s'", name, rule),
+                errhint("Rule 'recall' uses recall, rule 'area' the two weights."));
+}
+
+double arg_weight(FunctionCallInfo fcinfo, int argument)
+{
+    constexpr double default_weight = 0.5;
+    return PG_ARGISNULL(argument) ? default_weight : PG_GETARG_FLOAT8(argument);
+}
+
+band_choice
+choose_as_asked(FunctionCallInfo fcinfo, double threshold, int num_hashes, double recall)
+{
     text* const rule = PG_GETARG_TEXT_PP(at_rule);
     const std::string_view rule_name = view(rule);
-    const double false_candidates = PG_GETARG_FLOAT8(false_candidate);
-    const double missed_pairs = PG_GETARG_FLOAT8(missed_pair);
+    if (rule_name == "recall") {
+        refuse_argument(fcinfo, false_candidate, "false_candidate_weight", "recall");
+        refuse_argument(fcinfo, missed_pair, "missed_pair_weight", "recall");
+        return choose_by_recall(threshold, num_hashes, recall);
+    }
+    if (rule_name != "area")
+        fail_choice("rule", rule, "\"recall\" and \"area\"");
+    refuse_argument(fcinfo, at_recall, "recall", "area");
+    const double false_candidates = arg_weight(fcinfo, false_candidate);
+    const double missed_pairs = arg_weight(fcinfo, missed_pair);
     if (!(false_candidates >= 0 && missed_pairs >= 0 && false_candidates + missed_pairs > 0) ||
         !std::isfinite(false_candidates + missed_pairs))
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("weights must be finite, not negative, and not both 0"),
                 errhint("Equal weights of 0.5 are the usual choice."));
+    return choose_by_area(threshold, num_hashes, false_candidates, missed_pairs);
+}
 
-    band_choice chosen;
-    if (rule_name == "recall")
-        chosen = choose_by_recall(threshold, num_hashes, recall);
-    else if (rule_name == "area")
-        chosen = choose_by_area(threshold, num_hashes, false_candidates, missed_pairs);
-    else
-        fail_choice("rule", rule, "\"recall\" and \"area\"");
+} // namespace
+
+// lsh_params(threshold, num_hashes, recall, rule, false_candidate_weight, missed_pair_weight)
+// -> one row
+MINHASH_FUNCTION(lsh_params)
+{
+    for (const int argument : {at_threshold, at_num_hashes, at_rule})
+        if (PG_ARGISNULL(argument))
+            PG_RETURN_NULL();
+    const int num_hashes = arg_between(fcinfo, at_num_hashes, "num_hashes", 1, max_num_hashes);
+    const auto [threshold, recall] = arg_aim(fcinfo, at_threshold, at_recall);
+    const band_choice chosen = choose_as_asked(fcinfo, threshold, num_hashes, recall);
     if (chosen.bands == 0)
         fail_no_choice(threshold, num_hashes, recall);
 

@@ -61,8 +61,10 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     SET_VARSIZE(bits, VARBITTOTALLEN(slots));
     VARBITLEN(bits) = slots;
     for (int slot = 0; slot < slots; slot++)
-        if (slot_of(value, static_cast<std::size_t>(slot)) != 0)
-            VARBITS(bits)[slot / BITS_PER_BYTE] |= static_cast<bits8>(0x80 >> slot % BITS_PER_BYTE);
+        if (slot_of(value, static_cast<std::size_t>(slot)) != 0) {
+            auto& byte = VARBITS(bits)[slot / BITS_PER_BYTE];
+            byte = static_cast<std::uint8_t>(byte | 0x80 >> slot % BITS_PER_BYTE);
+        }
     PG_RETURN_VARBIT_P(bits);
 }
 

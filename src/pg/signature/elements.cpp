@@ -34,13 +34,19 @@ array_members members_of(ArrayType* array)
 {
     const int items = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
     std::size_t count = static_cast<std::size_t>(items);
-    if (const bits8* const present = ARR_NULLBITMAP(array); present != nullptr) {
-        const bits8 last = items % 8 == 0 ? 0 : present[items / 8] & ((1 << items % 8) - 1);
+    if (const std::uint8_t* const present = ARR_NULLBITMAP(array); present != nullptr) {
+        const std::uint8_t last = items % 8 == 0 ? 0 : present[items / 8] & ((1 << items % 8) - 1);
         count = pg_popcount(reinterpret_cast<const char*>(present), items / 8) +
                 pg_number_of_ones[last];
     }
     return {ARR_DATA_PTR(array), count};
 }
+
+// What signs the sets of one place in a query.
+struct element_signer : set_signer {
+    Oid type; // of array elements; InvalidOid: not known yet
+    member_kind kind;
+};
 
 // How the next members of an array are hashed into the signer's batch, by the array's type.
 
@@ -84,11 +90,12 @@ void take_varlenas(array_members& members, set_signer& state)
 }
 
 // The signer of this place in the query, with the arguments after the set, and nothing absorbed.
-set_signer& start_signer(FunctionCallInfo fcinfo)
+element_signer& start_signer(FunctionCallInfo fcinfo)
 {
-    kept<set_signer>& kept = kept_of<set_signer>(fcinfo);
-    set_signer& state = kept.state;
+    kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
+    element_signer& state = kept.state;
     if (!kept.parsed) {
+        state.type = InvalidOid;
         state.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
         kept.parsed = args_are_constant(fcinfo, num_hashes, bag);
     }
@@ -103,11 +110,8 @@ void absorb_batch(set_signer& state)
 }
 
 template <auto take>
-Datum sign_array(FunctionCallInfo fcinfo)
+void sign_members(set_signer& state, const array_members& all)
 {
-    set_signer& state = start_signer(fcinfo);
-    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
-    const array_members all = members_of(array);
     const bool is_bag = state.scheme.shingles.bag;
     if (is_bag)
         start_bag(state, all.left);
@@ -124,42 +128,42 @@ Datum sign_array(FunctionCallInfo fcinfo)
                 absorb_batch(state);
         }
     } while (is_bag && start_next_pass(state.bag));
-    PG_FREE_IF_COPY(array, elements);
-    return make_signature({state.scheme, signed_slots(state)});
 }
 
 } // namespace
 
-// minhash_elements(elements, num_hashes, seed, method, bag) -> minhash_signature, for arrays of
-// text, smallint, integer, bigint, uuid and bytea.
-MINHASH_FUNCTION(minhash_elements_of_texts)
+// minhash_elements(elements, num_hashes, seed, method, bag) -> minhash_signature
+MINHASH_FUNCTION(minhash_elements)
 {
-    return sign_array<take_varlenas<hash_text>>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_of_smallints)
-{
-    return sign_array<take_integers<std::int16_t>>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_of_integers)
-{
-    return sign_array<take_integers<std::int32_t>>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_of_bigints)
-{
-    return sign_array<take_integers<std::int64_t>>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_of_uuids)
-{
-    return sign_array<take_uuids>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_of_byteas)
-{
-    return sign_array<take_varlenas<hash_bytea>>(fcinfo);
+    element_signer& state = start_signer(fcinfo);
+    ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
+    if (state.type != ARR_ELEMTYPE(array)) {
+        state.kind = kind_of(ARR_ELEMTYPE(array));
+        state.type = ARR_ELEMTYPE(array);
+    }
+    const array_members all = members_of(array);
+    switch (state.kind) {
+    case member_kind::text:
+        sign_members<take_varlenas<hash_text>>(state, all);
+        break;
+    case member_kind::smallint:
+        sign_members<take_integers<std::int16_t>>(state, all);
+        break;
+    case member_kind::integer:
+        sign_members<take_integers<std::int32_t>>(state, all);
+        break;
+    case member_kind::bigint:
+        sign_members<take_integers<std::int64_t>>(state, all);
+        break;
+    case member_kind::uuid:
+        sign_members<take_uuids>(state, all);
+        break;
+    case member_kind::bytea:
+        sign_members<take_varlenas<hash_bytea>>(state, all);
+        break;
+    }
+    PG_FREE_IF_COPY(array, elements);
+    return make_signature({state.scheme, signed_slots(state)});
 }
 
 // minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: of a bag, each

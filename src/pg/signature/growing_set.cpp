@@ -67,6 +67,7 @@ void make_room(growing_set& set)
             static_cast<std::uint64_t*>(repalloc(set.members, set.room * sizeof(std::uint64_t)));
         return;
     }
+    Assert(set.waiting == set.room);
     sketch all;
     absorb_all(set, all);
     if (set.slots == nullptr)
@@ -91,6 +92,7 @@ void add(growing_set& set, const std::uint32_t* lo, const std::uint32_t* hi, std
 
 void unite(growing_set& set, const growing_set& other)
 {
+    Assert(set.integers == other.integers && comparable({set.scheme, {}}, {other.scheme, {}}));
     for (std::uint32_t index = 0; index < other.waiting; index++)
         add(set, other.members[index]);
     if (other.slots == nullptr)

@@ -7,6 +7,12 @@
 
 namespace minhash::pg {
 
+// How values of a type are hashed.
+enum class member_kind { text, smallint, integer, bigint, uuid, bytea };
+
+// An ERROR if values of the type cannot be members.
+member_kind kind_of(Oid type);
+
 // A text or a lexeme, in whatever encoding the server has.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
 

@@ -69,94 +69,83 @@ void refuse_nulls(FunctionCallInfo fcinfo)
 // Whether a scheme follows the value: a SQL function of its own for each.
 enum class arguments { none, scheme };
 
+// How values are hashed, which is looked up once in a query.
+member_kind arg_kind(FunctionCallInfo fcinfo)
+{
+    FmgrInfo& function = *fcinfo->flinfo;
+    if (function.fn_extra == nullptr) {
+        member_kind* const kind = allocate<member_kind>(function.fn_mcxt);
+        *kind = kind_of(get_fn_expr_argtype(&function, 1));
+        function.fn_extra = kind;
+    }
+    return *static_cast<const member_kind*>(function.fn_extra);
+}
+
+bool are_integers(member_kind kind)
+{
+    return kind == member_kind::smallint || kind == member_kind::integer ||
+           kind == member_kind::bigint;
+}
+
+std::uint64_t hash_varlena(FunctionCallInfo fcinfo, member_kind kind, std::int64_t seed)
+{
+    struct varlena* const value = PG_GETARG_VARLENA_PP(1);
+    const std::uint64_t hashed = kind == member_kind::text ? hash_text(bytes_of(value), seed)
+                                                           : hash_bytea(bytes_of(value), seed);
+    PG_FREE_IF_COPY(value, 1);
+    return hashed;
+}
+
+// The value in the second argument: its hash, or an integer itself, as those are hashed together.
+std::uint64_t arg_member(FunctionCallInfo fcinfo, member_kind kind, std::int64_t seed)
+{
+    switch (kind) {
+    case member_kind::smallint:
+        return static_cast<std::uint64_t>(std::int64_t{PG_GETARG_INT16(1)});
+    case member_kind::integer:
+        return static_cast<std::uint64_t>(std::int64_t{PG_GETARG_INT32(1)});
+    case member_kind::bigint:
+        return static_cast<std::uint64_t>(PG_GETARG_INT64(1));
+    case member_kind::uuid:
+        return hash_bytea({PG_GETARG_UUID_P(1)->data, UUID_LEN}, seed);
+    case member_kind::text:
+    case member_kind::bytea:
+        break;
+    }
+    return hash_varlena(fcinfo, kind, seed);
+}
+
 // Adds the value in the second argument, unless it is NULL. This is all that a row costs where
 // there are no other arguments and room is left.
-template <arguments given, typename Hash>
-Datum add_value(FunctionCallInfo fcinfo, bool integers, Hash hash)
+template <arguments given>
+Datum add_value(FunctionCallInfo fcinfo)
 {
+    const member_kind kind = arg_kind(fcinfo);
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
     if constexpr (given == arguments::scheme) {
         refuse_nulls(fcinfo);
-        set = set_of(fcinfo, set, arg_element_scheme(fcinfo, 2, false), integers);
+        set = set_of(fcinfo, set, arg_element_scheme(fcinfo, 2, false), are_integers(kind));
     } else if (set == nullptr) {
-        set = set_of(fcinfo, set, default_element_scheme, integers);
+        set = set_of(fcinfo, set, default_element_scheme, are_integers(kind));
     }
-    add(*set, hash(set->scheme.seed));
+    add(*set, arg_member(fcinfo, kind, set->scheme.seed));
     PG_RETURN_POINTER(set);
-}
-
-// The same for values of variable length.
-template <auto hash, arguments given>
-Datum add_bytes(FunctionCallInfo fcinfo)
-{
-    return add_value<given>(fcinfo, false, [fcinfo](std::int64_t seed) {
-        struct varlena* const value = PG_GETARG_VARLENA_PP(1);
-        const std::uint64_t hashed = hash(bytes_of(value), seed);
-        PG_FREE_IF_COPY(value, 1);
-        return hashed;
-    });
-}
-
-template <arguments given>
-Datum add_bigint(FunctionCallInfo fcinfo)
-{
-    return add_value<given>(fcinfo, true, [fcinfo](std::int64_t) {
-        return static_cast<std::uint64_t>(PG_GETARG_INT64(1));
-    });
-}
-
-template <arguments given>
-Datum add_uuid(FunctionCallInfo fcinfo)
-{
-    return add_value<given>(fcinfo, false, [fcinfo](std::int64_t seed) {
-        return hash_bytea({PG_GETARG_UUID_P(1)->data, UUID_LEN}, seed);
-    });
 }
 
 } // namespace
 
 // minhash_elements_agg_add(state, element) -> state
-// minhash_elements_agg_add(state, element, num_hashes, seed, method) -> state, each by type
-MINHASH_FUNCTION(minhash_elements_agg_add_text)
+MINHASH_FUNCTION(minhash_elements_agg_add)
 {
-    return add_bytes<hash_text, arguments::none>(fcinfo);
+    return add_value<arguments::none>(fcinfo);
 }
 
-MINHASH_FUNCTION(minhash_elements_agg_add_text_as)
+// minhash_elements_agg_add(state, element, num_hashes, seed, method) -> state
+MINHASH_FUNCTION(minhash_elements_agg_add_as)
 {
-    return add_bytes<hash_text, arguments::scheme>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_bytea)
-{
-    return add_bytes<hash_bytea, arguments::none>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_bytea_as)
-{
-    return add_bytes<hash_bytea, arguments::scheme>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_bigint)
-{
-    return add_bigint<arguments::none>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_bigint_as)
-{
-    return add_bigint<arguments::scheme>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_uuid)
-{
-    return add_uuid<arguments::none>(fcinfo);
-}
-
-MINHASH_FUNCTION(minhash_elements_agg_add_uuid_as)
-{
-    return add_uuid<arguments::scheme>(fcinfo);
+    return add_value<arguments::scheme>(fcinfo);
 }
 
 // minhash_agg_add(state, document) -> state

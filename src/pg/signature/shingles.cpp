@@ -1,165 +1,24 @@
-// Exact shingles: as an array, and the exact similarities of two texts.
+// Exact shingles: as an array, the exact similarities of two texts, and what they differ in.
 #include "pg/arguments.h"
 #include "pg/errors.h"
-#include "pg/text_reader.h"
-
-#include "core/exact.h"
-#include "core/fold.h"
-
-#include <algorithm>
-#include <bit>
+#include "pg/signature/differences.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
-
-namespace {
-
-constexpr std::size_t most_folded_bytes = 0xFFFFFFFF;       // offsets are 32 bits
-constexpr std::size_t most_shingles = std::size_t{1} << 26; // 3 GiB of table
-
-// One or two folded texts in one buffer, and the distinct shingles counted so far.
-struct exact_state {
-    shingling how;
-    std::uint8_t* buffer;
-    std::size_t used;
-    std::size_t capacity;
-    std::uint32_t end[2]; // of each text in the buffer
-    shingle_counts counts;
-};
-
-void reserve(exact_state& state, std::size_t more)
-{
-    const std::size_t wanted = state.used + more;
-    if (wanted <= state.capacity)
-        return;
-    if (wanted > most_folded_bytes)
-        ereport(ERROR,
-                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("texts are too long to be compared exactly"),
-                errdetail("Folded and in UTF-8 they take more than %zu bytes.", most_folded_bytes),
-                errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
-    state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
-    state.buffer = state.buffer == nullptr
-                       ? static_cast<std::uint8_t*>(
-                             MemoryContextAllocHuge(CurrentMemoryContext, state.capacity))
-                       : static_cast<std::uint8_t*>(repalloc_huge(state.buffer, state.capacity));
-}
-
-void fold_text(exact_state& state, FunctionCallInfo fcinfo, int argument)
-{
-    text* const value = PG_GETARG_TEXT_PP(argument);
-    text_reader* const reader = static_cast<text_reader*>(palloc(sizeof(text_reader)));
-    folder folding = start_folding(state.how);
-
-    open(*reader, value);
-    reserve(state, folded_room(VARSIZE_ANY_EXHDR(value)));
-    while (!at_end(*reader)) {
-        const std::span<const std::uint8_t> slice = read(*reader);
-        reserve(state, folded_room(slice.size()));
-        state.used += fold(folding, slice.data(), slice.size(), state.buffer + state.used);
-    }
-    state.end[argument] = static_cast<std::uint32_t>(state.used);
-    pfree(reader);
-    PG_FREE_IF_COPY(value, argument);
-}
-
-// Calls `take` with the parts of a table, answering to cancel in between: tables can take
-// gigabytes.
-template <typename Entry, typename Take>
-void for_each_part(std::span<Entry> table, Take take)
-{
-    constexpr std::size_t part = 65536;
-    for (std::size_t from = 0; from < table.size(); from += part) {
-        CHECK_FOR_INTERRUPTS();
-        take(table.subspan(from, std::min(part, table.size() - from)));
-    }
-}
-
-std::span<counted_shingle> make_table(std::size_t entries)
-{
-    const std::size_t bytes = entries * sizeof(counted_shingle);
-    std::span<counted_shingle> table = {
-        static_cast<counted_shingle*>(palloc_extended(bytes, MCXT_ALLOC_HUGE)),
-        entries,
-    };
-    for_each_part(table, [](std::span<counted_shingle> part) {
-        memset(part.data(), 0, part.size_bytes());
-    });
-    return table;
-}
-
-void grow(shingle_counts& counts)
-{
-    shingle_counts larger = {counts.buffer, make_table(counts.table.size() * 2), 0};
-    for_each_part(counts.table, [&](std::span<counted_shingle> part) { move(part, larger); });
-    pfree(counts.table.data());
-    counts = larger;
-}
-
-overlap measure_all(const exact_state& state)
-{
-    overlap sizes = {0, 0, 0};
-    for_each_part(state.counts.table,
-                  [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
-    return sizes;
-}
-
-// Answers to cancel each time that the walk has looked at `bytes_between` bytes.
-void answer_to_cancel(std::size_t& work, const shingle_range& shingle)
-{
-    constexpr std::size_t bytes_between = 1000000;
-    constexpr std::size_t bytes_of_overhead = 100; // a short shingle costs about as much
-    work += shingle.bytes + bytes_of_overhead;
-    if (work > bytes_between) {
-        CHECK_FOR_INTERRUPTS();
-        work = 0;
-    }
-}
-
-shingle_walk walk_text(const exact_state& state, int text)
-{
-    return start_walk(state.buffer, text == 0 ? 0 : state.end[0], state.end[text], state.how);
-}
-
-// Folds the texts of the first `texts` arguments and counts their shingles.
-exact_state count_arguments(FunctionCallInfo fcinfo, int texts)
-{
-    exact_state state = {arg_shingling(fcinfo, texts), nullptr, 0, 0, {0, 0}, {}};
-    for (int text = 0; text < texts; text++)
-        fold_text(state, fcinfo, text);
-
-    // Room for every shingle to be distinct in texts of up to 100 kB; above that texts repeat.
-    const std::size_t expected = std::min<std::size_t>(state.used, 100000);
-    state.counts = {state.buffer, make_table(std::bit_ceil(64 + expected * 3 / 2)), 0};
-    for (int text = 0; text < texts; text++) {
-        shingle_walk walk = walk_text(state, text);
-        shingle_range shingle;
-        for (std::size_t work = 0; next(walk, shingle);) {
-            answer_to_cancel(work, shingle);
-            if (state.counts.used >= most_shingles)
-                fail_too_many_shingles(most_shingles);
-            if (full(state.counts))
-                grow(state.counts);
-            count(state.counts, shingle, text);
-        }
-    }
-    return state;
-}
-
-} // namespace
 
 // shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; of a set,
 // each shingle where it first occurs.
 MINHASH_FUNCTION(shingles)
 {
-    exact_state state = count_arguments(fcinfo, 1);
+    exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
     shingle_walk walk = walk_text(state, 0);
     shingle_range shingle;
     ArrayBuildState* result = initArrayResult(TEXTOID, CurrentMemoryContext, false);
@@ -172,8 +31,8 @@ MINHASH_FUNCTION(shingles)
             if (entry.first.offset != shingle.offset)
                 continue;
         }
-        if (static_cast<std::size_t>(result->nelems) >= most_shingles)
-            fail_too_many_shingles(most_shingles);
+        if (static_cast<std::size_t>(result->nelems) >= most_exact_shingles)
+            fail_too_many_shingles(most_exact_shingles);
         const char* const utf8 = reinterpret_cast<const char*>(state.buffer + shingle.offset);
         const int bytes = static_cast<int>(shingle.bytes);
         char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
@@ -196,14 +55,43 @@ MINHASH_FUNCTION(shingles)
 // size of the union; 0 if both texts are empty.
 MINHASH_FUNCTION(shingle_jaccard)
 {
-    PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2))));
+    PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 
 // shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first
 // text's shingles that the second has; 0 if the first text is empty.
 MINHASH_FUNCTION(shingle_containment)
 {
-    PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2))));
+    PG_RETURN_FLOAT8(
+        containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
+}
+
+// shingle_difference(a, b, shingle_size, unit, fold, bag) -> (side, position, length, passage) rows
+MINHASH_FUNCTION(shingle_difference)
+{
+    const ReturnSetInfo& result = start_rows(fcinfo);
+    exact_texts texts = count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2));
+    difference_walk* const walk = static_cast<difference_walk*>(palloc(sizeof(difference_walk)));
+    for (const int which : {0, 1}) {
+        text* const value = PG_GETARG_TEXT_PP(which);
+        const Datum side = PointerGetDatum(cstring_to_text(which == 0 ? "a" : "b"));
+        start(*walk, texts, which, value);
+        for (text_span span; next(*walk, span);) {
+            const std::size_t bytes = span.to.bytes - span.from.bytes;
+            Datum values[] = {
+                side,
+                Int32GetDatum(static_cast<int>(span.from.characters + 1)),
+                Int32GetDatum(static_cast<int>(span.to.characters - span.from.characters)),
+                PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(value) + span.from.bytes,
+                                                         static_cast<int>(bytes))),
+            };
+            bool nulls[] = {false, false, false, false};
+            tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+            pfree(DatumGetPointer(values[3]));
+        }
+        PG_FREE_IF_COPY(value, which);
+    }
+    return static_cast<Datum>(0);
 }
 
 } // namespace minhash::pg

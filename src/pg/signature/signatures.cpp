@@ -67,11 +67,6 @@ MINHASH_FUNCTION(minhash_distance)
     PG_RETURN_FLOAT8(1 - arg_similarity(fcinfo));
 }
 
-MINHASH_FUNCTION(minhash_num_hashes)
-{
-    PG_RETURN_INT32(arg_signature(fcinfo, 0).scheme.num_hashes);
-}
-
 // minhash_scheme(signature) -> one row
 MINHASH_FUNCTION(minhash_scheme)
 {

@@ -11,4 +11,10 @@ namespace minhash::pg {
 // the schemes differ.
 double similarity(const signature& a, const signature& b);
 
+// The start of a signature's text form, as errors and EXPLAIN show it.
+char* abridge(const signature& value);
+
+// For the input function of a type that has no values of its own.
+[[noreturn]] void fail_input(const char* type);
+
 } // namespace minhash::pg

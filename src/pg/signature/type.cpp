@@ -1,6 +1,7 @@
 // The type minhash_signature: text and binary form, type modifier.
 #include "pg/arguments.h"
 #include "pg/errors.h"
+#include "pg/signature/signatures.h"
 
 extern "C" {
 #include "lib/stringinfo.h"
@@ -25,6 +26,26 @@ bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 }
 
 } // namespace
+
+char* abridge(const signature& value)
+{
+    constexpr std::size_t shown_slots = 2;
+    const std::size_t room = max_text_prefix + value.stored_slots().size() * 2 + 4;
+    char* const out = static_cast<char*>(palloc(room));
+    const std::size_t length = write_text(value, out);
+    const std::size_t shown =
+        std::min(length, write_prefix(value.scheme, out) + 1 + shown_slots * digits_per_slot);
+    strcpy(out + shown, shown < length ? "..." : "");
+    return out;
+}
+
+void fail_input(const char* type)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("cannot accept a value of type %s", type));
+    pg_unreachable();
+}
 
 // minhash_signature_in(cstring, oid, typmod) -> minhash_signature
 MINHASH_FUNCTION(minhash_signature_in)
@@ -54,24 +75,13 @@ MINHASH_FUNCTION(minhash_signature_out)
 // minhash_abridged_in(cstring) -> minhash_abridged
 MINHASH_FUNCTION(minhash_abridged_in)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot accept a value of type %s", "minhash_abridged"));
-    PG_RETURN_NULL();
+    fail_input("minhash_abridged");
 }
 
-// minhash_abridged_out(abridged) -> cstring: the start of the signature's text form
+// minhash_abridged_out(abridged) -> cstring
 MINHASH_FUNCTION(minhash_abridged_out)
 {
-    constexpr std::size_t shown_slots = 2;
-    const signature value = arg_signature(fcinfo, 0);
-    const std::size_t room = max_text_prefix + value.stored_slots().size() * 2 + 4;
-    char* const out = static_cast<char*>(palloc(room));
-    const std::size_t length = write_text(value, out);
-    const std::size_t shown =
-        std::min(length, write_prefix(value.scheme, out) + 1 + shown_slots * digits_per_slot);
-    strcpy(out + shown, shown < length ? "..." : "");
-    PG_RETURN_CSTRING(out);
+    PG_RETURN_CSTRING(abridge(arg_signature(fcinfo, 0)));
 }
 
 // minhash_signature_recv(internal, oid, typmod) -> minhash_signature

@@ -1,0 +1,116 @@
+-- shingle_difference() and shingle_headline(): what two texts differ in, by definition and as it is shown.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+\pset null '<null>'
+
+-- A word in place of another, one that is not there, and white space and case, which are no difference.
+SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog near the bank of the river.',
+    'A quick brown fox jumps over the  LAZY dog near the bank of the river.');
+SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog.', 'The quick fox jumps over a lazy dog.',
+    2, 'word');
+-- White space and punctuation within a difference belong to it, those around it do not.
+SELECT * FROM shingle_difference(E'one two, three --\n four; five six', 'one two five six', 2, 'word');
+-- Without folding, they are text.
+SELECT side, position, length, quote_literal(passage)
+FROM shingle_difference('abcde  fghij', 'abcdefghij', fold => false);
+-- Passages that change places are covered, each by itself: only the shingles across the seams differ.
+SELECT count(*), shingle_jaccard('one two three four', 'three four one two', 2, 'word')
+FROM shingle_difference('one two three four', 'three four one two', 2, 'word');
+-- In a bag, of an occurrence too many the last one is a difference.
+SELECT bag, side, position, passage
+FROM unnest('{f, t}'::bool[]) bag, shingle_difference('a b a c a', 'c a', 1, 'word', bag => bag);
+-- Texts shorter than a shingle, empty texts, NULL.
+SELECT * FROM shingle_difference('cat', 'cats');
+SELECT * FROM shingle_difference('cat', ' CAT ');
+SELECT * FROM shingle_difference('', ' cat ');
+SELECT * FROM shingle_difference('', '');
+SELECT count(*) FROM shingle_difference(NULL, 'cat');
+SELECT count(*) FROM shingle_difference('cat', 'dog', fold => NULL);
+-- Positions count characters of the text as it is, also where folding changes how many bytes they take.
+SELECT d.*, substr(a, position, length) = passage AS there
+FROM (SELECT 'STRAẞE ȺȺ東京xy e' || chr(769) || 'n' AS a, 'straße xy e' || chr(769) || 'n' AS b) t,
+    shingle_difference(a, b, 3) AS d;
+
+-- On texts of all kinds of shingles: the differences of each side in the order of the text, none beside another, each
+-- where it says. One character in the place of each leaves all shingles that are shared, which gives the similarity;
+-- and the same differences again, so no other character could have been among them.
+CREATE TEMP TABLE texts AS
+SELECT i, translate(left(repeat(md5((i / 3)::text) || md5((i / 2 + 9)::text), 4), i % 90)
+    || substr(md5(i::text), 1, i % 5), '0123456789', 'ab ,É.ẞ東cd') AS body
+FROM generate_series(1, 240) i;
+CREATE FUNCTION pg_temp.mark(document text, by text, positions int[], lengths int[]) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    FOR n IN REVERSE coalesce(cardinality(positions), 0)..1 LOOP
+        document := overlay(document placing by from positions[n] for lengths[n]);
+    END LOOP;
+    RETURN document;
+END $$;
+CREATE FUNCTION pg_temp.shared(a text, b text, k int, unit text, fold bool, bag bool) RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM (SELECT unnest(shingles(a, k, unit, fold, bag))
+        INTERSECT ALL SELECT unnest(shingles(b, k, unit, fold, bag))) q $$;
+CREATE TEMP TABLE compared AS
+SELECT a.body AS a, b.body AS b, k, unit, fold, bag, d.*, pg_temp.mark(a.body, chr(1), of_a, lengths_a) AS marked_a,
+    pg_temp.mark(b.body, chr(2), of_b, lengths_b) AS marked_b
+FROM texts a JOIN texts b ON b.i = a.i + 1, unnest('{1, 3, 5}'::int[]) k, unnest('{char, word}'::text[]) unit,
+    unnest('{f, t}'::bool[]) fold, unnest('{f, t}'::bool[]) bag,
+    LATERAL (SELECT count(*) AS n, count(*) FILTER (WHERE side = 'a') AS n_a,
+            bool_and(passage = substr(CASE side WHEN 'a' THEN a.body ELSE b.body END, position, length)) AS there,
+            bool_and(apart) AS apart,
+            array_agg(position) FILTER (WHERE side = 'a') AS of_a,
+            array_agg(position) FILTER (WHERE side = 'b') AS of_b,
+            array_agg(length) FILTER (WHERE side = 'a') AS lengths_a,
+            array_agg(length) FILTER (WHERE side = 'b') AS lengths_b
+        FROM (SELECT *, position > coalesce(lag(position + length) OVER (PARTITION BY side ORDER BY number), 0) AS apart
+            FROM shingle_difference(a.body, b.body, k, unit, fold, bag) WITH ORDINALITY
+                AS d (side, position, length, passage, number)) d) d;
+SELECT count(*) AS compared, count(*) FILTER (WHERE n > 2) AS with_several, bool_and(there) AS there,
+    bool_and(apart) AS apart FROM compared;
+SELECT unit, bool_and(shared / greatest(shingles_a + shingles_b - shared, 1)::float8
+        = shingle_jaccard(a, b, k, unit, fold, bag)) AS gives_jaccard,
+    bool_and(again) AS again, count(*) FILTER (WHERE shared > 0) AS similar
+FROM compared, LATERAL (SELECT pg_temp.shared(marked_a, marked_b, k, unit, fold, bag) AS shared,
+        cardinality(shingles(a, k, unit, fold, bag)) AS shingles_a,
+        cardinality(shingles(b, k, unit, fold, bag)) AS shingles_b,
+        (SELECT count(*) = n AND count(*) FILTER (WHERE side = 'a') = n_a
+            AND coalesce(bool_and(passage = CASE side WHEN 'a' THEN chr(1) ELSE chr(2) END), true)
+            FROM shingle_difference(marked_a, marked_b, k, unit, fold, bag)) AS again) s
+GROUP BY unit ORDER BY unit;
+-- The whole text, with all of its differences marked, is the text.
+SELECT bool_and(translate(shingle_headline(a, b, E'HighlightAll=true, StartSel=\x03, StopSel=\x04', k, unit, fold, bag),
+        chr(3) || chr(4), '') = a) AS same,
+    bool_and(length(shingle_headline(a, b, E'HighlightAll=true, StartSel=\x03, StopSel=\x04', k, unit, fold, bag))
+        = length(a) + 2 * n_a) AS marked
+FROM compared WHERE n > 0;
+
+-- The headline: a short text whole, of a long one the first differences with some words around.
+SELECT shingle_headline('Colourless green ideas sleep furiously.', 'Colorless green ideas sleep furiously.');
+SELECT regexp_split_to_table(shingle_headline(b, a, 'StartSel="[", StopSel="]"'), '(?= [.]{3} |(?<=w35))') AS of_b
+FROM (SELECT string_agg(CASE WHEN i % 40 = 7 THEN 'here' ELSE 'w' || i END, ' ' ORDER BY i) AS a,
+    string_agg(CASE WHEN i % 40 = 7 THEN 'there now' ELSE 'w' || i END, ' ' ORDER BY i) AS b
+    FROM generate_series(1, 300) i) t;
+-- Its parameters are those of ts_headline(), in any case of letters.
+CREATE FUNCTION pg_temp.headline(options text, changed text) RETURNS text LANGUAGE sql AS $$
+    SELECT shingle_headline(E'  one two three four  five\tsix seven eight nine ten eleven twelve thirteen fourteen ',
+        changed, options || ', StartSel=[, StopSel=]', 1, 'word') $$;
+SELECT o AS options, pg_temp.headline(o, 'one three four five six seven eight nine ten twelve thirteen')
+FROM unnest(ARRAY['MaxWords=3', 'MaxWords=4', 'maxwords=1', 'MaxWords=5, MaxFragments=1',
+    'MaxWords=5,FragmentDelimiter=" ## "', 'MaxWords=6', 'MaxWords=9', 'MaxWords=50', 'HIGHLIGHTALL=on',
+    'MaxWords=1, MaxFragments=1, HighlightAll=yes']) o;
+SELECT quote_literal(shingle_headline(' one two three', 'One Two Three', 'MaxWords=2')) AS no_difference,
+    pg_temp.headline('MaxWords=4', '') AS all_of_it, quote_literal(shingle_headline('', 'b')) AS empty,
+    quote_literal(shingle_headline(E' \n', '')) AS blank, shingle_headline('a', NULL) AS "null";
+-- A passage longer than a fragment is cut; what has no white space counts a word for every 20 characters.
+SELECT shingle_headline(string_agg('new' || i, ' '), 'old', 'MaxWords=3, MaxFragments=9', 1, 'word')
+FROM generate_series(1, 100) i;
+SELECT shingle_headline(long || '東京' || long, long, 'MaxWords=2', 2) AS two,
+    shingle_headline(long || '東京' || long, long, 'MaxWords=1', 2) AS one FROM repeat('日本', 100) long;
+SELECT pg_temp.error_of(format('SELECT shingle_headline(''a'', ''b'', %L)', o))
+FROM unnest(ARRAY['MinWords=3', 'MaxWords=0', 'MaxFragments=-1', 'MaxWords=x', 'HighlightAll=perhaps', 'StartSel']) o;
+SELECT pg_temp.error_of('SELECT shingle_headline(''a'', ''b'', shingle_size => 0)'),
+    pg_temp.error_of('SELECT * FROM shingle_difference(''a'', ''b'', unit => ''line'')');
+-- Long texts.
+SELECT count(*), min(position), max(position), shingle_headline(a, b, 'MaxWords=2', 1, 'word') AS headline
+FROM (SELECT string_agg(i::text, ' ' ORDER BY i) AS a,
+        string_agg(CASE WHEN i % 1000 = 0 THEN 'x' || i ELSE i::text END, ' ' ORDER BY i) AS b
+    FROM generate_series(1, 100000) i) t, shingle_difference(a, b, 1, 'word') GROUP BY a, b;

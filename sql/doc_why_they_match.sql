@@ -1,0 +1,60 @@
+-- The SQL of doc/why-they-match.md, as test/tools/page_sql.sh prints it.
+CREATE SCHEMA page;
+SET search_path = page, public;
+
+CREATE TABLE articles (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO articles VALUES
+    (1, 'The quick brown fox jumps over the lazy dog near the bank of the river.'),
+    (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
+    (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (5, ''),
+    (6, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (7, E'COLOURLESS green ideas\n  sleep furiously, or so the linguists say.'),
+    (8, 'The quick brown fox jumps over the lazy dog near the bank of the river. It is 42 years old.');
+
+SELECT * FROM shingle_difference((SELECT body FROM articles WHERE id = 1), (SELECT body FROM articles WHERE id = 8));
+
+SELECT shingle_headline(a.body, b.body, 'StartSel="[", StopSel="]"') AS a,
+       shingle_headline(b.body, a.body, 'StartSel="[", StopSel="]"') AS b
+FROM articles a, articles b WHERE a.id = 3 AND b.id = 4 \gx
+
+SELECT shingle_headline(a.body, b.body, 'StartSel="[", StopSel="]"') AS headline
+FROM articles a, articles b WHERE a.id = 2 AND b.id = 1;
+
+SELECT shingle_headline('Nothing else has changed here but one word.', 'Nothing else was changed here but one word.',
+    'StartSel=<, StopSel=>', shingle_size => 2, unit => 'word');
+
+CREATE TABLE article_removals AS
+    SELECT c.id, c.representative, c.similarity, gone.body, kept.body AS kept
+    FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.7, near_representative => true) c
+         JOIN articles gone ON gone.id = c.id JOIN articles kept ON kept.id = c.representative
+    WHERE c.id <> c.representative;
+
+ALTER TABLE article_removals ADD class text GENERATED ALWAYS AS (
+    CASE WHEN body = kept THEN '1: the same'
+         WHEN shingles(body, 1, bag => true) = shingles(kept, 1, bag => true)
+         THEN '2: the same but for case and white space'
+         WHEN similarity >= 0.9 THEN '3: from 0.9' ELSE '4: below 0.9' END) STORED;
+SELECT class, count(*) AS texts, sum(length(body)) AS characters FROM article_removals GROUP BY class ORDER BY class;
+
+CREATE VIEW article_losses AS
+    SELECT id, representative, round(similarity::numeric, 3) AS similarity, lost, passages
+    FROM article_removals, LATERAL (
+        SELECT coalesce(sum(length), 0) AS lost, string_agg(passage, ' | ' ORDER BY position) AS passages
+        FROM shingle_difference(body, kept) WHERE side = 'a') d;
+SELECT * FROM article_losses WHERE lost > 0 ORDER BY lost DESC, id;
+
+SELECT id, shingle_headline(body, kept, 'StartSel="[", StopSel="]"') AS goes,
+    representative, shingle_headline(kept, body, 'StartSel="[", StopSel="]"') AS stays
+FROM article_removals WHERE class >= '3' ORDER BY similarity, id \gx
+
+DELETE FROM article_removals WHERE id = 8;
+BEGIN;
+DELETE FROM articles USING article_removals r WHERE articles.id = r.id;
+SELECT id FROM articles ORDER BY id;
+
+ROLLBACK;
+
+SET client_min_messages = warning;
+DROP SCHEMA page CASCADE;

@@ -1,0 +1,78 @@
+// lsh_contained(): which texts of a query lie within others, of the same query or of another one.
+#include "pg/arguments.h"
+#include "pg/bulk/pair_call.h"
+#include "pg/errors.h"
+#include "pg/signer.h"
+
+#include "bulk/containment.h"
+
+#include <utility>
+
+extern "C" {
+#include "miscadmin.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// Of two texts with as many shingles either lies within the other: the one with the larger id goes
+// left, so that who deletes what is contained keeps the smallest id.
+void emit_contained(bulk::host& host, std::span<const bulk::found_pair> pairs)
+{
+    pair_job& job = static_cast<pair_job&>(host);
+    for (const bulk::found_pair& pair : pairs) {
+        CHECK_FOR_INTERRUPTS();
+        id_pair found = fetch_ids(job, pair);
+        if (!job.crossing && found.equal)
+            continue; // two rows of one id
+        const bool either =
+            bulk::set_size(*job.rows, pair.left) == bulk::set_size(*job.rows, pair.right);
+        if (!job.crossing && either && !found.falling)
+            std::swap(found.ids[0], found.ids[1]);
+        put_pair(job, found.ids[0], found.ids[1], pair.similarity);
+    }
+}
+
+void find_contained(pair_job& job)
+{
+    bulk::find_contained_pairs(*job.rows, job.crossing, emit_contained);
+}
+
+// -> (contained_id, container_id, containment)
+Datum return_contained(const bulk_call& call)
+{
+    // After arg_query, arg_threshold and arg_recall.
+    enum { arg_shingle_size = arg_recall + 1, arg_other_query = arg_shingle_size + 4 };
+
+    const FunctionCallInfo fcinfo = call.fcinfo;
+    bulk_request wanted = {};
+    wanted.threshold = arg_threshold_of(call);
+    for (int argument = arg_query; argument < arg_other_query; argument++)
+        if (PG_ARGISNULL(position_of(call, argument)))
+            fail_null_argument(position_of(call, argument), fcinfo->flinfo->fn_oid);
+    wanted.id_type = arg_id_type(call);
+    wanted.recall = arg_fraction(fcinfo, position_of(call, arg_recall), "recall");
+    wanted.texts = default_text_scheme;
+    wanted.texts.shingles = arg_shingling(fcinfo, position_of(call, arg_shingle_size));
+    wanted.sets_only = true;
+    wanted.texts_only = "The signature of a large text says little about a small one in it.";
+    run_pair_call(call, wanted, position_of(call, arg_other_query), find_contained);
+    return static_cast<Datum>(0);
+}
+
+} // namespace
+
+// lsh_contained(query, threshold, recall, shingle_size, unit, fold, bag, other_query)
+MINHASH_FUNCTION(lsh_contained)
+{
+    return return_contained({fcinfo, false});
+}
+
+// lsh_contained(query, anyelement, threshold, ...)
+MINHASH_FUNCTION(lsh_contained_typed)
+{
+    return return_contained({fcinfo, true});
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,38 @@
+// Calls that return pairs of a query's rows, or of the rows of two: lsh_pairs(), lsh_contained().
+#pragma once
+
+#include "pg/bulk/query.h"
+
+#include "bulk/pairs.h"
+
+namespace minhash::pg {
+
+struct pair_job : bulk_job {
+    planned_select queries[2];
+    void (*find)(pair_job& job);
+    bool crossing;  // between two queries: the left row of a pair is the first's
+    bool plain_ids; // of type bigint
+    FmgrInfo less;  // of ids
+    Oid collation;
+    MemoryContext pair_memory;
+};
+
+// Runs a call: reads its rows, and calls find(job) where there are two or more. `other_query` is
+// the position of the argument with the second query, or NULL.
+void run_pair_call(const bulk_call& call,
+                   const bulk_request& wanted,
+                   int other_query,
+                   void (*find)(pair_job& job));
+
+// The ids of a pair, left and right.
+struct id_pair {
+    Datum ids[2];
+    bool falling; // the right id is the smaller one
+    bool equal;
+};
+
+id_pair fetch_ids(pair_job& job, const bulk::found_pair& pair);
+
+void put_pair(const pair_job& job, Datum left, Datum right, double share);
+
+} // namespace minhash::pg

@@ -1,0 +1,30 @@
+// The differences of two texts whose shingles were counted: one after the other, in the order of
+// the text.
+#pragma once
+
+#include "pg/signature/exact_texts.h"
+#include "pg/text_reader.h"
+
+#include "core/difference.h"
+
+namespace minhash::pg {
+
+struct difference_walk {
+    exact_texts* texts;
+    int which; // of the two texts
+    shingle_walk shingles;
+    coverage shared;
+    bool finished;
+    text_reader reader; // of the text as it was given
+    original_walk original;
+    std::size_t work;
+};
+
+// Starts to look for what the one text has and the other one has not. `value` is the text itself,
+// detoasted, and `texts` must stay where it is. Each of the two can be walked once.
+void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
+
+// The next difference; false after the last. Answers to cancel.
+bool next(difference_walk& walk, text_span& out);
+
+} // namespace minhash::pg

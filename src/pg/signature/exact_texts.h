@@ -1,0 +1,42 @@
+// One or two texts, folded, and their distinct shingles counted: what exact shingles, similarities
+// and differences of texts are made of.
+#pragma once
+
+#include "pg/glue.h"
+
+#include "core/exact.h"
+
+namespace minhash::pg {
+
+constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // 3 GiB of table
+
+struct exact_texts {
+    shingling how;
+    std::uint8_t* buffer; // the folded texts, one behind the other
+    std::size_t used;
+    std::size_t capacity;
+    std::uint32_t end[2]; // of each text in the buffer
+    shingle_counts counts;
+};
+
+// Folds the texts of the first `texts` arguments, one or two, and counts their shingles.
+exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how);
+
+// The sizes of the two sets or bags, and of what they share.
+overlap measure_all(const exact_texts& state);
+
+// Where a text begins in the buffer.
+inline std::uint32_t start_of(const exact_texts& state, int text)
+{
+    return text == 0 ? 0 : state.end[0];
+}
+
+inline shingle_walk walk_text(const exact_texts& state, int text)
+{
+    return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
+}
+
+// Answers to cancel each time that a walk has looked at so many bytes; `work` counts them.
+void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
+
+} // namespace minhash::pg

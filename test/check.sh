@@ -1,73 +1,55 @@
 #!/usr/bin/env bash
-# All tests, ring by ring, on a machine that may have nothing yet: installs what is missing, builds,
-# installs the extension and runs lints, unit tests, pg_regress, isolation and TAP tests. Goes on
-# after a ring that fails, ends with `N passed, N failed`, and fails if anything failed or a ring
-# ran no test.
+# All tests, ring by ring, on a machine that may have nothing yet: installs what is missing, builds, installs the
+# extension and runs the rings, two at a time, those that fail fastest first. Says once a minute what is running;
+# prints the output of a ring when it has ended. Goes on after a ring that fails, ends with `N passed, N failed`,
+# and fails if anything failed or a ring ran no test.
 #
-#   check.sh [RING...]     those named only: lint, unit, arm, fuzz, regress, isolation, sanitized, tap
+#   check.sh [RING...]     those named; --short, the default, stands for those that take minutes; --long for the others
+#
+# Environment: PG_CONFIG    pg_config of the PostgreSQL to use
+#              CHECK_JOBS   how many rings run at a time
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-here=$PWD/test
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 
-total_passed=0 total_failed=0
-summary=()
-
-finish() {
-    echo
-    printf '%s\n' "${summary[@]}"
-    echo "$total_passed passed, $total_failed failed"
-    ((total_failed == 0))
-    exit
-}
-
-# Sums what a sed expression, given first, finds in the ring's output.
-sum() {
-    sed -nE "$1" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
-}
-
-# ring NAME COMMAND...: runs it, with its output shown and kept in $log; then the caller counts.
-status=0 started=0
-ring() {
-    echo
-    echo "=== $1"
-    started=$SECONDS
-    "${@:2}" </dev/null 2>&1 | tee "$log"
-    status=${PIPESTATUS[0]}
-}
-
-# counted NAME PASSED FAILED: a ring that ends badly without a failed test (it did not build, or
-# crashed), or runs none, counts as a failed one.
-counted() {
-    local name=$1 passed=$2 failed=$3 remark=
-    if ((failed == 0 && status != 0)); then
-        failed=1 remark=" (ended with status $status)"
-    elif ((passed + failed == 0)); then
-        failed=1 remark=' (ran no test)'
-    fi
-    summary+=("$(printf '%-9s %5d passed, %d failed, %d s%s' "$name" "$passed" "$failed" \
-        $((SECONDS - started)) "$remark")")
-    total_passed=$((total_passed + passed))
-    total_failed=$((total_failed + failed))
-}
-
-# The rings asked for, and the Debian packages that they need.
-rings=("$@")
-if ((${#rings[@]} == 0)); then
-    rings=(lint unit fuzz regress isolation sanitized tap)
-    if [[ $(uname -m) == x86_64 ]]; then
-        rings+=(arm)
-    fi
-fi
+short=(lint regress isolation unit oracle tap sanitized)
+long=(trixie forky experimental kernels fuzz)
+[[ $(uname -m) != x86_64 ]] || long+=(arm)
 declare -A needs=(
     [lint]='clang-format clang-tools unicode-data'
-    [unit]=libgtest-dev
+    [unit]=libgtest-dev [kernels]=libgtest-dev
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
     [fuzz]='clang libclang-rt-dev'
-    [regress]='' [isolation]='' [sanitized]=''
+    [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
+    [asserted]='bison bzip2 flex'
     [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
+    [trixie]=debootstrap [forky]=debootstrap [experimental]=debootstrap
 )
+
+run_ring() {
+    case $1 in
+    lint) test/lint/all.sh ;;
+    unit | kernels | arm) make -s -C test -j"$(nproc)" "$1" ;;
+    # Each fuzzer for a short while: that they still run, and find nothing at once.
+    fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
+    # By themselves, as make would not come to the second if the first fails.
+    regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
+    isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
+    # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
+    oracle) test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
+    sanitized | asserted | tap) "test/tools/$1.sh" ;;
+    trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
+    esac
+}
+
+rings=()
+(($# > 0)) || set -- --short
+for name in "$@"; do
+    case $name in
+    --short) rings+=("${short[@]}") ;;
+    --long) rings+=("${long[@]}") ;;
+    *) rings+=("$name") ;;
+    esac
+done
 packages=()
 for name in "${rings[@]}"; do
     if [[ ! -v needs[$name] ]]; then
@@ -77,78 +59,154 @@ for name in "${rings[@]}"; do
     # shellcheck disable=SC2206  # several packages
     packages+=(${needs[$name]})
 done
-wanted() {
-    [[ " ${rings[*]} " == *" $1 "* ]]
+
+logs=$(mktemp -d)
+summary=() passed=0 failed=0
+declare -A ring_of=() started=() # by process, and by ring
+# shellcheck disable=SC2317,SC2329  # called by the trap below
+clean_up() {
+    local pid
+    for pid in "${!ring_of[@]}"; do
+        kill -TERM -- "-$pid" 2>/dev/null && wait "$pid"
+    done
+    [[ -z $clock ]] || kill "$clock" 2>/dev/null
+    rm -rf "$logs"
+}
+clock='' # a process that ends after a minute
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# sum RING EXPRESSION: adds up what a sed expression finds in the ring's output.
+sum() {
+    sed -nE "$2" "$logs/$1" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# The numbers of passed and of failed tests in a ring's output.
+count_tests() {
+    local name=$1 all failures
+    case $name in
+    lint | trixie | forky | experimental)
+        echo "$(sum "$name" 's/^(lint: )?([0-9]+) passed, [0-9]+ failed$/\2/p')" \
+            "$(sum "$name" 's/^(lint: )?[0-9]+ passed, ([0-9]+) failed$/\2/p')"
+        ;;
+    # GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
+    unit | kernels | arm)
+        echo "$(sum "$name" 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
+            "$(sum "$name" 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+        ;;
+    oracle)
+        echo "$(sum oracle 's/^seeds .* ([0-9]+) compared.*/\1/p')" "$(sum oracle 's/^seeds .* ([0-9]+) findings$/\1/p')"
+        ;;
+    fuzz)
+        echo "$(grep -c '^stat::number_of_executed_units' "$logs/fuzz")" "$(grep -cE '^SUMMARY' "$logs/fuzz")"
+        ;;
+    # A script that dies has run fewer tests than it wanted, but none need have failed.
+    tap)
+        all=$(sum tap 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p')
+        failures=$(sum tap 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p')
+        echo $((all - failures)) $((failures + $(grep -cE '\(Wstat: [^0].* Failed: 0\)$' "$logs/tap")))
+        ;;
+    # "All 9 tests passed." or "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
+    *)
+        all=$(sum "$name" 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests (passed|failed).*/\2/p')
+        failures=$(sum "$name" 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
+        # Or it gave up half-way, as it does for a test without an expected file.
+        ((all > 0)) || all=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$logs/$name")
+        echo $((all - failures)) "$failures"
+        ;;
+    esac
+}
+
+# end_ring NAME STATUS: one that ends badly without a failed test (it did not build, or crashed), or runs none,
+# counts as a failed one.
+end_ring() {
+    local name=$1 status=$2 remark='' counts
+    ((slots == 1)) || { echo && echo "=== $name" && cat "$logs/$name"; }
+    if ((status == 77)); then
+        summary+=("$(printf '%-12s SKIPPED: %s' "$name" "$(grep -m 1 '^no ' "$logs/$name")")")
+        return
+    fi
+    read -r -a counts < <(count_tests "$name")
+    if ((counts[1] > 0)); then
+        find "build/$name" -name regression.diffs -exec tail -n 100 {} + 2>/dev/null
+    fi
+    if ((counts[1] == 0 && status != 0)); then
+        counts[1]=1 remark=" (ended with status $status)"
+    elif ((counts[0] + counts[1] == 0)); then
+        counts[1]=1 remark=' (ran no test)'
+    fi
+    summary+=("$(printf '%-12s %5d passed, %d failed, %d s%s' "$name" "${counts[@]}" \
+        $((SECONDS - started[$name])) "$remark")")
+    ((slots == 1)) || echo "=== ${summary[-1]}"
+    passed=$((passed + counts[0]))
+    failed=$((failed + counts[1]))
+}
+
+# In a process group of its own, so that all of it can be told to end.
+start_ring() {
+    local name=$1
+    started[$name]=$SECONDS
+    set -m
+    if ((slots > 1)); then
+        run_ring "$name" >"$logs/$name" 2>&1 </dev/null &
+    else
+        echo && echo "=== $name"
+        { run_ring "$name" 2>&1 </dev/null | tee "$logs/$name"; } &
+    fi
+    set +m
+    ring_of[$!]=$name
+}
+
+# Waits until a ring ends, and says once a minute what is running.
+longest=40 # minutes of a ring
+wait_for_ring() {
+    local ended status pid name minutes
+    while true; do
+        if [[ -z $clock ]]; then
+            sleep 60 &
+            clock=$!
+        fi
+        wait -n -p ended "$clock" "${!ring_of[@]}"
+        status=$?
+        [[ $ended == "$clock" ]] || break
+        clock=
+        for pid in "${!ring_of[@]}"; do
+            name=${ring_of[$pid]} minutes=$(((SECONDS - started[${ring_of[$pid]}]) / 60))
+            ((slots == 1)) || printf -- '--- %d min: %s for %d min; %s\n' $((SECONDS / 60)) "$name" "$minutes" \
+                "$(tail -n 1 "$logs/$name" | cut -c 1-80)"
+            # None may keep the others from being counted.
+            ((minutes < longest)) || kill -TERM -- "-$pid"
+        done
+    done
+    name=${ring_of[$ended]}
+    unset "ring_of[$ended]"
+    end_ring "$name" "$status"
 }
 
 # Without a build there is nothing to test.
-echo '=== packages'
-PG_CONFIG=$("$here/tools/get_postgresql.sh" "${packages[@]}")
-status=$?
-export PG_CONFIG
-if ((status == 0)); then
-    ring build "$here/tools/build_and_install.sh"
-fi
-if ((status != 0)); then
-    counted build 0 1
-    finish
-fi
-
-if wanted lint; then
-    ring lint "$here/lint/all.sh"
-    counted lint "$(sum 's/^lint: ([0-9]+) passed.*/\1/p')" "$(sum 's/^lint: .* ([0-9]+) failed$/\1/p')"
-fi
-
-# GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
-gtest() {
-    ring "$1" make -s -C "$here" -j"$(nproc)" "$1"
-    counted "$1" "$(sum 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
-        "$(sum 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
+echo '=== build'
+slots=1
+build() {
+    PG_CONFIG=$(test/tools/get_postgresql.sh "${packages[@]}") && export PG_CONFIG && test/tools/build_and_install.sh
 }
-if wanted unit; then gtest unit; fi
-# The same tests for another machine, under emulation.
-if wanted arm; then gtest arm; fi
-
-# Each fuzzer for a short while: that they still run, and find nothing at once.
-if wanted fuzz; then
-    ring fuzz make -s -C "$here" -j"$(nproc)" fuzz FUZZ_SECONDS=15
-    failed=$(grep -cE '^SUMMARY' "$log")
-    counted fuzz "$(grep -c '^stat::number_of_executed_units' "$log")" "$failed"
+if ! build; then
+    echo 'build: failed'
+    echo '0 passed, 1 failed'
+    exit 1
 fi
 
-# compared NAME ASSIGNMENT: one of the two kinds of tests whose output is compared, by itself, as
-# make would not come to the second if the first fails. They end with "All 9 tests passed." or
-# "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
-compared() {
-    local run failed
-    ring "$1" "$here/tools/with_server.sh" make -s installcheck "$2"
-    run=$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')
-    failed=$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-    if ((failed > 0)); then
-        run=$(sum 's/^[# ]*[0-9]+ of ([0-9]+) tests failed.*/\1/p')
-        tail -n 100 "build/$1/regression.diffs"
-    elif ((run == 0)); then
-        # It gave up half-way, as it does for a test without an expected file.
-        run=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$log")
-    fi
-    counted "$1" $((run - failed)) "$failed"
-}
-if wanted regress; then compared regress ISOLATION=; fi
-if wanted isolation; then compared isolation REGRESS=; fi
+slots=${CHECK_JOBS:-$(($(nproc) > 1 ? 2 : 1))}
+for name in "${rings[@]}"; do
+    ((${#ring_of[@]} < slots)) || wait_for_ring
+    start_ring "$name"
+done
+while ((${#ring_of[@]} > 0)); do
+    wait_for_ring
+done
 
-# The same two with sanitizers in the extension; a report ends the server, and so fails a test.
-if wanted sanitized; then
-    ring sanitized "$here/tools/sanitized.sh"
-    counted sanitized "$(sum 's/^[# ]*All ([0-9]+) tests passed.*/\1/p')" \
-        "$(sum 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')"
-fi
-
-# A script that dies has run fewer tests than it wanted, but none need have failed.
-if wanted tap; then
-    ring tap "$here/tools/tap.sh"
-    failed=$(sum 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p')
-    died=$(grep -cE '\(Wstat: [^0].* Failed: 0\)$' "$log")
-    counted tap "$(($(sum 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p') - failed))" $((failed + died))
-fi
-
-finish
+echo
+printf '%s\n' "${summary[@]}"
+echo "$passed passed, $failed failed"
+((passed > 0 && failed == 0))

@@ -1,8 +1,9 @@
 # To be sourced: a fresh chroot of a Debian release, which is gone when the calling script ends.
 #
-#   make_chroot SUITE PACKAGE...   with the checkout in /minhash_lsh and the packages fetched, but
-#                                  not installed: an archive that lacks one is no failed test
-#   inside COMMAND...              runs it in the chroot, as the first process of a namespace
+#   make_chroot SUITE      with the checkout in /minhash_lsh; experimental is sid with that beside it
+#   fetch PACKAGE...       packages for it, not installed: an archive that lacks one is no failed test
+#   inside COMMAND...      runs it in the chroot, as the first process of a namespace; with --net among $namespaces,
+#                          where nobody else listens and nobody answers
 #
 # Needs root and debootstrap. Ends the script with status 77 if there can be no such chroot here.
 # Mounts and processes are in namespaces of their own, so they are gone with the script, however
@@ -14,50 +15,52 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 no_chroot() {
-    echo "no chroot of $1: $2"
+    echo "no chroot of $suite: $1"
     tail -n 20 "$chroot.log"
     exit 77
 }
 
+namespaces=(--mount --pid)
 inside() {
     # shellcheck disable=SC2016  # expanded there
-    unshare --mount --pid --fork --kill-child bash -c '
+    unshare "${namespaces[@]}" --fork --kill-child bash -c '
         set -e
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount -t tmpfs tmpfs "$1/dev/shm"
+        [[ ! -x "$1/sbin/ip" ]] || chroot "$1" /sbin/ip link set lo up
         exec chroot "$1" env -i HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
     ' bash "$chroot" "$@" </dev/null
 }
 
 make_chroot() {
-    local suite=$1 mirror script
-    shift
+    local release=$1 mirror script
+    suite=$1
     exec 3>"$chroot.log"
-    # The archive that this machine uses. A release that debootstrap does not know is made as sid is.
-    # shellcheck disable=SC2016  # apt's own variables
-    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-        sed -n 's/^Debian Debian //p' | head -n 1)
-    [[ -n $mirror ]] || no_chroot "$suite" 'apt knows no Debian archive'
-    script=/usr/share/debootstrap/scripts/$suite
+    mirror=$(test/tools/debian_archive.sh) || no_chroot 'apt knows no Debian archive'
+    # experimental is no whole release. One that debootstrap does not know is made as sid is.
+    [[ $suite != experimental ]] || release=sid
+    script=/usr/share/debootstrap/scripts/$release
     [[ -e $script ]] || script=${script%/*}/sid
-    debootstrap --variant=minbase "$suite" "$chroot" "$mirror" "$script" >&3 2>&1 ||
-        no_chroot "$suite" 'debootstrap failed'
+    debootstrap --variant=minbase "$release" "$chroot" "$mirror" "$script" >&3 2>&1 ||
+        no_chroot 'debootstrap failed'
 
     # Testing's lists may be older than they promise.
-    echo "deb $mirror $suite main" >"$chroot/etc/apt/sources.list"
+    printf "deb $mirror %s main\n" "$release" "$suite" | sort -u >"$chroot/etc/apt/sources.list"
     echo 'Acquire::Check-Valid-Until "false";' >"$chroot/etc/apt/apt.conf.d/90lane"
     printf '#!/bin/sh\nexit 101\n' >"$chroot/usr/sbin/policy-rc.d"
     chmod +x "$chroot/usr/sbin/policy-rc.d"
     cp /etc/resolv.conf "$chroot/etc/"
     echo force-unsafe-io >"$chroot/etc/dpkg/dpkg.cfg.d/lane"
-    inside apt-get update >&3 2>&1 || no_chroot "$suite" 'apt-get update failed'
-    inside apt-get install -y --no-install-recommends --download-only "$@" >&3 2>&1 ||
-        no_chroot "$suite" 'packages are missing'
+    inside apt-get update >&3 2>&1 || no_chroot 'apt-get update failed'
 
     # A server's user enters, too.
     chmod 755 "$chroot"
-    mkdir "$chroot/minhash_lsh"
-    test/tools/project_files.sh | tar -c -T - | tar -x -C "$chroot/minhash_lsh" --no-same-owner
+    test/tools/copy_project.sh "$chroot/minhash_lsh"
+}
+
+fetch() {
+    inside apt-get install -y --no-install-recommends --download-only "$@" >&3 2>&1 ||
+        no_chroot 'packages are missing'
 }

@@ -5,13 +5,18 @@
 #
 #   deb.sh [SUITE]         default: this machine's release
 #
-# Needs root and debootstrap. The packages are in build/deb/SUITE when it ends; status 77 if there
-# can be no such chroot here.
+# Needs root and debootstrap. The packages are in build/deb/SUITE once they are built and clean, whatever their tests
+# say; status 77 if there can be no such chroot here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
-if [[ ${2:-} == --inside ]]; then
-    apt-get install -y --no-install-recommends build-essential fakeroot lintian autopkgtest \
+if [[ ${2:-} == --test ]]; then
+    # On a network of its own: its cluster listens on 5432, as one outside may.
+    autopkgtest --no-built-binaries ../*.deb ./ -- null
+    exit
+fi
+if [[ ${2:-} == --build ]]; then
+    apt-get install -y --no-install-recommends build-essential fakeroot lintian autopkgtest iproute2 \
         postgresql-server-dev-all postgresql-common >/dev/null
     useradd --create-home builder
     chown -R builder: /minhash_lsh
@@ -27,18 +32,22 @@ if [[ ${2:-} == --inside ]]; then
         exit 1
     }
     # Who uploads the package puts in an address, and the number of the bug that it closes.
-    unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
+    # An older release knows older standards.
+    unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,newer-standards-version
     as_builder lintian --fail-on error,warning --suppress-tags "$unknown" ../minhash-lsh_"$version"-*.changes
     echo 'lintian: clean'
-    autopkgtest --no-built-binaries ../*.deb ./ -- null
+    apt-get install -y --no-install-recommends ../*.deb >/dev/null
     exit
 fi
 
 # shellcheck source=test/tools/chroot.sh
 source test/tools/chroot.sh
-make_chroot "$suite" build-essential fakeroot debhelper lintian autopkgtest libxxhash-dev postgresql-all \
+make_chroot "$suite"
+fetch build-essential fakeroot debhelper lintian autopkgtest iproute2 libxxhash-dev postgresql-all \
     postgresql-server-dev-all
-inside /minhash_lsh/test/tools/deb.sh "$suite" --inside
+inside /minhash_lsh/test/tools/deb.sh "$suite" --build
 mkdir -p "build/deb/$suite"
 cp "$chroot"/*minhash-lsh* "build/deb/$suite/"
 ls "build/deb/$suite"
+namespaces+=(--net)
+inside /minhash_lsh/test/tools/deb.sh "$suite" --test

@@ -4,21 +4,17 @@
 #   sanitized.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands
 #
 # The address sanitizer sees the stack, globals and memory of malloc; what palloc gives out lies
-# within larger blocks. The undefined behaviour sanitizer sees all. Either ends the server at once,
-# so that a test fails, and says in the server's log what was wrong.
+# within larger blocks. The undefined behaviour sanitizer sees all. Assertions are on: assert(), and
+# Assert() in the extension's own code. Each ends the server at once, so that a test fails, and says
+# in the server's log what was wrong.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=$PWD/test/tools build=build/sanitized
-sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS'
+sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS -DUSE_ASSERT_CHECKING'
 
-# A copy of the sources, where objects of the last time stay.
-mkdir -p "$build"
-find "$build" -type f ! -name '*.[od]' -delete
-mapfile -t files < <("$here/project_files.sh")
-cp -p --parents "${files[@]}" "$build"
-
+"$here/copy_project.sh" "$build"
 cd "$build"
 make -s -j"$(nproc)" all SANITIZE="$sanitize"
 

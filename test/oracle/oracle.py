@@ -1,0 +1,535 @@
+#!/usr/bin/python3
+"""Calls the bulk functions with random tables and arguments, and compares what they find with brute force.
+
+    oracle.py [FIRST [COUNT]]     configurations by their seeds, 1 to 200 unless told otherwise
+
+Run it by test/tools/with_server.sh, with the extension installed. Each finding is a line that begins with its seed,
+and makes the script fail; at the end a line says what was compared. Needs Python 3.10 and psycopg 3.
+"""
+import collections
+import random
+import sys
+
+import psycopg
+from psycopg import sql
+
+sys.dont_write_bytecode = True  # the checkout stays as it is
+import texts
+import truth
+
+ID_TYPES = {
+    'bigint': 'n::bigint * 1000003 - 500000', 'integer': '300 - n', 'smallint': '(n - 30)::smallint',
+    'uuid': 'md5(n::text)::uuid', 'text': "'k' || md5(n::text)", 'numeric': '(n * 1.5 - 100)::numeric',
+    'date': "date '2000-01-01' + n", 'oracle_number': '(n + 1)::oracle_number',
+    'inet': "('10.0.' || n / 250 || '.' || n % 250)::inet",
+    'oracle_row': "row(n % 7, 'x' || n)::oracle_row", 'oid': 'n::oid', 'name': 'md5(n::text)::name'}
+BULK_IDS = ('bigint', 'integer', 'smallint')  # need no value of their type
+DIFFERENCE = 1e-12
+MANY = 2000  # rows, of which not all pairs are asked for
+SUSPECT = 1e-8  # less probable a share of missed pairs is a finding
+SHOWN = 4  # findings of one configuration, at most
+STEADY = {'max_parallel_maintenance_workers': 0, 'maintenance_work_mem': '64MB'}
+
+
+class Configuration:
+    """A table, a query and arguments."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.findings = 0
+        self.chance = chance = random.Random(seed)
+        self.shape = chance.choices(list(texts.SHAPES), [6, 42, 36, 10, 3, 3])[0]
+        self.rows = texts.table_of(chance, self.shape)
+        self.id_type = chance.choice(['bigint', 'bigint', *ID_TYPES])
+        self.scopes = chance.choice([0, 0, 0, 1, 3, 50])
+        self.measure = 'containment' if chance.random() < 0.2 else 'jaccard'
+        self.signed = self.measure == 'jaccard' and chance.random() < 0.3
+        self.crossing = chance.random() < 0.2 or len(self.rows) > MANY
+        self.form = chance.choice(['plain'] * 5 + ['order', 'limit', 'view', 'cte', 'join', 'offset', 'union',
+                                                   'index'])
+        self.choose_arguments()
+
+    def choose_arguments(self):
+        chance = self.chance
+        long = self.shape in ('books', 'workers')
+        unit = 'word' if chance.random() < (0.7 if self.shape == 'workers' else 0.25) else 'char'
+        size = chance.choice([1, 1, 2, 3, 5] if unit == 'word' else [5, 5, 5, 1, 2, 3, 4, 7, 9, 20, 64])
+        threshold = chance.choice([0.02, 0.04, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.5, 0.6, 2 / 3, 0.7, 0.75, 0.8, 0.8,
+                                   0.85, 0.9, 0.95, 0.99, 1.0])
+        if long:
+            size, threshold = max(size, 5), max(threshold, 0.3)
+        self.texts = {'shingle_size': size, 'unit': unit, 'fold': chance.random() < 0.8, 'bag': chance.random() < 0.2}
+        self.arguments = {'threshold': threshold}
+        self.shape_fixed = False
+        self.hashes = 128
+        if self.measure == 'containment':
+            self.arguments['recall'] = chance.choice([0.5, 0.99, 0.999, 1.0])
+            return
+        if chance.random() < 0.3:
+            self.texts['seed'] = chance.randrange(-2**62, 2**62)
+        if chance.random() < 0.2:
+            self.texts['method'] = 'classic'
+        if chance.random() < (0.8 if self.signed else 0.4):
+            self.hashes = self.texts['num_hashes'] = chance.choice([8, 37, 64, 128, 200, 256, 256, 512, 512, 512,
+                                                                    1024, 1024, 4096])
+            if chance.random() < 0.4:
+                rows = chance.randint(1, min(8, self.hashes))
+                self.arguments |= {'rows': rows, 'bands': chance.randint(1, self.hashes // rows)}
+                self.shape_fixed = True
+        if not self.shape_fixed and chance.random() < 0.4:
+            self.arguments['recall'] = chance.choice([0.5, 0.9, 0.99, 0.999, 0.9999])
+        self.estimated = self.signed or chance.random() < 0.15
+        self.bits = chance.choice([32, 16, 8, 8, 8])
+        if self.estimated and not self.signed:
+            self.arguments['verify'] = 'estimate'
+
+    @property
+    def threshold(self):
+        return self.arguments['threshold']
+
+    def promise(self, similarity):
+        """The least expected share of pairs of this similarity that are found."""
+        recall = self.arguments.get('recall', 0.95)
+        if self.measure == 'containment':
+            return max(recall, 0.99)
+        if self.estimated:
+            return 1 if self.shape_fixed else 1 - 1.3 * (1 - recall) - 0.02
+        if self.shape_fixed:
+            missed = (1 - similarity ** self.arguments['rows']) ** self.arguments['bands']
+            return max(0, 1 - 1.3 * missed - 0.01)
+        return max(recall, 0.99)
+
+    def describe(self):
+        told = {'measure': self.measure, 'shape': self.shape, 'table': len(self.rows), 'ids': self.id_type,
+                'form': self.form, 'scopes': self.scopes, 'crossing': self.crossing} | self.texts | self.arguments
+        if self.measure == 'jaccard' and self.signed:
+            told['bits'] = self.bits
+        return ' '.join(f'{name}={value}' for name, value in told.items())
+
+
+class Oracle:
+    """Runs configurations in a database, and counts."""
+
+    def __init__(self, database):
+        self.database = database
+        self.counts = collections.Counter()
+        self.findings = 0
+        self.run("CREATE EXTENSION IF NOT EXISTS minhash_lsh; SET client_min_messages = warning; SET jit = off;"
+                 "CREATE DOMAIN oracle_number AS bigint CHECK (value > 0); CREATE TYPE oracle_row AS (a int, b text);"
+                 "CREATE DOMAIN oracle_text AS text")
+
+    def run(self, statement, parameters=None):
+        cursor = self.database.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else None
+
+    def find(self, what):
+        self.findings += 1
+        self.given.findings += 1
+        if self.given.findings <= SHOWN:
+            print(f'{self.given.seed}: {what}; {self.given.describe()}', flush=True)
+
+    # The table and its queries.
+
+    def make_table(self):
+        given, chance = self.given, self.given.chance
+        self.run('DROP TABLE IF EXISTS input, got CASCADE')
+        kind = chance.choice(['', '', 'UNLOGGED ', 'TEMP '])
+        body = chance.choice(['text', 'text', 'varchar', 'oracle_text'])
+        parts = chance.random() < 0.1
+        if parts and kind == 'UNLOGGED ':
+            kind = ''  # PostgreSQL 18 and later refuse that
+        self.run(f'CREATE {kind}TABLE input (n int, family int, id {given.id_type}, junk int DEFAULT 7, body {body},'
+                 f' scope int, rank int){" PARTITION BY HASH (n)" if parts else ""}')
+        for part in range(3 if parts else 0):
+            self.run(f'CREATE {kind}TABLE input_{part} PARTITION OF input'
+                     f' FOR VALUES WITH (MODULUS 3, REMAINDER {part})')
+        if not parts:
+            self.run(f'ALTER TABLE input ALTER body SET STORAGE {chance.choice(["extended", "external", "main"])}')
+        self.run('DROP TABLE IF EXISTS loaded;'
+                 'CREATE TEMP TABLE loaded (n int, family int, body text, scope int, rank int)')
+        with self.database.cursor().copy('COPY loaded FROM STDIN') as copy:
+            for n, (family, text) in enumerate(given.rows, 1):
+                scope = chance.randrange(-1, given.scopes) if given.scopes else -1
+                copy.write_row((n, family, text, None if scope < 0 else scope, chance.choice([None, 1, 2, 3])))
+        self.run(f'INSERT INTO input (n, family, id, body, scope, rank)'
+                 f' SELECT n, family, {ID_TYPES[given.id_type]}, body, scope, rank FROM loaded ORDER BY loaded.n')
+        for share, change in ((0.3, 'UPDATE input SET junk = 8 WHERE n % 3 = 0'),
+                              (0.2, 'DELETE FROM input WHERE n % 11 = 5'),
+                              (0.3, "ALTER TABLE input ADD late text DEFAULT 'late'"),
+                              (0.4, 'VACUUM ANALYZE input'), (0.3, 'CREATE INDEX ON input (n)')):
+            if chance.random() < share:
+                self.run(change)
+        arguments = ''.join(f', {name} => {self.literal(value)}' for name, value in given.texts.items())
+        self.signature = f'minhash(body{arguments})'
+        self.value = 'body'
+        if given.measure == 'jaccard' and given.signed:
+            self.value = self.signature = f'minhash_compress({self.signature}, {given.bits})'
+            if chance.random() < 0.5:
+                self.run(f'ALTER TABLE input ADD sig minhash_signature; UPDATE input SET sig = {self.value}')
+                self.value = 'sig'
+        self.run('CREATE TEMP VIEW input_view AS SELECT * FROM input')
+
+    def literal(self, value):
+        return sql.Literal(value).as_string(self.database)
+
+    def make_queries(self):
+        """The query and the other one, or None; and the query of lsh_clusters()."""
+        given, chance = self.given, self.given.chance
+        rows = len(given.rows)
+        columns = f'id, {self.value}' + (', scope' if given.scopes else '')
+        self.ranked = chance.random() < 0.3
+        if given.crossing:
+            cut = rows // 50 if rows > MANY else chance.randint(0, rows)
+            return (f'SELECT {columns} FROM input WHERE n <= {cut}',
+                    f'SELECT {columns} FROM input WHERE n > {cut - chance.randint(0, cut // 3)}', None)
+        where = chance.choice(['', '', f' WHERE n > {rows // 10}', ' WHERE body IS NOT NULL',
+                               ' WHERE length(body) > 10'])
+        query = {
+            'order': f'SELECT COLUMNS FROM input{where} ORDER BY md5(n::text)',
+            'limit': f'SELECT COLUMNS FROM input{where} ORDER BY n LIMIT {max(1, rows * 2 // 3)}',
+            'view': f'SELECT COLUMNS FROM input_view{where}',
+            'cte': f'WITH x AS MATERIALIZED (SELECT * FROM input) SELECT COLUMNS FROM x{where}',
+            'join': f'SELECT COLUMNS FROM input JOIN generate_series(1, {rows + 5}) g ON g = n{where}',
+            'offset': f'SELECT COLUMNS FROM (SELECT * FROM input{where} OFFSET 0) x',
+            'union': 'SELECT COLUMNS FROM input WHERE n % 2 = 0 UNION ALL'
+                     ' SELECT COLUMNS FROM input WHERE n % 2 = 1',
+            'index': 'SELECT COLUMNS FROM input WHERE n > 2',
+        }.get(given.form, f'SELECT COLUMNS FROM input{where}')
+        return (query.replace('COLUMNS', columns), None,
+                query.replace('COLUMNS', columns + (', rank' if self.ranked else '')))
+
+    def call(self, function, query, more):
+        """A call of a bulk function, as SQL."""
+        given = self.given
+        named = given.arguments | more
+        if self.value == 'body':
+            named |= given.texts
+        typed = '' if given.id_type in BULK_IDS else f', NULL::{given.id_type}'
+        return (f'{function}({self.literal(query)}{typed}'
+                + ''.join(f', {name} => {self.literal(value)}' for name, value in named.items()) + ')')
+
+    # What is true.
+
+    def learn_truth(self, queries):
+        """Sets of rows by their numbers, how many rows have each, and how similar they are."""
+        given = self.given
+        self.set_of, self.family_of, self.sizes = {}, {}, []
+        self.in_query = [[n for n, in self.run(f'SELECT input.n FROM ({query}) q JOIN input USING (id)')]
+                         for query in queries]
+        if given.measure == 'jaccard' and given.estimated:
+            self.learn_estimates()
+        else:
+            self.learn_sets()
+        self.run('DROP TABLE IF EXISTS numbered, numbers; CREATE TEMP TABLE numbers (n int, number int)')
+        with self.database.cursor().copy('COPY numbers FROM STDIN') as copy:
+            for row in self.set_of.items():
+                copy.write_row(row)
+        self.run('CREATE TEMP TABLE numbered AS SELECT id, number FROM numbers JOIN input USING (n); ANALYZE numbered')
+        self.members = [collections.Counter(self.set_of[n] for n in rows if n in self.set_of) for rows in self.in_query]
+
+    def learn_sets(self):
+        given = self.given
+        numbers, sets = {}, []
+        shingled = 'shingles(body, %s, %s, %s, %s)' % tuple(
+            self.literal(given.texts[name]) for name in ('shingle_size', 'unit', 'fold', 'bag'))
+        for n, family, scope, shingles in self.run(
+                f'SELECT n, family, scope, {shingled} FROM input WHERE body IS NOT NULL'):
+            elements = shingles
+            if given.texts['bag']:
+                counts = collections.Counter()
+                elements = []
+                for shingle in shingles:
+                    counts[shingle] += 1
+                    elements.append((shingle, counts[shingle]))
+            if not elements:
+                continue
+            key = (scope if given.scopes else 0, frozenset(elements))
+            if key not in numbers:
+                numbers[key] = len(sets)
+                sets.append(key)
+                self.sizes.append(len(key[1]))
+                self.family_of[numbers[key]] = family
+            self.set_of[n] = numbers[key]
+        self.shared = truth.shared_elements([elements for _, elements in sets])
+        self.shared = {pair: common for pair, common in self.shared.items() if sets[pair[0]][0] == sets[pair[1]][0]}
+        self.near = {}
+        for (a, b), common in self.shared.items():
+            for left, right in self.directions(a, b):
+                if (share := self.similarity(left, right)) >= given.threshold:
+                    self.near[left, right] = share
+        self.near |= {(a, a): 1.0 for a in range(len(sets))}
+
+    def directions(self, a, b):
+        """In which ways two different sets can be a pair."""
+        if self.given.crossing:
+            return (a, b), (b, a)
+        if self.given.measure == 'containment' and self.sizes[b] < self.sizes[a]:
+            return ((b, a),)
+        return ((a, b),)
+
+    def similarity(self, left, right):
+        if self.given.measure == 'jaccard' and self.given.estimated:
+            return 1.0 if left == right else self.estimates.get((min(left, right), max(left, right)), 0.0)
+        common = self.sizes[left] if left == right else self.shared.get((min(left, right), max(left, right)), 0)
+        if self.given.measure == 'containment':
+            return common / self.sizes[left]
+        return common / (self.sizes[left] + self.sizes[right] - common)
+
+    def learn_estimates(self):
+        given = self.given
+        scope = 'scope' if given.scopes else '0'
+        keys = 'NULL::bigint[]'
+        if given.shape_fixed:
+            keys = f'lsh_band_keys(sig, {given.arguments["bands"]}, {given.arguments["rows"]})'
+        self.run('DROP TABLE IF EXISTS signatures, signed CASCADE')
+        signature = 'sig' if self.value == 'sig' else self.signature
+        self.run(f'CREATE TEMP TABLE signed AS SELECT n, family, {scope} AS scope, {signature} AS sig FROM input'
+                 ' WHERE body IS NOT NULL')
+        self.run('DELETE FROM signed WHERE minhash_similarity(sig, sig) = 0')  # of empty sets
+        self.run(f'CREATE TEMP TABLE signatures AS SELECT row_number() OVER () - 1 AS number, scope, sig,'
+                 f' {keys} AS keys, min(family) AS family FROM signed GROUP BY scope, sig')
+        for n, number, family in self.run('SELECT n, number, s.family FROM signed JOIN signatures s USING (sig)'
+                                          ' WHERE signed.scope IS NOT DISTINCT FROM s.scope'):
+            self.set_of[n] = number
+            self.family_of[number] = family
+        self.estimates = {(a, b): similarity for a, b, similarity in self.run(
+            'SELECT a.number, b.number, similarity FROM signatures a JOIN signatures b'
+            ' ON a.number < b.number AND a.scope IS NOT DISTINCT FROM b.scope,'
+            ' LATERAL (SELECT minhash_similarity(a.sig, b.sig) AS similarity OFFSET 0) s WHERE similarity > 0')}
+        together = self.estimates
+        if given.shape_fixed:
+            together = truth.shared_elements(
+                [keys for keys, in self.run('SELECT keys FROM signatures ORDER BY number')])
+        self.near = {}
+        for (a, b), similarity in self.estimates.items():
+            if similarity >= given.threshold and (a, b) in together:
+                self.near |= {pair: similarity for pair in self.directions(a, b)}
+        self.near |= {(a, a): 1.0 for a in self.family_of}
+
+    # Pairs.
+
+    def fetch_pairs(self, call, settings):
+        """Makes the table `got` of a call. Returns what two calls with the same answer have in common: the rows in
+        their order, and in any order."""
+        for name, value in settings.items():
+            self.run(f"SET {name} = '{value}'")
+        self.counts['calls'] += 1
+        self.run('DROP TABLE IF EXISTS got; CREATE TEMP TABLE got AS SELECT row_number() OVER () AS place, * FROM'
+                 f' {call} x (left_id, right_id, similarity)')
+        hash_of = 'hash_record_extended(row(left_id, right_id, similarity)'
+        return self.run(f'SELECT sum({hash_of}, place)::numeric), sum({hash_of}, 0)::numeric), count(*) FROM got')[0]
+
+    def check_pairs(self):
+        """Compares the table `got` with the truth. Returns the pairs of sets found."""
+        given = self.given
+        self.run('ANALYZE got; SET enable_nestloop = off')
+        found = collections.Counter()
+        total = 0
+        contained = given.measure == 'containment'
+        wrong_order = 'false' if given.crossing else f'left_id {"<=" if contained else ">="} right_id'
+        for left, right, similarity, count, unordered in self.run(
+                f'SELECT a.number, b.number, similarity, count(*), count(*) FILTER (WHERE {wrong_order}) FROM got'
+                ' JOIN numbered a ON a.id = left_id JOIN numbered b ON b.id = right_id GROUP BY 1, 2, 3'):
+            total += count
+            pair = (left, right) if given.crossing or (left, right) in self.near else (right, left)
+            if pair not in self.near:
+                self.find(f'a pair of similarity {similarity} that is none (it is {self.similarity(left, right)})')
+            elif abs(self.near[pair] - similarity) > DIFFERENCE or similarity < given.threshold:
+                self.find(f'similarity {similarity} instead of {self.near[pair]}')
+            if unordered and not (contained and self.sizes[left] != self.sizes[right]):
+                self.find(f'{unordered} pairs with the wrong id on the left')
+            if contained and not given.crossing and self.sizes[left] > self.sizes[right]:
+                self.find('a larger set on the left')
+            found[pair] += count
+        count, different = self.run('SELECT sum(times), count(*)'
+                                    ' FROM (SELECT count(*) AS times FROM got GROUP BY left_id, right_id) g')[0]
+        if total != (count or 0):
+            self.find('pairs of rows that are not in the query')
+        if count != (different or None):
+            self.find(f'{count} pairs, of which {different} differ')
+        self.run('RESET enable_nestloop')
+        return found
+
+    def expected_count(self, left, right):
+        members = self.members
+        if self.given.crossing:
+            return members[0][left] * members[1][right]
+        if left == right:
+            return members[0][left] * (members[0][left] - 1) // 2
+        return members[0][left] * members[0][right]
+
+    def check_recall(self, found):
+        """Whether as many of the true pairs were found as promised, for all that chance may do."""
+        given = self.given
+        families = collections.defaultdict(lambda: [0, 0, 0])
+        for pair, similarity in self.near.items():
+            there = self.expected_count(*pair)
+            if found[pair] > there:
+                self.find(f'{found[pair]} pairs of rows where there are {there}')
+            if not there:
+                continue
+            promise = 1 if pair[0] == pair[1] else given.promise(similarity)
+            if promise == 1 and found[pair] < there:
+                self.find(f'{there - found[pair]} pairs of similarity {similarity} are missing that nothing may miss')
+            self.counts['true'] += there
+            self.counts['found'] += found[pair]
+            family = families[min(self.family_of[number] for number in pair)]
+            family[0] += 1
+            family[1] += 1 - found[pair] / there
+            family[2] += 1 - promise
+        if not families:
+            return
+        missed = sum(family[1] / family[0] for family in families.values())
+        expected = sum(family[2] / family[0] for family in families.values())
+        probability = truth.chance_of(missed, len(families), expected)
+        if probability < SUSPECT:
+            pairs = sum(family[0] for family in families.values())
+            self.find(f'{sum(family[1] for family in families.values()):.0f} of {pairs} pairs of sets are missing: of'
+                      f' {len(families)} families {missed / len(families):.4f} instead of'
+                      f' {expected / len(families):.4f}, which happens with a probability of {probability:.1g}')
+
+    def compare_pairs(self, query, other):
+        given, chance = self.given, self.given.chance
+        function = 'lsh_contained' if given.measure == 'containment' else 'lsh_pairs'
+        call = self.call(function, query, {'other_query': other} if other else {})
+        steady = self.fetch_pairs(call, STEADY)
+        found = self.check_pairs()
+        self.check_recall(found)
+        workers = chance.randint(1, 4)
+        with_workers = self.fetch_pairs(call, {'max_parallel_maintenance_workers': workers})
+        if with_workers != steady:
+            self.find(f'{workers} workers change the answer: {with_workers} instead of {steady}')
+        memory = chance.choice(['1MB', '2MB', '8MB', '1GB'])
+        with_memory = self.fetch_pairs(call, {'max_parallel_maintenance_workers': chance.choice([0, 0, 2]),
+                                              'maintenance_work_mem': memory})
+        if with_memory[1:] != steady[1:]:
+            if given.measure == 'containment' or given.shape_fixed:
+                self.find(f'memory of {memory} changes the answer: {with_memory} instead of {steady}')
+            else:
+                self.counts['choices that differ by memory'] += 1
+                self.check_recall(self.check_pairs())
+        if given.shape_fixed and given.form == 'plain' and not other:
+            reverse = self.fetch_pairs(self.call('lsh_pairs', query + ' ORDER BY n DESC', {}), STEADY)
+            if reverse[1:] != steady[1:]:
+                self.find(f'the order of rows changes the answer: {reverse} instead of {steady}')
+        return found
+
+    # Clusters.
+
+    def compare_clusters(self, query, found):
+        chance = self.given.chance
+        near_representative, singletons = chance.random() < 0.3, chance.random() < 0.3
+        call = self.call('lsh_clusters', query, {'near_representative': near_representative, 'singletons': singletons})
+        answers = []
+        for workers in (0, chance.randint(1, 4)):
+            self.run(f"SET max_parallel_maintenance_workers = {workers}; SET maintenance_work_mem = '64MB'")
+            self.counts['calls'] += 1
+            answers.append(self.run(
+                'SELECT a.n, c.n, r.n, size, similarity, a.rank, rank() OVER (ORDER BY a.id) FROM'
+                f' (SELECT row_number() OVER () AS place, * FROM {call}) x JOIN input a ON a.id = x.id'
+                ' JOIN input c ON c.id = cluster_id JOIN input r ON r.id = representative ORDER BY place'))
+        if answers[0] != answers[1]:
+            self.find('workers change clusters')
+        clusters = collections.defaultdict(list)
+        for row in answers[0]:
+            clusters[row[2]].append(row)
+        for representative, rows in clusters.items():
+            self.check_cluster(representative, rows, near_representative)
+        if len({row[0] for row in answers[0]}) != len(answers[0]):
+            self.find('a row is in two clusters')
+        if singletons and {row[0] for row in answers[0]} != set(self.in_query[0]):
+            self.find(f'{len(answers[0])} rows in clusters and singletons, of {len(self.in_query[0])}')
+        self.check_partition([{row[0] for row in rows} for rows in clusters.values()], found, near_representative)
+
+    def check_cluster(self, representative, rows, near_representative):
+        given = self.given
+        if {row[3] for row in rows} != {len(rows)}:
+            self.find(f'size {rows[0][3]} of a cluster of {len(rows)} rows')
+        if any(row[1] != min(rows, key=lambda row: row[6])[0] for row in rows):
+            self.find('cluster_id is not the smallest id')
+        rank_of = lambda row: (row[5] is None, row[5] or 0) if self.ranked else (False, 0)
+        if min(rows, key=lambda row: (rank_of(row), row[6]))[0] != representative:
+            self.find('the representative is not the best row')
+        for n, _, _, _, similarity, _, _ in rows:
+            true = 1.0 if n == representative else self.similarity(self.set_of[n], self.set_of[representative])
+            if abs(true - similarity) > DIFFERENCE:
+                self.find(f'similarity {similarity} of a row to its representative instead of {true}')
+            elif near_representative and true < given.threshold:
+                self.find(f'a row of similarity {true} in the cluster of a representative')
+
+    def check_partition(self, clusters, found, near_representative):
+        """Clusters are the components of the pairs found, or lie within them."""
+        components = truth.Components()
+        rows_of = collections.defaultdict(list)
+        for n in self.in_query[0]:
+            if n in self.set_of:
+                rows_of[self.set_of[n]].append(n)
+        for left, right in found:
+            for row in rows_of[left] + rows_of[right]:
+                components.join(rows_of[left][0], row)
+        several = {frozenset(rows) for rows in clusters if len(rows) > 1}
+        if near_representative:
+            if any(len({components.root(row) for row in rows}) > 1 for rows in several):
+                self.find('a cluster has rows of several components')
+        elif several != components.groups():
+            self.find(f'{len(several)} clusters for {len(components.groups())} components of the pairs')
+
+    def compare_components(self):
+        """lsh_components() of the last pairs, at several thresholds."""
+        given, chance = self.given, self.given.chance
+        pairs = self.run('SELECT l.n, r.n, similarity FROM got JOIN input l ON l.id = left_id'
+                         ' JOIN input r ON r.id = right_id ORDER BY place LIMIT 20000')
+        thresholds = sorted({chance.choice([0.0, 0.3, 0.5, 0.8, 0.9, 1.0, round(chance.random(), 2)])
+                             for _ in range(4)})
+        typed = '' if given.id_type in BULK_IDS else f', NULL::{given.id_type}'
+        query = self.literal('SELECT left_id, right_id, similarity FROM got ORDER BY place LIMIT 20000')
+        groups = collections.defaultdict(set)
+        for level, cluster, n in self.run(
+                f'SELECT threshold, c.n, i.n FROM lsh_components({query}{typed}, thresholds => %s) x'
+                ' JOIN input i ON i.id = x.id JOIN input c ON c.id = cluster_id', [thresholds]):
+            groups[level, cluster].add(n)
+        for level in thresholds:
+            components = truth.Components()
+            for left, right, similarity in pairs:
+                if similarity >= level:
+                    components.join(left, right)
+            if {frozenset(rows) for (of, _), rows in groups.items() if of == level} != components.groups():
+                self.find(f'lsh_components() at {level} differs')
+
+    def ask(self, seed):
+        given = self.given = Configuration(seed)
+        self.make_table()
+        queries = self.make_queries()
+        self.run(f"SET enable_seqscan = {'off' if given.form == 'index' else 'on'}")
+        self.learn_truth([query for query in queries[:2] if query])
+        try:
+            found = self.compare_pairs(*queries[:2])
+        except psycopg.errors.InvalidParameterValue as refused:
+            if 'no combination of bands and rows' not in str(refused):
+                raise
+            self.counts['refused'] += 1
+            return
+        if not given.crossing and given.measure == 'jaccard':
+            if given.chance.random() < 0.3:
+                self.compare_components()
+            self.compare_clusters(queries[2], found)
+        self.counts['compared'] += 1
+
+
+def main(first=1, count=200):
+    with psycopg.connect(autocommit=True) as database:
+        oracle = Oracle(database)
+        for seed in range(first, first + count):
+            try:
+                oracle.ask(seed)
+            except psycopg.Error as error:
+                oracle.find(f'error {error.sqlstate}: {str(error).splitlines()[0]}')
+                if database.broken:
+                    break
+        print(f'seeds {first} to {seed}: ' + ', '.join(f'{number} {what}' for what, number in oracle.counts.items()) +
+              f'; {oracle.findings} findings')
+    return oracle.findings > 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*map(int, sys.argv[1:])))

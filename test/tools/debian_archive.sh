@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Print the address of the Debian archive that this machine installs packages from; fails if apt knows none.
+set -euo pipefail
+# shellcheck disable=SC2016  # apt's own variables
+apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    sed -n 's/^Debian Debian //p' | head -n 1 | grep .

@@ -1,0 +1,346 @@
+-- lsh_create_clusters() and lsh_refresh_clusters(): clusters that are kept in a table.
+
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+SET client_min_messages = warning;
+CREATE SCHEMA kept_clusters;
+SET search_path = kept_clusters, public;
+
+-- A text of 16 words out of a family's sequence: those of one family are the more similar the closer they are, from 0.6
+-- on at a distance of 4.
+CREATE FUNCTION passage(family int, place int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word) FROM generate_series(1, 16) AS word
+$$;
+-- What lsh_clusters() gives and the table does not, or the other way round, names of clusters aside.
+CREATE FUNCTION differences(kept regclass, query text, near boolean DEFAULT true, threshold float8 DEFAULT 0.56)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    found bigint;
+BEGIN
+    EXECUTE format('WITH truth AS MATERIALIZED (
+            SELECT * FROM lsh_clusters($1, NULL::%2$s, threshold => $3, %3$s recall => 0.9999,
+                near_representative => $2, singletons => true)), wrong AS (
+            (SELECT id, representative, similarity FROM truth
+             EXCEPT ALL SELECT id, representative, similarity FROM %1$s)
+            UNION ALL
+            (SELECT id, representative, similarity FROM %1$s
+             EXCEPT ALL SELECT id, representative, similarity FROM truth))
+        SELECT (SELECT count(*) FROM wrong)
+            + abs(count(DISTINCT t.cluster_id) - count(DISTINCT (t.cluster_id, k.cluster_id)))
+            + abs(count(DISTINCT k.cluster_id) - count(DISTINCT (t.cluster_id, k.cluster_id)))
+        FROM truth AS t JOIN %1$s AS k USING (id)', kept, (SELECT format_type(atttypid, atttypmod) FROM pg_attribute
+            WHERE attrelid = kept AND attname = 'id'),
+        CASE WHEN query !~ '\msig\M' THEN 'unit => ''word'', shingle_size => 1,' END)
+        INTO found USING query, near, threshold;
+    RETURN found;
+END $$;
+
+-- A story. Ids of the families' rows: 10s and 20s are chains, the others are alone.
+CREATE TABLE docs (id int PRIMARY KEY, body text);
+INSERT INTO docs SELECT 10 + i, passage(1, 4 * i) FROM generate_series(0, 4) i;
+INSERT INTO docs SELECT 20 + i, passage(2, i) FROM generate_series(0, 2) i;
+INSERT INTO docs VALUES (30, passage(3, 0)), (31, ''), (32, NULL), (33, ' ');
+SELECT * FROM lsh_create_clusters('near', 'SELECT id, body FROM docs; ', threshold => 0.56, unit => 'word',
+    shingle_size => 1, recall => 0.9999);
+SELECT * FROM lsh_create_clusters('kept_clusters."Connected rows"', 'SELECT id, body FROM docs -- all',
+    threshold => 0.56, unit => 'word', shingle_size => 1, recall => 0.9999, near_representative => false);
+SELECT id, cluster_id, representative, round(similarity::numeric, 2) AS similarity, component FROM near ORDER BY id;
+SELECT cluster_id, array_agg(id ORDER BY id) AS ids, bool_and(component = cluster_id) AS is_component
+    FROM "Connected rows" GROUP BY 1 ORDER BY 1;
+SELECT attname, format_type(atttypid, atttypmod), attnotnull, attidentity FROM pg_attribute
+    WHERE attrelid = 'near'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT col_description('near'::regclass, 6);
+-- Nothing is new. Then a row that joins two clusters, one that has gone, one that has changed, one that is alone.
+SELECT * FROM lsh_refresh_clusters('near');
+INSERT INTO docs VALUES (5, passage(2, 1)), (25, passage(3, 1)), (26, passage(4, 0));
+DELETE FROM docs WHERE id IN (12, 31);
+UPDATE docs SET body = passage(3, 2) WHERE id = 20;
+SELECT * FROM lsh_refresh_clusters('near', log => 'near_log');
+SELECT * FROM lsh_refresh_clusters('"Connected rows"', log => 'kept_clusters."Log of rows"');
+SELECT id, cluster_id, representative, round(similarity::numeric, 2) AS similarity, component FROM near ORDER BY id;
+SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" GROUP BY 1 ORDER BY 1;
+SELECT event, cluster_id, into_cluster_id FROM near_log ORDER BY 2, 3;
+SELECT event, cluster_id, into_cluster_id, refreshed_at = now() AS at_once FROM "Log of rows" ORDER BY 2, 3;
+SELECT differences('near', 'SELECT id, body FROM docs'),
+    differences('"Connected rows"', 'SELECT id, body FROM docs', near => false);
+-- Two clusters join: the older one's number stays. Its largest part keeps a cluster's number, and a row that changes is
+-- a part of no weight.
+INSERT INTO docs VALUES (12, passage(1, 8)), (40, passage(5, 0)), (41, passage(5, 8));
+SELECT * FROM lsh_refresh_clusters('"Connected rows"', log => '"Log of rows"');
+INSERT INTO docs VALUES (42, passage(5, 4));
+SELECT * FROM lsh_refresh_clusters('"Connected rows"', log => '"Log of rows"');
+DELETE FROM docs WHERE id IN (11, 42);
+UPDATE docs SET body = passage(7, 0) WHERE id = 41;
+SELECT * FROM lsh_refresh_clusters('"Connected rows"', log => '"Log of rows"');
+SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" GROUP BY 1 ORDER BY 1;
+SELECT event, cluster_id, into_cluster_id FROM "Log of rows" ORDER BY refreshed_at, 2, 3;
+SELECT differences('"Connected rows"', 'SELECT id, body FROM docs', near => false);
+INSERT INTO docs SELECT 43 + i, passage(6, i) FROM generate_series(0, 2) i;
+SELECT * FROM lsh_refresh_clusters('"Connected rows"');
+UPDATE docs SET body = passage(61, id) WHERE id IN (43, 44);
+SELECT * FROM lsh_refresh_clusters('"Connected rows"');
+SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" WHERE id > 41 GROUP BY 1 ORDER BY 1;
+-- Told what has changed, it looks at nothing else; what was not told comes with the next look at all.
+INSERT INTO docs VALUES (50, passage(8, 0)), (51, passage(8, 1)), (52, passage(8, 2));
+DELETE FROM docs WHERE id = 30;
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id::bigint, ''a'' FROM docs WHERE id IN (50, 51) -- two');
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 30 UNION ALL SELECT 30 UNION ALL SELECT 99');
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id FROM docs WHERE false');
+SELECT * FROM lsh_refresh_clusters('near');
+SELECT differences('near', 'SELECT id, body FROM docs');
+-- A row that goes from a component that is looked at, although nobody told.
+DELETE FROM docs WHERE id = 50;
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51 WHERE false');
+UPDATE docs SET body = passage(8, 3) WHERE id = 51;
+SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
+SELECT differences('near', 'SELECT id, body FROM docs');
+-- All rows gone, and back: numbers are never used twice.
+CREATE TABLE aside AS SELECT * FROM docs;
+DELETE FROM docs;
+SELECT * FROM lsh_refresh_clusters('near');
+INSERT INTO docs TABLE aside;
+SELECT * FROM lsh_refresh_clusters('near');
+SELECT min(cluster_id) > 10 AS new_numbers, differences('near', 'SELECT id, body FROM docs') FROM near;
+-- Only rows that differ are written.
+CREATE TABLE places AS SELECT id, ctid AS place, cluster_id, representative FROM near;
+INSERT INTO docs VALUES (6, passage(2, 1)), (60, passage(9, 0));
+SELECT rows_added FROM lsh_refresh_clusters('near');
+SELECT n.id FROM places AS p JOIN near AS n USING (id) WHERE n.ctid <> p.place ORDER BY id;
+-- Other settings: all rows are clustered again, and numbers stay.
+CREATE TABLE numbers AS SELECT id, cluster_id FROM near;
+SELECT format('COMMENT ON COLUMN near.content_hash IS %L',
+    jsonb_set(col_description('near'::regclass, 6)::jsonb, '{threshold}', '0.7')) AS statement \gset
+:statement;
+SELECT rows_changed = (SELECT count(*) FROM docs WHERE body IS NOT NULL) AS all, clusters_made > 0 AS made,
+    clusters_joined, clusters_dissolved FROM lsh_refresh_clusters('near');
+SELECT differences('near', 'SELECT id, body FROM docs', threshold => 0.7),
+    (SELECT count(*) FROM (SELECT cluster_id FROM numbers EXCEPT SELECT cluster_id FROM near) AS s) AS lost;
+-- Row by row, whatever is wrong with the table itself is put right: rows that somebody deletes, adds or spoils.
+DELETE FROM near WHERE id = 6;
+UPDATE near SET content_hash = NULL, representative = 6, similarity = 0 WHERE id = 13;
+INSERT INTO near SELECT 1000, cluster_id, id, 1, component, 7 FROM near WHERE id = 60;
+SELECT * FROM lsh_refresh_clusters('near');
+SELECT differences('near', 'SELECT id, body FROM docs', threshold => 0.7);
+
+-- Ids of any type, with an order of their own.
+CREATE DOMAIN id_domain AS int CHECK (value > 0);
+CREATE DOMAIN id_of_id_domain AS id_domain;
+CREATE TYPE id_enum AS ENUM ('a7', 'a3', 'a1', 'a2', 'a4', 'a5', 'a6', 'a0', 'a8', 'a9');
+CREATE TYPE id_pair AS (a int, b text);
+CREATE TYPE "Odd type" AS (a text);
+CREATE TABLE things AS SELECT i, passage(i % 3, 3 * (i / 3)) AS body FROM generate_series(1, 9) i;
+CREATE FUNCTION try_ids(type text, expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    query text := format('SELECT CAST(%s AS %s), body FROM things', expression, type);
+    report text;
+    refreshes int[] := '{}';
+BEGIN
+    PERFORM lsh_create_clusters('things_near', query, threshold => 0.56, unit => 'word', shingle_size => 1,
+        recall => 0.9999);
+    report := format('%s, of %s clusters', (SELECT typname FROM pg_attribute JOIN pg_type t ON t.oid = atttypid
+        WHERE attrelid = 'things_near'::regclass AND attname = 'representative'),
+        (SELECT count(DISTINCT cluster_id) FROM things_near));
+    DELETE FROM things WHERE i = 4;
+    UPDATE things SET body = passage(1, 0) WHERE i = 5;
+    SELECT array_agg(v) INTO refreshes FROM lsh_refresh_clusters('things_near') AS r,
+        LATERAL unnest(ARRAY[rows_added, rows_removed, rows_changed]) AS v;
+    INSERT INTO things VALUES (4, passage(1, 3));
+    UPDATE things SET body = passage(2, 3) WHERE i = 5;
+    SELECT refreshes || array_agg(v)::int[] INTO refreshes FROM lsh_refresh_clusters('things_near', changed =>
+        format('SELECT CAST(%s AS %s) FROM things WHERE i IN (4, 5);', expression, type)) AS r,
+        LATERAL unnest(ARRAY[rows_added, rows_removed, rows_changed]) AS v;
+    report := report || format(': %s, %s differences', refreshes, differences('things_near', query));
+    DROP TABLE things_near;
+    RETURN report;
+END $$;
+SELECT type, try_ids(type, expression) FROM (VALUES
+    ('smallint', 'i'), ('int', '-i'), ('bigint', 'i + 5000000000'), ('numeric', 'i / 7.0'), ('numeric(5,1)', 'i / 2.0'),
+    ('real', 'i / 7.0'), ('double precision', 'sqrt(i)'), ('text', '''it''''s "'' || i || ''"\ %s {'''),
+    ('varchar(7)', 'i || '',{}'''), ('char(5)', 'i'), ('name', '''n'' || i'), ('"char"', 'chr(64 + i)'),
+    ('bytea', 'decode(''0'' || i, ''hex'')'),
+    ('uuid', 'md5(i::text)::uuid'), ('date', 'date ''2026-01-01'' + i'), ('timestamptz', 'to_timestamp(i + i / 7.0)'),
+    ('interval', 'make_interval(days => i)'), ('inet', '''10.0.0.'' || i'), ('int[]', 'ARRAY[i, 10 - i]'),
+    ('text[]', 'ARRAY[''a,{"'' || i, NULL]'), ('int4range', 'int4range(i, 20)'), ('id_domain', 'i'),
+    ('id_of_id_domain', 'i'), ('id_enum', '''a'' || i'), ('id_pair', 'ROW(i, ''b")\'')'), ('"Odd type"', 'ROW(i)'),
+    ('minhash_signature', 'minhash(i::text)'), ('jsonb', 'jsonb_build_object(''i'', i)'),
+    ('boolean[]', 'ARRAY[i > 4, i % 2 = 0, i % 4 > 1, i = 9]'))
+    AS t (type, expression);
+
+-- Signatures, and a domain of text; rows in scopes; a rank; rows that come from two tables.
+CREATE DOMAIN title AS varchar(2000) NOT NULL;
+CREATE TABLE parts (id int, body title, scope text, rank int,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body, unit => 'word', shingle_size => 1)) STORED);
+INSERT INTO parts SELECT i, passage(i % 3, 2 * (i / 6)), nullif(i % 2, 0), 10 - i FROM generate_series(1, 24) i;
+CREATE FUNCTION try_query(query text, near boolean) RETURNS TABLE (clusters bigint, differences bigint, at_last bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT clusters_made INTO clusters FROM lsh_create_clusters('of_query', query, threshold => 0.56,
+        unit => CASE WHEN query !~ '\msig\M' THEN 'word' END, shingle_size => CASE WHEN query !~ '\msig\M' THEN 1 END,
+        recall => 0.9999, near_representative => near);
+    UPDATE parts SET scope = 'b' WHERE id IN (3, 9);
+    UPDATE parts SET rank = rank + 100 WHERE id IN (2, 4);
+    DELETE FROM parts WHERE id = 7;
+    PERFORM lsh_refresh_clusters('of_query');
+    differences := differences('of_query', query, near);
+    UPDATE parts SET scope = nullif(id % 2, 0), rank = 10 - id;
+    INSERT INTO parts SELECT 7, passage(7 % 3, 2), 1, 3;
+    PERFORM lsh_refresh_clusters('of_query');
+    at_last := differences('of_query', query, near);
+    DROP TABLE of_query;
+    RETURN NEXT;
+END $$;
+SELECT query, near, t.* FROM unnest(ARRAY['SELECT id, body FROM parts', 'SELECT id, sig FROM parts',
+    'SELECT id, body, rank FROM parts', 'SELECT id, body, scope FROM parts', 'SELECT id, sig, rank, scope FROM parts',
+    'SELECT id, body, rank, scope FROM parts', 'SELECT p.id + d.n, p.body FROM parts p, (VALUES (0), (100)) AS d (n)',
+    'WITH x AS (SELECT id, body::text FROM parts) SELECT id, upper(body), -length(body) AS rank FROM x
+        ORDER BY 1 LIMIT 20'])
+    AS query, unnest(ARRAY[true, false]) AS near, try_query(query, near) AS t;
+
+-- Through an index, where that is cheaper: texts and signatures, also with a scope.
+INSERT INTO parts SELECT i, passage(i, 0), i % 2, 0 FROM generate_series(100, 1100) i;
+CREATE INDEX parts_body ON parts USING lsh (minhash(body, unit => 'word', shingle_size => 1));
+CREATE INDEX parts_sig ON parts USING lsh (sig);
+CREATE UNIQUE INDEX ON parts (id);
+ANALYZE parts;
+CREATE FUNCTION scans(kept regclass, pattern text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN ' || _lsh_kept_statement(kept, col_description(kept, 6), NULL, NULL) LOOP
+        IF line ~ pattern THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END $$;
+SELECT lsh_create_clusters('by_body', 'SELECT id, body FROM parts', threshold => 0.56, unit => 'word',
+    shingle_size => 1, recall => 0.9999);
+SELECT lsh_create_clusters('by_sig', 'SELECT id, sig, scope FROM parts', threshold => 0.56, recall => 0.9999);
+SELECT lsh_create_clusters('by_seed', 'SELECT id, body FROM parts', threshold => 0.56, unit => 'word',
+    shingle_size => 1, seed => 1);
+SELECT scans('by_body', 'using parts_body'), scans('by_sig', 'using parts_sig'),
+    scans('by_seed', 'using parts_(body|sig)');
+INSERT INTO parts SELECT 2000 + i, passage(100 + i, i), i % 3, 0 FROM generate_series(1, 20) i;
+SELECT * FROM lsh_refresh_clusters('by_body');
+SELECT * FROM lsh_refresh_clusters('by_sig');
+SELECT differences('by_body', 'SELECT id, body FROM parts'), differences('by_sig', 'SELECT id, sig, scope FROM parts');
+
+-- The query's names are found as when it was kept, and our own statements use nobody else's operators and functions.
+CREATE ROLE regress_lsh_kept;
+GRANT CREATE, USAGE ON SCHEMA kept_clusters TO regress_lsh_kept;
+CREATE SCHEMA decoys;
+GRANT USAGE ON SCHEMA decoys TO regress_lsh_kept;
+DO $$
+DECLARE
+    type text;
+    operator text;
+BEGIN
+    FOREACH type IN ARRAY '{int4,int8,text,float8,bool,uuid,oid,name}'::text[] LOOP
+        EXECUTE format('CREATE FUNCTION decoys.decoy(pg_catalog.%1$s, pg_catalog.%1$s) RETURNS pg_catalog.bool
+            LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''', type);
+        FOREACH operator IN ARRAY ARRAY['=', '<>', '<', '>', '<=', '>=', '||', '*', '->', '->>'] LOOP
+            EXECUTE format('CREATE OPERATOR decoys.%1$s (LEFTARG = pg_catalog.%2$s, RIGHTARG = pg_catalog.%2$s,
+                FUNCTION = decoys.decoy)', operator, type);
+        END LOOP;
+    END LOOP;
+    FOREACH type IN ARRAY ARRAY['min(int8)', 'count()', 'array_agg(text)', 'unnest(text[])', 'concat(text, text, text)',
+        'now()', 'quote_literal(text)', 'nextval(regclass)', 'set_config(text, text, bool)', 'typeof(uuid)',
+        'hash_record_extended(record, int8)', 'minhash(text)', 'minhash_similar(text)'] LOOP
+        EXECUTE format('CREATE FUNCTION decoys.%s RETURNS text LANGUAGE plpgsql
+            AS ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''',
+            type);
+    END LOOP;
+    FOREACH type IN ARRAY '{uuid,int8,int4,float8,text,timestamptz,regclass}'::text[] LOOP
+        EXECUTE format('CREATE DOMAIN decoys.%1$s AS pg_catalog.%1$s CHECK (false)', type);
+    END LOOP;
+END $$;
+CREATE TABLE decoys.sources (id pg_catalog.uuid, body pg_catalog.text);
+GRANT SELECT, INSERT, DELETE ON decoys.sources TO regress_lsh_kept;
+INSERT INTO decoys.sources SELECT md5(i::text)::uuid, passage(i % 5, i / 5) FROM generate_series(1, 20) i;
+SET ROLE regress_lsh_kept;
+SET search_path = decoys, pg_catalog, kept_clusters;
+SELECT rows_added, clusters_made
+FROM public.lsh_create_clusters('kept_clusters.among_decoys', 'SELECT id, body FROM sources', threshold => 0.6);
+SET search_path = pg_catalog;
+INSERT INTO decoys.sources SELECT md5(i::text)::uuid, kept_clusters.passage(i % 6, i / 5)
+FROM generate_series(21, 40) i;
+SELECT * FROM public.lsh_refresh_clusters('kept_clusters.among_decoys', changed => 'SELECT id FROM sources',
+    log => 'kept_clusters.decoy_log');
+DELETE FROM decoys.sources WHERE id::pg_catalog.text < '4';
+SET search_path = decoys;
+SELECT * FROM public.lsh_refresh_clusters('kept_clusters.among_decoys', log => 'kept_clusters.decoy_log');
+SELECT pg_catalog.current_setting('search_path');
+RESET search_path;
+RESET ROLE;
+SET search_path = kept_clusters, public;
+SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
+    EXCEPT SELECT id, representative, similarity
+    FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
+        singletons => true)) AS wrong;
+
+-- Whoever refreshes is the owner himself: the query runs with his rights.
+CREATE ROLE regress_lsh_member IN ROLE regress_lsh_kept;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('among_decoys')$$);
+SET ROLE regress_lsh_member;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_clusters.among_decoys')$$);
+SET ROLE regress_lsh_kept;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_clusters.among_decoys', log => 'kept_clusters.near_log')$$);
+SELECT pg_temp.error_of(
+    $$SELECT lsh_create_clusters('kept_clusters.stolen', 'SELECT id, body FROM kept_clusters.docs')$$);
+RESET ROLE;
+
+-- Errors of the query, and of the table.
+SET search_path = kept_clusters, public;
+SELECT query, pg_temp.error_of(format('SELECT lsh_create_clusters(%L, %L)', 'wrong', query)) FROM unnest(ARRAY[
+    'SELECT id FROM docs', 'SELECT', 'SELECT id, body, 1 FROM docs', 'SELECT id, body, 1 AS rank, 2 AS rank FROM docs',
+    'docs', 'SELECT id, body FROM nowhere', 'SELECT id, id AS body FROM docs', 'SELECT point(id, id), body FROM docs',
+    'SELECT 1 AS id, body FROM docs', 'SELECT nullif(id, 10), body FROM aside',
+    'SELECT id, body FROM docs; SELECT 1, ''a''',
+    'DELETE FROM docs RETURNING id, body', 'SELECT id, body FROM docs FOR UPDATE']) AS query;
+SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_clusters(%s)', arguments)) FROM unnest(ARRAY[
+    $$'near', 'SELECT id, body FROM docs'$$, $$'a.b.c', 'SELECT id, body FROM docs'$$,
+    $$'a b', 'SELECT id, body FROM docs'$$,
+    $$'wrong', 'SELECT id, body FROM docs', threshold => 2$$, $$'wrong', 'SELECT id, body FROM docs', unit => 'x'$$,
+    $$'wrong', 'SELECT id, body FROM docs', threshold => NULL$$, $$NULL, 'SELECT id, body FROM docs'$$,
+    $$'wrong', NULL$$, $$'wrong', 'SELECT id, body FROM docs', search_path => NULL$$]) AS arguments;
+SELECT to_regclass('wrong');
+INSERT INTO docs VALUES (70, passage(70, 0));
+CREATE VIEW doubled AS SELECT id, body FROM docs;
+SELECT lsh_create_clusters('of_view', 'SELECT id, body FROM doubled');
+CREATE OR REPLACE VIEW doubled AS SELECT id, body FROM docs UNION ALL SELECT 70, 'other';
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+CREATE OR REPLACE VIEW doubled AS SELECT nullif(id, 70) AS id, body FROM docs;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+DROP VIEW doubled;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+CREATE VIEW doubled AS SELECT id::text, body FROM docs;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+DROP VIEW doubled;
+CREATE VIEW doubled AS SELECT id, body FROM docs;
+SELECT rows_changed FROM lsh_refresh_clusters('of_view');
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view', changed => 'SELECT now()')$$);
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('doubled')$$);
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('docs')$$);
+SELECT settings, pg_temp.error_of(format(
+    'COMMENT ON COLUMN of_view.content_hash IS %L; SELECT lsh_refresh_clusters(%L)',
+    settings, 'of_view')) FROM unnest(ARRAY['our duplicates', '[1]', '{"query": "SELECT 1"}', NULL]) AS settings;
+SELECT lsh_refresh_clusters(NULL);
+ALTER TABLE of_view DROP CONSTRAINT of_view_pkey;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+CREATE TABLE of_float AS SELECT 1.0::float8 / 3 AS id, 'a' AS body;
+SET extra_float_digits = 0;
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('kept_of_float', 'SELECT id, body FROM of_float')$$);
+RESET extra_float_digits;
+SELECT lsh_create_clusters('kept_of_float', 'SELECT id, body FROM of_float');
+DELETE FROM of_float;
+SET extra_float_digits = 0;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_of_float')$$);
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_of_float', changed => 'SELECT 1.0::float8 / 3')$$);
+RESET extra_float_digits;
+SELECT rows_removed FROM lsh_refresh_clusters('kept_of_float', changed => 'SELECT 1.0::float8 / 3 UNION SELECT NULL');
+
+RESET search_path;
+DROP SCHEMA kept_clusters, decoys CASCADE;
+DROP ROLE regress_lsh_member, regress_lsh_kept;

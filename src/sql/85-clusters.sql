@@ -1,0 +1,451 @@
+-- Clusters that are kept in a table of the user's, and refreshed as rows come, change and go.
+--
+-- A refresh is one statement, so that one snapshot decides about everything: which rows are new, gone or have another
+-- content; which components (rows that near-duplicate pairs connect) they touch; what lsh_clusters() makes of these
+-- components' rows now; and what of that differs from the table. It is made of the user's query and of ours, and runs
+-- along the user's search_path: so ours names the schema of everything, operators included. Ids are given to
+-- lsh_pairs() and lsh_clusters() as text.
+--
+-- Settings are a comment on the column content_hash, which dumps carry. They are the seed of this hash, too: with other
+-- settings all rows have another one, and so all are clustered again.
+--
+-- The planner knows nothing of how many rows a refresh is about. Of the elements of an array it expects ten, so tables
+-- are joined with arrays of ids: by their indexes, if they have any.
+--
+-- While the search_path is the user's, PL/pgSQL's own expressions, too, name the schema of what they use.
+
+CREATE FUNCTION _lsh_kept_query(query text, search_path text,
+    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    source text := '(SELECT) AS one LEFT JOIN (' || query || E'\n) AS q';
+    of_shape text := format('SELECT pg_catalog.row_to_json(x) FROM (SELECT q.* FROM %s ON false) AS x', source);
+    of_types text := format('SELECT pg_catalog.pg_typeof(q.id), pg_catalog.pg_typeof(q.content)
+        FROM %s(id, content) ON false', source);
+    shape json;
+    names text[];
+    content_type oid;
+BEGIN
+    IF query ~ '^[\w."]*$' THEN
+        RAISE EXCEPTION 'query is the name of a table, not a SELECT' USING ERRCODE = 'syntax_error',
+            HINT = format('Use SELECT id, body FROM %s, with the table''s columns.', query);
+    END IF;
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE of_shape INTO shape;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    names := ARRAY(SELECT json_object_keys(shape));
+    IF cardinality(names) < 2 OR NOT names[3:] <@ ARRAY['scope', 'rank']
+        OR cardinality(names) > 2 + (SELECT count(DISTINCT name) FROM unnest(names[3:]) AS name) THEN
+        RAISE EXCEPTION 'query must return id and signature or text, and may return scope and rank'
+            USING ERRCODE = 'datatype_mismatch', DETAIL = format('It returns %s.', array_to_string(names, ', ')),
+                HINT = 'Use, for example, SELECT id, body FROM articles.';
+    END IF;
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE of_types INTO id_type, content_type;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
+        content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
+    END LOOP;
+    is_signature := EXISTS (SELECT FROM pg_type AS t JOIN pg_extension AS e ON t.typnamespace = e.extnamespace
+                            WHERE t.oid = content_type AND t.typname = 'minhash_signature'
+                                AND e.extname = 'minhash_lsh');
+    has_scope := 'scope' = ANY (names[3:]);
+    has_rank := 'rank' = ANY (names[3:]);
+END $$;
+COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'what the columns of the query of kept clusters are';
+
+CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text) RETURNS text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    settings jsonb := comment;
+    path text := settings->>'search_path';
+    threshold double precision := settings->>'threshold';
+    num_hashes integer := coalesce(settings->>'num_hashes', '128');
+    near boolean := settings->>'near_representative';
+    query text := settings->>'query';
+    source text := '(' || query || E'\n)';
+    -- Lookups compare estimates: 98% of the rows at the threshold are within two standard errors below it. Three take
+    -- nearly twice as long.
+    margin double precision := 2 * sqrt(threshold * (1 - threshold) / num_hashes);
+    share_of_lookups integer := 25; -- reading, signing and banding 25 rows takes as long as looking one up
+    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                    WHERE extname = 'minhash_lsh');
+    target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
+                    JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
+    kept record;
+    id_type text;
+    equal text; -- the operator of the type's default order, as the primary key has it
+    arguments text;
+    signed text;
+    hash text;
+    lookup text;
+    plan json;
+    rows_expected double precision;
+    is_empty boolean;
+    has_index boolean := false;
+BEGIN
+    EXECUTE format('SELECT * FROM %s._lsh_kept_query($1, $2)', schema) INTO kept USING query, path;
+    SELECT format('%I.%I', n.nspname, t.typname) INTO id_type
+    FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = kept.id_type;
+    SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO equal
+    FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
+    JOIN pg_opclass AS c ON c.oid = i.indclass[0]
+    JOIN pg_amop AS s ON s.amopfamily = c.opcfamily AND s.amopstrategy = 3
+        AND s.amoplefttype = c.opcintype AND s.amoprighttype = c.opcintype
+    JOIN pg_operator AS o ON o.oid = s.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
+    WHERE a.attrelid = clusters AND a.attname = 'id' AND a.atttypid = kept.id_type
+        AND i.indnatts = 1 AND i.indkey[0] = a.attnum;
+    IF equal IS NULL THEN
+        RAISE EXCEPTION 'ids of the query of "%" are of type %', clusters, kept.id_type::regtype
+            USING ERRCODE = 'datatype_mismatch',
+                DETAIL = 'The table''s primary key is not a column id of this type.',
+                HINT = 'Drop the table and make it again by lsh_create_clusters().';
+    END IF;
+    SELECT string_agg(format(', %I => %L', key, value), '') INTO arguments
+    FROM jsonb_each_text(settings) WHERE key <> ALL ('{query,search_path,near_representative}');
+    signed := CASE WHEN kept.is_signature THEN '%1$s.content'
+        ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), num_hashes => %L', schema, num_hashes)
+            || (SELECT coalesce(string_agg(format(', %I => %L', key, value), ''), '') FROM jsonb_each_text(settings)
+                WHERE key = ANY ('{shingle_size,unit,fold,bag,seed,method}')) || ')' END;
+    hash := format('pg_catalog.hash_record_extended(ROW(%s%s%s), CAST(%L AS pg_catalog.int8))',
+        CASE WHEN kept.is_signature THEN 'q.content'
+             ELSE 'CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C"' END,
+        CASE WHEN kept.has_scope THEN ', q.scope' END, CASE WHEN kept.has_rank THEN ', q.rank' END,
+        hashtextextended(comment COLLATE "C", 0));
+    lookup := format('%s.minhash_similar(%s, %s, %L)', schema, format(signed, 'o'), format(signed, 'n'),
+        greatest(threshold - margin, 0.01));
+
+    changed := rtrim(changed, E'; \t\n');
+    PERFORM set_config('search_path', path, true);
+    IF changed IS NOT NULL THEN -- an error in it is to be one of a short statement
+        EXECUTE pg_catalog.concat('SELECT CAST(c.id AS ', id_type, ') FROM (SELECT) AS one LEFT JOIN (', changed,
+            E'\n) AS c(id) ON false');
+    END IF;
+    EXECUTE pg_catalog.concat('SELECT NOT EXISTS (SELECT FROM ', target, ')') INTO is_empty;
+    EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) SELECT FROM ', source, ' AS q') INTO plan;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    rows_expected := plan->0->'Plan'->>'Plan Rows';
+    IF NOT is_empty THEN
+        PERFORM set_config('search_path', path, true);
+        EXECUTE pg_catalog.format('EXPLAIN (FORMAT JSON) SELECT FROM
+            (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
+            source, lookup) INTO plan;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        has_index := EXISTS (SELECT FROM jsonb_path_query(plan::jsonb, '$.**."Index Name"') AS name
+                             JOIN pg_class AS c ON c.relname = name #>> '{}' JOIN pg_am AS a ON a.oid = c.relam
+                             WHERE a.amname = 'lsh');
+    END IF;
+    lookup := lookup || CASE
+        WHEN kept.is_signature THEN format(
+            ' AND %s.minhash_similarity(o.content, n.content) OPERATOR(pg_catalog.>=) %L', schema, threshold)
+        WHEN settings->>'verify' = 'estimate' THEN ''
+        ELSE format(' AND %s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text)%s)
+            OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema,
+            (SELECT string_agg(format(', %I => %L', key, value), '') FROM jsonb_each_text(settings)
+             WHERE key = ANY ('{shingle_size,unit,fold,bag}')), threshold) END
+        || CASE WHEN kept.has_scope THEN ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
+            OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)' ELSE '' END;
+
+    -- What the table has of rows that are as they were, and what the query has of the others.
+    RETURN format('WITH %6$snow AS (
+    SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content) %5$s
+), before AS (
+    SELECT q.*, true AS there FROM %3$s AS q %5$s
+), changes AS MATERIALIZED (
+    SELECT n.id, n.content_hash, coalesce(n.here, false) AS here, coalesce(b.there, false) AS there,
+        b.id AS old_id, b.cluster_id AS old_cluster, b.component AS old_component
+    FROM now AS n FULL JOIN before AS b ON n.id %4$s b.id
+    WHERE n.here IS NULL OR b.there IS NULL OR (n.content_hash OPERATOR(pg_catalog.=) b.content_hash) IS NOT TRUE
+), listed AS MATERIALIZED (
+    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS all_ids,
+        pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FILTER (WHERE row_number OPERATOR(pg_catalog.=) 1) AS ids,
+        pg_catalog.count(*) AS number
+    FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
+)', hash, source, target, equal, CASE WHEN changed IS NOT NULL THEN format(
+        'JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %s CAST(u.x AS %s)', equal, id_type)
+        ELSE '' END,
+        CASE WHEN changed IS NOT NULL THEN format('told AS MATERIALIZED (
+    SELECT DISTINCT CAST(c.id AS %s) AS id FROM (%s%s) AS c(id) WHERE c.id IS NOT NULL
+), given AS MATERIALIZED (
+    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM told
+), ', id_type, changed, E'\n') ELSE '' END)
+
+    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (Without
+    -- coalesce(), the planner would expect no row of all the others, and lsh_pairs() choose its bands by that.)
+    || format(', touched AS MATERIALIZED (
+    SELECT old_component AS component FROM changes WHERE there')
+    || CASE WHEN is_empty THEN '' ELSE format('
+    UNION SELECT t.component FROM listed AS l CROSS JOIN LATERAL %1$s.lsh_pairs(
+        %2$s, CAST(NULL AS %3$s)%4$s, other_query => pg_catalog.concat(%5$L, pg_catalog.quote_literal(l.all_ids), %6$L))
+        AS p JOIN %7$s AS t ON t.id %8$s p.right_id
+    WHERE l.number OPERATOR(pg_catalog.>) 0 AND l.number OPERATOR(pg_catalog.*) %9$s OPERATOR(pg_catalog.>) %10$s',
+        schema,
+        format('pg_catalog.concat(%L, pg_catalog.quote_literal(l.ids), %L)',
+            format('SELECT q.id, q.content%s FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s)
+                FROM pg_catalog.unnest(CAST(', CASE WHEN kept.has_scope THEN ', q.scope' END, source, id_type),
+            format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id WHERE q.content IS NOT NULL', equal)),
+        id_type, arguments,
+        format('SELECT q.id, q.content%s FROM %s AS q(id, content) WHERE q.content IS NOT NULL AND
+            coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C" OPERATOR(pg_catalog.<>) ALL (CAST(',
+            CASE WHEN kept.has_scope THEN ', q.scope' END, source),
+        ' AS pg_catalog.text[])), false)', target, equal, CASE WHEN has_index THEN share_of_lookups ELSE 0 END,
+        CASE WHEN has_index THEN rows_expected ELSE -1 END) END
+    || CASE WHEN NOT has_index THEN '' ELSE format('
+    UNION SELECT t.component FROM pg_catalog.unnest((SELECT ids FROM listed WHERE number OPERATOR(pg_catalog.*) %1$s
+        OPERATOR(pg_catalog.<=) %2$s)) AS u(x) JOIN %3$s AS n(id, content) ON n.id %4$s CAST(u.x AS %5$s)
+        JOIN %3$s AS o(id, content) ON %6$s AND NOT o.id %4$s n.id JOIN %7$s AS t ON t.id %4$s o.id',
+        share_of_lookups, rows_expected, source, equal, id_type, lookup, target) END
+
+    -- Their rows, with the new ones: clustered again.
+    || format('
+), region AS MATERIALIZED (
+    SELECT t.id, t.cluster_id AS old_cluster, t.representative, t.similarity, t.component, t.content_hash,
+        false AS is_fresh
+    FROM pg_catalog.unnest((SELECT pg_catalog.array_agg(component) FROM touched)) AS u(component)
+    JOIN %1$s AS t ON t.component OPERATOR(pg_catalog.=) u.component LEFT JOIN changes AS c ON c.old_id %2$s t.id
+    WHERE c.there IS NULL
+    UNION ALL SELECT id, old_cluster, NULL, NULL, NULL, content_hash, true FROM changes WHERE here
+), regional AS MATERIALIZED (
+    SELECT %3$s
+), members AS MATERIALIZED (
+    SELECT c.id, c.cluster_id AS key, %4$s AS component_key, c.representative, c.similarity
+    FROM regional AS r CROSS JOIN LATERAL %5$s.lsh_clusters(r.query, CAST(NULL AS %6$s)%7$s,
+        near_representative => %8$L, singletons => true) AS c', target, equal,
+        CASE WHEN is_empty AND changed IS NULL
+             THEN format('%L AS query WHERE EXISTS (SELECT FROM region)', query) -- all rows, without a list
+             ELSE format('pg_catalog.concat(%L, pg_catalog.quote_literal(ids), %L) AS query FROM (
+        SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM region) AS r WHERE ids IS NOT NULL',
+                 format('SELECT q.* FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST(',
+                     source, id_type),
+                 format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal)) END,
+        CASE WHEN near THEN 'k' ELSE 'c' END || '.cluster_id', schema, id_type, arguments, near)
+    || CASE WHEN NOT near THEN '' ELSE format('
+    JOIN (regional AS w CROSS JOIN LATERAL %s.lsh_clusters(w.query, CAST(NULL AS %s)%s, singletons => true) AS k)
+        ON k.id %s c.id', schema, id_type, arguments, equal) END
+
+    -- Names: each old cluster leaves its own to the part with most of its rows, and of several the oldest stays.
+    || format('
+), problem AS MATERIALIZED (
+    SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
+        WHEN EXISTS (SELECT FROM (SELECT id FROM region UNION ALL SELECT old_id FROM changes WHERE there%4$s) AS r
+                     WHERE (id %1$s CAST(CAST(id AS pg_catalog.text) AS %2$s)) IS NOT TRUE) THEN ''text''
+        ELSE (SELECT pg_catalog.concat(''='', CAST(id AS pg_catalog.text)) FROM members GROUP BY id
+              HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1) END AS name
+), placed AS MATERIALIZED (
+    SELECT m.*, r.old_cluster, r.representative AS old_representative, r.similarity AS old_similarity,
+        r.component AS old_component, r.content_hash, r.is_fresh FROM members AS m JOIN region AS r ON r.id %1$s m.id
+), parts AS MATERIALIZED (
+    SELECT old_cluster, key, pg_catalog.count(*) AS rows, pg_catalog.count(*) FILTER (WHERE NOT is_fresh) AS same_rows
+    FROM placed WHERE old_cluster IS NOT NULL GROUP BY old_cluster, key
+), heirs AS MATERIALIZED (
+    SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
+), numbers AS MATERIALIZED (
+    SELECT key, oldest, coalesce(oldest, pg_catalog.nextval(%3$L)) AS cluster_id
+    FROM (SELECT p.key, pg_catalog.min(h.old_cluster) AS oldest FROM (SELECT DISTINCT key FROM placed) AS p
+          LEFT JOIN heirs AS h ON h.key %1$s p.key GROUP BY p.key ORDER BY p.key) AS k
+), result AS MATERIALIZED (
+    SELECT p.*, n.cluster_id, pg_catalog.min(n.cluster_id) OVER (PARTITION BY p.component_key) AS component
+    FROM placed AS p JOIN numbers AS n ON n.key %1$s p.key
+), moves AS MATERIALIZED (
+    SELECT p.old_cluster, n.cluster_id, h.key IS NOT NULL AS is_join, p.same_rows
+    FROM parts AS p JOIN numbers AS n ON n.key %1$s p.key
+    LEFT JOIN heirs AS h ON h.old_cluster OPERATOR(pg_catalog.=) p.old_cluster AND h.key %1$s p.key
+    WHERE p.old_cluster OPERATOR(pg_catalog.<>) n.cluster_id
+)', equal, id_type, pg_get_serial_sequence(target, 'cluster_id'),
+        CASE WHEN changed IS NOT NULL THEN ' UNION ALL SELECT id FROM told' ELSE '' END)
+
+    -- Rows that differ, written.
+    || format(', deleted AS (
+    DELETE FROM %1$s AS t USING pg_catalog.unnest((SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FROM (
+        SELECT old_id AS id FROM changes WHERE NOT here UNION ALL
+        SELECT r.id FROM region AS r LEFT JOIN members AS m ON m.id %2$s r.id WHERE m.key IS NULL) AS gone)) AS u(x)
+    WHERE t.id %2$s CAST(u.x AS %4$s) RETURNING t.cluster_id
+), different AS MATERIALIZED (
+    SELECT * FROM result WHERE old_cluster IS NOT NULL AND (old_cluster OPERATOR(pg_catalog.=) cluster_id
+        AND old_representative %2$s representative AND old_similarity OPERATOR(pg_catalog.=) similarity
+        AND old_component OPERATOR(pg_catalog.=) component) IS NOT TRUE
+), updated AS (
+    UPDATE %1$s AS t SET cluster_id = r.cluster_id, representative = r.representative, similarity = r.similarity,
+        component = r.component, content_hash = r.content_hash
+    FROM pg_catalog.unnest((SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FROM different)) AS u(x)
+    JOIN different AS r ON r.id %2$s CAST(u.x AS %4$s) WHERE t.id %2$s CAST(u.x AS %4$s)
+), inserted AS (
+    INSERT INTO %1$s (id, cluster_id, representative, similarity, component, content_hash)
+    SELECT id, cluster_id, representative, similarity, component, content_hash
+    FROM result WHERE old_cluster IS NULL AND (SELECT name FROM problem) IS NULL ORDER BY cluster_id, id RETURNING 1
+)%3$s
+SELECT (SELECT name FROM problem) AS problem, (SELECT pg_catalog.count(*) FROM inserted) AS rows_added,
+    (SELECT pg_catalog.count(*) FROM deleted) AS rows_removed,
+    (SELECT pg_catalog.count(*) FROM result WHERE is_fresh AND old_cluster IS NOT NULL) AS rows_changed,
+    (SELECT pg_catalog.count(*) FROM numbers WHERE oldest IS NULL) AS clusters_made,
+    (SELECT pg_catalog.count(*) FROM moves WHERE is_join) AS clusters_joined,
+    (SELECT pg_catalog.count(*) FROM (SELECT FROM parts WHERE same_rows OPERATOR(pg_catalog.>) 0 GROUP BY old_cluster
+     HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1) AS split) AS clusters_split,
+    (SELECT pg_catalog.count(*) FROM (SELECT cluster_id FROM deleted EXCEPT SELECT old_cluster FROM parts) AS gone)
+        AS clusters_dissolved', target, equal, CASE WHEN log IS NOT NULL THEN format(', logged AS (
+    INSERT INTO %s (refreshed_at, event, cluster_id, into_cluster_id)
+    SELECT pg_catalog.now(), CASE WHEN is_join THEN ''join'' ELSE ''split'' END, old_cluster, cluster_id FROM moves
+    WHERE is_join OR same_rows OPERATOR(pg_catalog.>) 0 ORDER BY old_cluster, cluster_id
+)', log) ELSE '' END, id_type);
+END $$;
+COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text) IS 'the statement that refreshes kept clusters';
+
+-- Only the owner himself: the query that is kept with the table runs with the rights of whoever refreshes it.
+CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    kind "char";
+    owner name;
+BEGIN
+    SELECT relkind, pg_get_userbyid(relowner) INTO kind, owner FROM pg_class WHERE oid = relation;
+    IF kind IS DISTINCT FROM 'r' THEN
+        RAISE EXCEPTION '"%" is not a table', relation USING ERRCODE = 'wrong_object_type';
+    ELSIF owner <> current_user THEN
+        RAISE EXCEPTION 'must be owner of table %', relation USING ERRCODE = 'insufficient_privilege',
+            DETAIL = 'The query that is kept with clusters runs with the rights of whoever refreshes them.',
+            HINT = format('SET ROLE %I first.', owner);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_check_kept_owner(regclass) IS 'fails unless the current user himself owns the table';
+
+CREATE FUNCTION lsh_refresh_clusters(clusters regclass, changed text DEFAULT NULL, log text DEFAULT NULL,
+    OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
+    OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+    required text[] := '{query,search_path,threshold,near_representative}';
+    optional text[] := '{recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,method}';
+    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                    WHERE extname = 'minhash_lsh');
+    comment text;
+    settings jsonb;
+    path text;
+    log_table regclass;
+    statement text;
+    problem text;
+BEGIN
+    IF clusters IS NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING clusters;
+    EXECUTE (SELECT format('LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', nspname, relname)
+             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
+    SELECT col_description(clusters, attnum) INTO comment
+    FROM pg_attribute WHERE attrelid = clusters AND attname = 'content_hash' AND NOT attisdropped;
+    BEGIN
+        settings := comment;
+    EXCEPTION WHEN invalid_text_representation THEN
+        settings := NULL;
+    END;
+    IF jsonb_typeof(settings) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'table "%" has no settings of clusters', clusters
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = 'lsh_create_clusters() keeps them as the comment on the column content_hash.',
+                HINT = 'Set this comment again, or drop the table and make it again.';
+    ELSIF NOT settings ?& required
+        OR EXISTS (SELECT FROM jsonb_object_keys(settings) AS key WHERE key <> ALL (required || optional)) THEN
+        RAISE EXCEPTION 'settings of clusters "%" are wrong', clusters USING ERRCODE = 'invalid_parameter_value',
+            DETAIL = format('They have %s.', (SELECT string_agg(key, ', ') FROM jsonb_object_keys(settings) AS key)),
+            HINT = format('They must have %s, and may have %s.', array_to_string(required, ', '),
+                          array_to_string(optional, ', '));
+    END IF;
+    path := settings->>'search_path';
+    IF log IS NOT NULL THEN
+        PERFORM set_config('search_path', path, true);
+        log_table := pg_catalog.to_regclass(log);
+        IF log_table IS NULL THEN
+            EXECUTE pg_catalog.concat('CREATE TABLE ', (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(part), '.')
+                FROM pg_catalog.unnest(pg_catalog.parse_ident(log)) AS part), ' (refreshed_at pg_catalog.timestamptz,
+                event pg_catalog.text, cluster_id pg_catalog.int8, into_cluster_id pg_catalog.int8)');
+            log_table := pg_catalog.to_regclass(log);
+        END IF;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING log_table;
+        log := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
+                JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = log_table);
+    END IF;
+    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, $3, $4)', schema) INTO statement
+        USING clusters, comment, changed, log;
+    PERFORM set_config('search_path', path, true);
+    EXECUTE statement INTO problem, rows_added, rows_removed, rows_changed, clusters_made, clusters_joined,
+        clusters_split, clusters_dissolved;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF problem = 'null' THEN
+        RAISE EXCEPTION 'query of "%" returned a row whose id is NULL', clusters
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave such rows out in the query.';
+    ELSIF problem = 'text' THEN
+        RAISE EXCEPTION 'ids of "%" differ when they are written and read as text', clusters
+            USING ERRCODE = 'invalid_text_representation',
+                HINT = 'See the settings extra_float_digits, DateStyle and IntervalStyle.';
+    ELSIF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'query of "%" returned several rows of one id', clusters
+            USING ERRCODE = 'unique_violation', DETAIL = format('The id is %s.', substr(problem, 2)),
+                HINT = 'Ids must be unique in the query.';
+    END IF;
+END $$;
+COMMENT ON FUNCTION lsh_refresh_clusters(regclass, text, text) IS
+    'brings clusters that lsh_create_clusters made up to date with what their query returns now. '
+    'Example: lsh_refresh_clusters(''article_clusters'')';
+
+CREATE FUNCTION lsh_create_clusters(
+    clusters text,
+    query text,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT NULL,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT NULL,
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
+    near_representative boolean DEFAULT true,
+    search_path text DEFAULT pg_catalog.current_setting('search_path'),
+    OUT rows_added bigint,
+    OUT clusters_made bigint
+) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                    WHERE extname = 'minhash_lsh');
+    target text := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(clusters)) AS part);
+    settings json;
+    made regclass;
+BEGIN
+    query := rtrim(query, E'; \t\n');
+    IF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL OR near_representative IS NULL THEN
+        RAISE EXCEPTION 'clusters, query, search_path, threshold and near_representative must not be NULL'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    settings := json_strip_nulls(json_build_object('query', query, 'search_path', search_path, 'threshold', threshold,
+        'recall', recall, 'bands', bands, 'rows', rows, 'verify', verify, 'max_bucket', max_bucket,
+        'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag, 'seed', seed,
+        'method', method, 'near_representative', near_representative));
+    EXECUTE format('SELECT %s._lsh_kept_query($1, $2)', schema) USING query, search_path;
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE pg_catalog.concat('CREATE TABLE ', target, ' AS SELECT q.id, CAST(NULL AS pg_catalog.int8) AS cluster_id,
+        q.id AS representative, CAST(NULL AS pg_catalog.float8) AS similarity,
+        CAST(NULL AS pg_catalog.int8) AS component, CAST(NULL AS pg_catalog.int8) AS content_hash
+        FROM (', query, E'\n) AS q(id, content) WITH NO DATA');
+    made := target;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    target := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
+               JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = made);
+    EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (id), ALTER cluster_id SET NOT NULL,
+        ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
+        ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
+    EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
+    EXECUTE format('SELECT rows_added, clusters_made FROM %s.lsh_refresh_clusters($1)', schema)
+        INTO rows_added, clusters_made USING made;
+    EXECUTE format('CREATE INDEX ON %s (cluster_id)', target);
+    IF near_representative THEN
+        EXECUTE format('CREATE INDEX ON %s (component)', target);
+    END IF;
+    EXECUTE 'ANALYZE ' || target;
+END $$;
+COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text) IS
+    'makes a table of a query''s rows with their clusters, which lsh_refresh_clusters keeps up to date. '
+    'Example: lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'')';

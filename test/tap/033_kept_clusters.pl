@@ -1,0 +1,262 @@
+# Clusters that are kept, through random histories: after each refresh they are what lsh_clusters() gives, their names
+# follow the rules, and no row is written that does not differ. Then a cluster of many rows that is taken apart, two
+# refreshes at once, a server that is killed, and a dump. MINHASH_ROUNDS=100000 is the long form, in steps of a history,
+# and MINHASH_SEED gives another history.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use Crash;
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $steps = $ENV{MINHASH_ROUNDS} || 3000;
+my $seed = $ENV{MINHASH_SEED} || 0.27;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+$node->append_conf('postgresql.conf', "autovacuum = off\n");
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION minhash_lsh;
+SET check_function_bodies = off;
+-- Windows of 16 words into one of 25 families of 40: those 4 words apart have a similarity of 0.6, and with 5 of 0.52.
+-- So families are chains, which fall apart where a row in their midst goes. Windows begin at multiples of `apart`.
+CREATE TABLE windows AS SELECT 1 AS apart;
+CREATE FUNCTION some_text() RETURNS text LANGUAGE sql VOLATILE AS $$
+    SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word)
+    FROM generate_series(1, 16) AS word,
+        (SELECT floor(25 * random()) AS family, apart * floor(24 / apart * random()) AS place FROM windows OFFSET 0) AS s
+$$;
+CREATE TABLE docs (id int PRIMARY KEY, body text, part int, preferred int);
+CREATE TABLE told (id int);
+
+-- What there is to say against kept clusters: the clusters are others, the components are, names do not follow the
+-- rules, or rows were written that did not change.
+CREATE FUNCTION complaints(query text, near boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    found text;
+BEGIN
+    DROP TABLE IF EXISTS truth;
+    CREATE TEMP TABLE truth AS
+    SELECT c.*, k.cluster_id AS component
+    FROM lsh_clusters(query, NULL::int, threshold => 0.56, bands => 64, rows => 2, num_hashes => 128, unit => 'word',
+        shingle_size => 1, near_representative => near, singletons => true) AS c
+    JOIN lsh_clusters(query, NULL::int, threshold => 0.56, bands => 64, rows => 2, num_hashes => 128, unit => 'word',
+        shingle_size => 1, singletons => true) AS k USING (id);
+    SELECT string_agg(what, '; ') INTO found FROM (
+        SELECT format('%s rows differ, such as %s', count(*), min(id)) AS what
+        FROM (SELECT id, representative, similarity FROM kept EXCEPT SELECT id, representative, similarity FROM truth
+              UNION ALL (SELECT id, representative, similarity FROM truth EXCEPT SELECT id, representative, similarity FROM kept)) AS s
+        HAVING count(*) > 0
+        UNION ALL
+        SELECT 'other clusters' FROM kept k JOIN truth t USING (id)
+        HAVING count(DISTINCT (k.cluster_id, t.cluster_id)) <> count(DISTINCT k.cluster_id)
+            OR count(DISTINCT (k.cluster_id, t.cluster_id)) <> count(DISTINCT t.cluster_id)
+        UNION ALL
+        SELECT 'other components' FROM kept k JOIN truth t USING (id)
+        HAVING count(DISTINCT (k.component, t.component)) <> count(DISTINCT k.component)
+            OR count(DISTINCT (k.component, t.component)) <> count(DISTINCT t.component)) AS s;
+    RETURN found;
+END $$;
+
+CREATE FUNCTION broken_rules() RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(what, '; ') FROM (
+        -- The largest part of a cluster keeps its name, or joins an older one.
+        SELECT format('cluster %s: most of it is now %s', was, now) AS what FROM (
+            SELECT b.cluster_id AS was, k.cluster_id AS now, count(*) AS part, sum(count(*)) OVER (PARTITION BY b.cluster_id) AS whole
+            FROM before b JOIN kept k USING (id) WHERE b.content_hash = k.content_hash GROUP BY 1, 2) AS s
+        WHERE 2 * part > whole AND now > was
+        UNION ALL
+        -- A cluster of which rows are left is there, or has joined an older one.
+        SELECT format('cluster %s is lost', b.cluster_id) FROM before b JOIN kept k USING (id)
+        WHERE NOT EXISTS (SELECT FROM kept WHERE cluster_id = b.cluster_id)
+        GROUP BY b.cluster_id HAVING min(k.cluster_id) > b.cluster_id
+        UNION ALL
+        -- A name that was not there is a new one.
+        SELECT format('cluster %s is back', cluster_id) FROM kept
+        WHERE cluster_id <= (SELECT max(cluster_id) FROM ever) AND cluster_id NOT IN (SELECT cluster_id FROM before)
+        UNION ALL
+        SELECT format('row %s was written', k.id) FROM before b JOIN kept k USING (id)
+        WHERE b.place <> k.ctid AND (b.cluster_id, b.representative, b.similarity, b.component, b.content_hash)
+            = (k.cluster_id, k.representative, k.similarity, k.component, k.content_hash)) AS s
+$$;
+
+-- Steps, and a refresh after some of them; `telling` says what was changed.
+CREATE PROCEDURE live(steps int, most_between int, query text, near boolean, telling boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    done int := 0;
+    refreshes int := 0;
+    which int;
+    report record;
+    events record;
+    broken text;
+BEGIN
+    PERFORM lsh_create_clusters('kept', query, threshold => 0.56, bands => 64, rows => 2, num_hashes => 128,
+        unit => 'word', shingle_size => 1, near_representative => near);
+    DROP TABLE IF EXISTS events_of_kept, ever;
+    CREATE TABLE ever AS SELECT max(cluster_id) AS cluster_id FROM kept;
+    COMMIT;
+    WHILE done < steps LOOP
+        DROP TABLE IF EXISTS before;
+        CREATE TEMP TABLE before AS SELECT *, ctid AS place FROM kept;
+        TRUNCATE told;
+        FOR step IN 1 .. 1 + floor(random() * random() * most_between)::int LOOP
+            done := done + 1;
+            SELECT id INTO which FROM docs ORDER BY random() LIMIT 1;
+            CASE floor(random() * 3 + CASE WHEN (SELECT count(*) FROM docs) < 300 THEN 2.0 / 3 ELSE 0 END)::int
+            WHEN 0 THEN
+                DELETE FROM docs WHERE id = which;
+            WHEN 1 THEN
+                UPDATE docs SET body = CASE WHEN random() < 0.95 THEN some_text() END, preferred = 5 * random() WHERE id = which;
+            ELSE
+                which := 100000 * random();
+                INSERT INTO docs VALUES (which, some_text(), random(), 5 * random()) ON CONFLICT DO NOTHING;
+            END CASE;
+            INSERT INTO told VALUES (which);
+        END LOOP;
+        PERFORM set_config('enable_seqscan', (random() < 0.5)::text, true);
+        SELECT * INTO report FROM lsh_refresh_clusters('kept', CASE WHEN telling THEN 'SELECT id FROM told' END,
+            log => 'events_of_kept');
+        refreshes := refreshes + 1;
+        RESET enable_seqscan;
+        SELECT concat_ws('; ', complaints(query, near), broken_rules(),
+            CASE WHEN report.rows_added - report.rows_removed <> (SELECT count(*) FROM kept) - (SELECT count(*) FROM before)
+                THEN 'rows are counted wrongly' END,
+            CASE WHEN report.clusters_made - report.clusters_joined - report.clusters_dissolved
+                <> (SELECT count(DISTINCT cluster_id) FROM kept) - (SELECT count(DISTINCT cluster_id) FROM before)
+                THEN 'clusters are counted wrongly' END) INTO broken;
+        SELECT count(*) FILTER (WHERE event = 'join') AS joins, count(DISTINCT cluster_id) FILTER (WHERE event = 'split') AS splits
+        INTO events FROM events_of_kept WHERE refreshed_at = now();
+        IF events.joins <> report.clusters_joined OR events.splits < report.clusters_split THEN
+            broken := concat_ws('; ', broken, format('%s, but logged are %s', report, events));
+        END IF;
+        IF broken <> '' THEN
+            RAISE EXCEPTION 'after % steps: %', done, broken;
+        END IF;
+        UPDATE ever SET cluster_id = greatest(cluster_id, (SELECT max(cluster_id) FROM kept));
+        COMMIT;
+    END LOOP;
+    RAISE NOTICE 'refreshes: %, joins: %, splits: %', refreshes, (SELECT count(*) FROM events_of_kept WHERE event = 'join'),
+        (SELECT count(*) FROM events_of_kept WHERE event = 'split');
+    DROP TABLE kept;
+END $$;
+SQL
+
+sub live
+{
+    my ($share, $between, $query, $near, $telling, $what) = @_;
+    my ($code, $out, $err) = $node->psql('postgres', "SELECT setseed($seed);\nCALL live(" . int($steps * $share) . ", $between, '$query', $near, $telling);",
+        on_error_stop => 1, timeout => 6 * 3600);
+    is($code, 0, "a history of $what") or diag($err);
+    my ($joins, $splits) = $err =~ /joins: (\d+), splits: (\d+)/;
+    note($err);
+    ok($joins && $splits, 'clusters joined and split');
+    return;
+}
+
+my $of_index = "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes WHERE indexrelname = 'docs_words'";
+live(1 / 3, 60, 'SELECT id, body FROM docs', 'true', 'false', 'rows near their representatives');
+# An index misses some of the rows close to the threshold: at a similarity of 0.6 it was a difference after 19,344 steps.
+# So here rows that are near have at least 0.68.
+$node->safe_psql('postgres', 'UPDATE windows SET apart = 3; TRUNCATE docs');
+$node->safe_psql('postgres', q{CREATE INDEX docs_words ON docs USING lsh (minhash(body, unit => 'word', shingle_size => 1))});
+live(1 / 3, 20, 'SELECT id, body FROM docs', 'true', 'true', 'rows that are told, and an index');
+cmp_ok($node->safe_psql('postgres', $of_index), '>', 20, 'the index is used');
+$node->safe_psql('postgres', 'UPDATE windows SET apart = 1; DROP INDEX docs_words');
+live(1 / 3, 40, 'SELECT id, body, part AS scope, preferred AS rank FROM docs', 'false', 'false', 'connected rows with scope and rank');
+
+# A cluster of 10,000 rows, made and taken apart.
+my $settings = q{threshold => 0.56, bands => 64, rows => 2, num_hashes => 128, unit => 'word', shingle_size => 1};
+my $all = q{'SELECT id, body FROM docs'};
+my $told = 'rows_added, rows_removed, rows_changed';
+for my $near (qw(true false))
+{
+    $node->safe_psql('postgres', qq{SELECT setseed($seed); TRUNCATE docs;
+INSERT INTO docs (id, body) SELECT i, some_text() FROM generate_series(20001, 20100) i;
+SELECT lsh_create_clusters('kept', $all, $settings, near_representative => $near);
+INSERT INTO docs (id, body) SELECT i, (SELECT string_agg(md5(word::text), ' ') FROM generate_series(1, 16) word) || ' ' || i
+    FROM generate_series(1, 10000) i;});
+    is($node->safe_psql('postgres', "SELECT $told FROM lsh_refresh_clusters('kept')"), '10000|0|0', 'many rows of one kind');
+    is($node->safe_psql('postgres', 'SELECT count(*) FROM kept GROUP BY cluster_id HAVING count(*) > 1000'), '10000', 'are a cluster');
+    $node->safe_psql('postgres', q{DELETE FROM docs WHERE id = 1 OR id % 10 = 3 AND id < 20000;
+UPDATE docs SET body = concat(id, ' ', body, ' ', (SELECT string_agg(md5(concat(id, word)), ' ') FROM generate_series(1, 40) word)) WHERE id % 10 IN (4, 5, 6) AND id < 20000;
+UPDATE docs SET body = (SELECT string_agg(md5(concat(id / 20, word)), ' ') FROM generate_series(1, 20) word) WHERE id % 10 IN (7, 8) AND id < 20000;});
+    is($node->safe_psql('postgres', "SELECT $told, clusters_made FROM lsh_refresh_clusters('kept')"), '0|1001|5000|3500', 'it is taken apart');
+    is($node->safe_psql('postgres', "SELECT complaints($all, $near)"), '', 'as lsh_clusters() says');
+    is($node->safe_psql('postgres', 'SELECT count(*) FROM kept GROUP BY cluster_id HAVING count(*) > 1000'), '3999', 'the rest of it stays');
+    $node->safe_psql('postgres', 'DROP TABLE kept') if $near eq 'true';
+}
+
+# The server is killed while rows change and clusters are refreshed: what is there then is of one refresh, and the next
+# one makes it right.
+$node->safe_psql('postgres', qq{DROP TABLE kept; TRUNCATE docs; INSERT INTO docs (id, body) SELECT i, some_text() FROM generate_series(1, 300) i;
+SELECT lsh_create_clusters('kept', $all, $settings); CREATE TABLE refreshed AS SELECT 0 AS times;});
+my @scripts = (
+    q{\set id random(1, 600)
+INSERT INTO docs (id, body) VALUES (:id, some_text()) ON CONFLICT (id) DO UPDATE SET body = some_text();},
+    q{\set id random(1, 600)
+DELETE FROM docs WHERE id = :id;},
+    q{BEGIN;
+SELECT lsh_refresh_clusters('kept', log => 'events');
+UPDATE refreshed SET times = times + 1;
+COMMIT;});
+my @files;
+for my $script (@scripts)
+{
+    push @files, $node->basedir . '/kept' . @files;
+    append_to_file($files[-1], $script . "\n");
+}
+for my $crash (1 .. 3)
+{
+    my $out = '';
+    my @writers = map {
+        IPC::Run::start([ 'pgbench', '-n', '-T', '120', '-f', $_, $node->connstr('postgres') ], '>', \$out, '2>', \$out)
+    } @files, $files[2];
+    my $times = $node->safe_psql('postgres', 'SELECT times FROM refreshed');
+    $node->poll_query_until('postgres', "SELECT times > $times + 5 FROM refreshed") or die "no refreshes: $out";
+    sleep rand;
+    kill_server($node);
+    $_->finish for @writers;
+    $node->start;
+    is($node->safe_psql('postgres', q{SELECT count(*) FROM kept k LEFT JOIN kept r ON r.id = k.representative AND r.cluster_id = k.cluster_id
+WHERE r.id IS NULL OR (k.similarity < 0.56)}), '0', "$crash: whole clusters");
+    $node->safe_psql('postgres', q{SELECT lsh_refresh_clusters('kept', log => 'events')});
+    is($node->safe_psql('postgres', "SELECT complaints($all, true)"), '', "$crash: right after a refresh");
+}
+
+# Dumped and restored between two refreshes: the same rows and settings, and nothing that would have changed.
+$node->safe_psql('postgres', 'DROP FUNCTION complaints(text, boolean), broken_rules');
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->command_ok([ 'pg_dump', '-f', $node->basedir . '/dump', '-d', $node->connstr('postgres') ], 'dump');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $node->basedir . '/dump', '-d', $node->connstr('restored') ], 'restore');
+my $sums = 'SELECT count(*), max(cluster_id), md5(string_agg(k::text, chr(10) ORDER BY id)) FROM kept k';
+is($node->safe_psql('restored', $sums), $node->safe_psql('postgres', $sums), 'the same clusters');
+my $places = 'SELECT md5(string_agg(ctid::text, chr(10) ORDER BY id)) FROM kept';
+my $place = $node->safe_psql('restored', $places);
+is($node->safe_psql('restored', q{SELECT lsh_refresh_clusters('kept', log => 'events')}), '(0,0,0,0,0,0,0)', 'nothing has changed');
+is($node->safe_psql('restored', $places), $place, 'no row is written');
+my $change = q{DELETE FROM docs WHERE id % 7 = 0; UPDATE docs SET body = upper(body) || ' more' WHERE id % 5 = 0;
+INSERT INTO docs (id, body) SELECT 1000, body FROM docs WHERE id % 5 = 1 LIMIT 1;
+INSERT INTO docs (id, body) VALUES (1001, 'all alone');};
+for my $database (qw(postgres restored))
+{
+    $node->safe_psql($database, "$change SELECT lsh_refresh_clusters('kept', log => 'events')");
+}
+is($node->safe_psql('restored', $sums =~ s/max.cluster_id., //r =~ s/k::text/concat(id, representative, similarity)/r),
+    $node->safe_psql('postgres', $sums =~ s/max.cluster_id., //r =~ s/k::text/concat(id, representative, similarity)/r), 'both go on alike');
+
+# A refresh that is cancelled, or fails, leaves all as it was.
+$place = $node->safe_psql('restored', $places);
+$node->safe_psql('restored', q{UPDATE docs SET body = body || ' again'});
+like(($node->psql('restored', q{SET statement_timeout = 10; SELECT lsh_refresh_clusters('kept') FROM generate_series(1, 1000)}))[2],
+    qr/canceling statement due to statement timeout/, 'cancelled');
+is($node->safe_psql('restored', $places), $place, 'and nothing is written');
+
+$node->stop;
+done_testing();

@@ -12,7 +12,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 short=(lint regress isolation unit oracle tap sanitized)
-long=(trixie forky experimental kernels fuzz)
+long=(trixie forky experimental asserted kernels fuzz)
 [[ $(uname -m) != x86_64 ]] || long+=(arm)
 declare -A needs=(
     [lint]='clang-format clang-tools unicode-data'
@@ -20,7 +20,7 @@ declare -A needs=(
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
     [fuzz]='clang libclang-rt-dev'
     [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
-    [asserted]='bison bzip2 flex'
+    [asserted]='bison bzip2 flex libicu-dev pkg-config'
     [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
     [trixie]=debootstrap [forky]=debootstrap [experimental]=debootstrap
 )

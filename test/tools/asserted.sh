@@ -43,7 +43,7 @@ if ! quietly "${apt[@]}" source --download-only "postgresql-$major"; then
 fi
 
 tar -x --strip-components=1 -f postgresql-*.orig.tar.*
-quietly ./configure --prefix="$dir/postgresql" --enable-cassert --without-readline --without-zlib --without-icu \
+quietly ./configure --prefix="$dir/postgresql" --enable-cassert --without-readline --without-zlib --with-icu \
     CFLAGS=-O1
 quietly make -j"$(nproc)" -C src all
 quietly make -C src install

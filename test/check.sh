@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All tests, ring by ring, on a machine that may have nothing yet: installs what is missing, builds, installs the
 # extension and runs the rings, two at a time, those that fail fastest first. Says once a minute what is running;
-# prints the output of a ring when it has ended. Goes on after a ring that fails, ends with `N passed, N failed`,
-# and fails if anything failed or a ring ran no test.
+# prints the output of a ring when it has ended. Goes on after a ring that fails, ends with the counts of each ring, the
+# names of what failed and `N passed, N failed`, and fails if anything failed or a ring ran no test.
 #
 #   check.sh [RING...]     those named; --short, the default, stands for those that take minutes; --long for the others
 #
@@ -61,7 +61,7 @@ for name in "${rings[@]}"; do
 done
 
 logs=$(mktemp -d)
-summary=() passed=0 failed=0
+summary=() failures=() passed=0 failed=0
 declare -A ring_of=() started=() # by process, and by ring
 # shellcheck disable=SC2317,SC2329  # called by the trap below
 clean_up() {
@@ -119,6 +119,26 @@ count_tests() {
     esac
 }
 
+# What failed in a ring, a line each, as its own output names it; what nothing names by its last line.
+name_failures() {
+    local log=$logs/$1 names
+    names=$(case $1 in
+        lint) sed -nE 's/^FAILED  //p' "$log" ;;
+        trixie | forky | experimental) sed -nE 's/^FAILED //p' "$log" ;;
+        # Once where it happens, and once in the list at the end.
+        unit | kernels | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
+        oracle) grep -E '^[0-9]+: ' "$log" ;;
+        fuzz) grep -E '^SUMMARY' "$log" ;;
+        # "tap/003_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that what the test is called.
+        tap) sed -nE -e 's/^#   Failed test /test /p' -e 's/^(tap.*\.pl) +\(Wstat: [^0].*/\1/p' "$log" ;;
+        # "test bands ... FAILED    9 ms", "not ok 3     - bands    9 ms" since PostgreSQL 16.
+        *) sed -nE -e 's/^(test)? +([[:alnum:]_-]+) +\.\.\. FAILED.*/\2/p' \
+            -e 's/^not ok [0-9]+ +[-+] +([[:alnum:]_-]+) .*/\1/p' "$log" ;;
+        esac)
+    [[ -n $names ]] || names=$(grep -v '^ *$' "$log" | tail -n 1)
+    sed -n -e "s/^/FAILED $1: /" -e 's/\(.\{160\}\).*/\1.../' -e '1,12p' -e "13s/.*/FAILED $1: and more/p" <<<"$names"
+}
+
 # end_ring NAME STATUS: one that ends badly without a failed test (it did not build, or crashed), or runs none,
 # counts as a failed one.
 end_ring() {
@@ -140,6 +160,7 @@ end_ring() {
     summary+=("$(printf '%-12s %5d passed, %d failed, %d s%s' "$name" "${counts[@]}" \
         $((SECONDS - started[$name])) "$remark")")
     ((slots == 1)) || echo "=== ${summary[-1]}"
+    ((counts[1] == 0)) || failures+=("$(name_failures "$name")")
     passed=$((passed + counts[0]))
     failed=$((failed + counts[1]))
 }
@@ -207,6 +228,6 @@ while ((${#ring_of[@]} > 0)); do
 done
 
 echo
-printf '%s\n' "${summary[@]}"
+printf '%s\n' "${summary[@]}" "${failures[@]}"
 echo "$passed passed, $failed failed"
 ((passed > 0 && failed == 0))

@@ -19,6 +19,7 @@ if [[ ${2:-} == --inside ]]; then
     fi
     test/check.sh regress isolation oracle tap || status=1
     echo
+    [[ $demo == 1* ]] || echo 'FAILED demo'
     echo "$demo"
     exit "$status"
 fi

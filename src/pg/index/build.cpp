@@ -179,7 +179,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 void build_empty(Relation index)
 {
     const int scope_bytes = scope_bytes_of(columns_of(index));
-    const double threshold = constraint_threshold(index);
+    const std::optional<double> threshold = constraint_threshold(index);
     for (const page_kind kind : {page_kind::meta, page_kind::records}) {
         const Buffer buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, nullptr);
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);

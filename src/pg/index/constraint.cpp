@@ -41,20 +41,20 @@ bool satisfies(const ScanKeyData& key, Datum value, double threshold)
 
 } // namespace
 
-double constraint_threshold(Relation index)
+std::optional<double> constraint_threshold(Relation index)
 {
     // Frozen: a dump of a constraint without the option relies on it.
     constexpr double default_threshold = 0.8;
 
-    const double given = threshold_option(index);
+    const std::optional<double> given = threshold_option(index);
     if (index->rd_index->indisexclusion)
-        return given >= 0 ? given : default_threshold;
-    if (given >= 0)
+        return given.value_or(default_threshold);
+    if (given.has_value())
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("only an exclusion constraint has a threshold of its own"),
                 errhint("Other lsh indexes serve every threshold. Leave the option out."));
-    return given;
+    return std::nullopt;
 }
 
 bool is_constraint_scan(IndexScanDesc scan)

@@ -8,6 +8,8 @@
 
 #include "pg/index/format.h"
 
+#include <optional>
+
 extern "C" {
 #include "access/genam.h"
 #include "access/relscan.h"
@@ -24,9 +26,9 @@ struct row_reader {
     TupleTableSlot* slot; // its pin keeps VACUUM from giving the TID to another row
 };
 
-// The threshold that a new index is to have: negative if it belongs to no constraint. An ERROR if
-// it is given without a constraint.
-double constraint_threshold(Relation index);
+// The threshold that a new index is to have, if it belongs to a constraint. An ERROR if it is given
+// without one.
+std::optional<double> constraint_threshold(Relation index);
 
 // Whether a scan looks for rows that conflict.
 bool is_constraint_scan(IndexScanDesc scan);

@@ -43,6 +43,8 @@
 
 #include "pg/arguments.h"
 
+#include <optional>
+
 extern "C" {
 #include "storage/bufpage.h"
 #include "storage/itemptr.h"
@@ -129,7 +131,7 @@ struct meta {
     BlockNumber tail_last;     // the open one
     std::uint32_t tail_pages;  // with the open one
     std::uint32_t scope_bytes; // of a record: 0 or 4
-    double threshold;          // of an exclusion constraint; negative: there is none
+    double threshold;          // of an exclusion constraint; see threshold_of()
     std::uint32_t
         null_rows; // 1: the table may have rows whose signature is NULL; they have no record
     std::uint32_t unused;
@@ -190,6 +192,13 @@ inline meta& meta_of(Page page)
 inline node_head& head_of(Page page)
 {
     return *reinterpret_cast<node_head*>(contents_of(page));
+}
+
+constexpr double no_threshold = -1; // is stored without a constraint
+
+inline std::optional<double> threshold_of(const meta& value)
+{
+    return value.threshold == no_threshold ? std::nullopt : std::optional(value.threshold);
 }
 
 inline std::span<run> runs_of(meta& value)

@@ -23,12 +23,15 @@ namespace minhash::pg::lsh {
 
 namespace {
 
+// As PostgreSQL parses them: an option that is not given has its default, which nobody can give.
 struct index_options {
     std::int32_t length; // a varlena's
-    int bands;           // 0: not given
+    int bands;
     int rows;
-    double threshold; // negative: not given
+    double threshold;
 };
+
+constexpr index_options not_given = {0, 0, 0, -1};
 
 relopt_kind option_kind;
 object_access_hook_type next_hook; // of other modules
@@ -53,8 +56,7 @@ index_options options_of(HeapTuple row, TupleDesc form)
     bool none;
     const Datum stored = heap_getattr(row, Anum_pg_class_reloptions, form, &none);
     const bytea* const parsed = none ? nullptr : parse_options(stored, false);
-    return parsed != nullptr ? *reinterpret_cast<const index_options*>(parsed)
-                             : index_options{0, 0, 0, -1};
+    return parsed != nullptr ? *reinterpret_cast<const index_options*>(parsed) : not_given;
 }
 
 [[noreturn]] void fail_options_changed(const FormData_pg_class& index)
@@ -121,21 +123,21 @@ void define_options()
     add_int_reloption(option_kind,
                       "bands",
                       "number of bands",
-                      0,
+                      not_given.bands,
                       1,
                       max_num_hashes,
                       ShareUpdateExclusiveLock);
     add_int_reloption(option_kind,
                       "rows",
                       "rows of a band",
-                      0,
+                      not_given.rows,
                       1,
                       max_rows,
                       ShareUpdateExclusiveLock);
     add_real_reloption(option_kind,
                        "threshold",
                        "least similarity of rows that an exclusion constraint refuses",
-                       -1,
+                       not_given.threshold,
                        0,
                        1,
                        ShareUpdateExclusiveLock);
@@ -155,21 +157,24 @@ bytea* parse_options(Datum given, bool validate)
                                                            sizeof(index_options),
                                                            known,
                                                            lengthof(known)));
-    if (validate && options != nullptr && (options->bands == 0) != (options->rows == 0))
+    if (validate && options != nullptr &&
+        (options->bands == not_given.bands) != (options->rows == not_given.rows))
         fail_half_banding();
     return reinterpret_cast<bytea*>(const_cast<index_options*>(options));
 }
 
-double threshold_option(Relation index)
+std::optional<double> threshold_option(Relation index)
 {
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
-    return options != nullptr ? options->threshold : -1;
+    if (options == nullptr || options->threshold == not_given.threshold)
+        return std::nullopt;
+    return options->threshold;
 }
 
 banding shape_for(Relation index, const scheme& scheme)
 {
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
-    if (options != nullptr && options->bands > 0 && options->rows > 0) {
+    if (options != nullptr && options->bands != not_given.bands) {
         const banding shape = {options->bands, options->rows};
         check_bands(shape, scheme);
         return shape;

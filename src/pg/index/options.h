@@ -3,6 +3,8 @@
 
 #include "pg/arguments.h"
 
+#include <optional>
+
 extern "C" {
 #include "utils/relcache.h"
 }
@@ -16,8 +18,8 @@ void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The threshold, negative if it is not given.
-double threshold_option(Relation index);
+// The threshold, if it is given.
+std::optional<double> threshold_option(Relation index);
 
 // The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
 banding shape_for(Relation index, const scheme& scheme);

@@ -206,7 +206,7 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-void init_meta(Page page, int scope_bytes, double threshold)
+void init_meta(Page page, int scope_bytes, std::optional<double> threshold)
 {
     init_page(page, page_kind::meta, 0, 0);
     meta& fresh = meta_of(page);
@@ -217,7 +217,7 @@ void init_meta(Page page, int scope_bytes, double threshold)
     fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
     fresh.tail_pages = 1;
     fresh.scope_bytes = static_cast<std::uint32_t>(scope_bytes);
-    fresh.threshold = threshold;
+    fresh.threshold = threshold.value_or(no_threshold);
     set_used_bytes(page, sizeof(meta));
 }
 

@@ -91,7 +91,7 @@ bool each_page(Relation index,
     return true;
 }
 
-void init_meta(Page page, int scope_bytes, double threshold);
+void init_meta(Page page, int scope_bytes, std::optional<double> threshold);
 
 // A copy of the meta page, checked: up to the runs that there are, or all of it.
 void read_meta(Relation index, meta& copy);

@@ -30,6 +30,15 @@ const std::uint8_t* make_query(const search& look, const signature& value)
     return record;
 }
 
+// How similar rows must be for the index of a constraint to refuse one.
+double refused_from(const search& look)
+{
+    const std::optional<double> threshold = threshold_of(look.now);
+    if (!threshold.has_value())
+        fail_damaged(look.index, meta_block, "A constraint has no threshold.");
+    return *threshold;
+}
+
 // Reads what the index is like, and prepares the search.
 void start(IndexScanDesc scan, scan_state& state)
 {
@@ -55,7 +64,7 @@ void start(IndexScanDesc scan, scan_state& state)
         state.table_read = true;
         return;
     }
-    const double threshold = state.for_constraint ? look.now.threshold : state.narrow.threshold;
+    const double threshold = state.for_constraint ? refused_from(look) : state.narrow.threshold;
     if (look.shape.shape.bands == 0 ||
         (state.has_narrow && state.narrow.sought.empty() && threshold > 0))
         return;
@@ -285,7 +294,7 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
             return false;
         bool dead = false;
         if (!state.for_constraint ||
-            conflicts(scan, state.reader, tid_of(where), state.look.now.threshold, dead))
+            conflicts(scan, state.reader, tid_of(where), refused_from(state.look), dead))
             break;
         if (dead)
             kill_current(state);

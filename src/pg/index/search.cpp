@@ -166,7 +166,7 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
             return false;
         }
         const int count = leaf.head->count;
-        int at = range.at < 0 ? leaf.lower_bound(range.key) : range.at;
+        int at = range.at.has_value() ? *range.at : leaf.lower_bound(range.key);
         for (; at < count && left > 0 && leaf.key(at) <= last; at++, left--)
             state.numbers.add(leaf.number(at));
         const bool ends = at < count && leaf.key(at) > last;
@@ -283,7 +283,7 @@ bool find_ranges(search& state)
             continue;
         valid = descend(state, state.now.runs[at], keys, blocks);
         for (std::size_t key = 0; valid && key < keys.size(); key++)
-            state.ranges.add({at, keys[key], blocks[key], -1});
+            state.ranges.add({at, keys[key], blocks[key], std::nullopt});
     }
     pfree(blocks);
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);

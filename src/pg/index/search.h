@@ -21,10 +21,10 @@ struct search_work {
 
 // Entries of a run that begin with the slots of a band and have not been read.
 struct entry_range {
-    std::uint32_t run; // its place in the meta page
-    std::uint64_t key; // the least
-    BlockNumber block; // of the next entry
-    int at;            // on that leaf; negative: it is to be looked for
+    std::uint32_t run;     // its place in the meta page
+    std::uint64_t key;     // the least
+    BlockNumber block;     // of the next entry
+    std::optional<int> at; // on that leaf, once it was looked for
 };
 
 struct search {

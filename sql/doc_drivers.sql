@@ -6,6 +6,12 @@ CREATE TABLE articles (id bigint PRIMARY KEY, site text, body text NOT NULL);
 INSERT INTO articles VALUES (1, 'O''Reilly', 'The quick brown fox jumps over the lazy dog.'),
                             (2, 'O''Reilly', 'The quick brown fox jumped over the lazy dog.'),
                             (3, 'mirror', 'The quick brown fox jumps over the lazy dog.');
+PREPARE near AS SELECT id FROM articles WHERE minhash_similar(minhash(body), minhash($1), $2);
+PREPARE nearest AS SELECT id FROM articles ORDER BY minhash(body) <%> minhash($1) LIMIT $2;
+PREPARE pairs AS SELECT left_id, right_id FROM lsh_pairs($1, threshold => $2);
+PREPARE stored AS SELECT id FROM articles WHERE minhash_similarity(minhash(body), $1) > 0.5;
+SELECT name, parameter_types FROM pg_prepared_statements WHERE name <> 'pairs_of_site' ORDER BY name;
+
 PREPARE pairs_of_site(text) AS
     SELECT left_id, right_id
     FROM lsh_pairs(format('SELECT id, body FROM articles WHERE site = %L', $1), threshold => 0.7);

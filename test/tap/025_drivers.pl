@@ -13,10 +13,9 @@ plan skip_all => "$python cannot import psycopg, psycopg2 and sqlalchemy"
     if system("$python -c '$drivers' 2>/dev/null") != 0;
 
 my $page = slurp_file("$ENV{TESTDIR}/drivers.md");
-my ($operator, $list, $sketch) = $page =~ /^```python\n(.*?)^```/msg;
-my ($sqlalchemy, $sqlalchemy_operator) = $page =~ /`(func\.minhash_similar\(.*?\))`, or `(Article\.sig\.op.*?)`/;
+my ($operator, $table, $expressions, $list, $sketch) = $page =~ /^```python\n(.*?)^```/msg;
 my ($built) = $page =~ /`(format\('… site = %%L', %s::text\))`/;
-ok($operator && $list && $sketch && $sqlalchemy && $sqlalchemy_operator && $built, 'the page has what is tried here');
+ok($operator && $table && $expressions && $list && $sketch && $built, 'the page has what is tried here');
 $built =~ s/…/SELECT id, body FROM articles WHERE/;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -38,24 +37,36 @@ my $program = <<"PYTHON" . <<'PYTHON2';
 import sys, warnings
 $drivers
 connection_string, dialect = sys.argv[1:]
-operator, lists, sketches, built = (text for text in (
-    r"""$operator""", r"""$list""", r"""$sketch""", r"""$built"""))
+operator, table, expressions, lists, sketches, built = (text for text in (
+    r"""$operator""", r"""$table""", r"""$expressions""", r"""$list""", r"""$sketch""", r"""$built"""))
 text = "the quick brown fox jumps over the lazy dog near the river"
 
 class sketch:
     hashvalues = [297616339, 279951299, 113505080, 311917730, 1735256, 278730948, 249258812, 306660385]
 
 def by_sqlalchemy():
-    from sqlalchemy import func
-    warnings.simplefilter("ignore")
+    global articles
+    import sqlalchemy.dialects.postgresql
+    exec(table, globals())
+    exec(expressions, globals())
+    warnings.simplefilter("error")
     engine = sqlalchemy.create_engine("postgresql+psycopg2://", creator=lambda: psycopg2.connect(connection_string))
-    table = sqlalchemy.Table("articles", sqlalchemy.MetaData(), sqlalchemy.Column("id", sqlalchemy.BigInteger),
-                             sqlalchemy.Column("sig", sqlalchemy.Text))
-    Article = table.c
-    with engine.connect() as connection:
-        for condition in ($sqlalchemy, $sqlalchemy_operator):
-            query = sqlalchemy.select(table.c.id).where(condition).order_by(table.c.id)
-            print(dialect, [row[0] for row in connection.execute(query)])
+    with engine.begin() as connection:
+        articles.create(connection)
+        connection.execute(articles.insert(), [{"id": 1, "body": text + "!"}, {"id": 2, "body": "100% of something else"}])
+        for condition in (near, same):
+            print(dialect, connection.execute(sqlalchemy.select(articles.c.id).where(condition)).all())
+        print(dialect, connection.execute(sqlalchemy.select(articles.c.id).order_by(nearest)).all())
+        print(dialect, connection.execute(sqlalchemy.select(pairs)).all())
+        raw = sqlalchemy.text("SELECT id FROM orm_articles WHERE sig % minhash(:text) ORDER BY sig <%> minhash(:text)")
+        print(dialect, connection.execute(raw, {"text": text}).all())
+        reflected = sqlalchemy.Table("orm_articles", sqlalchemy.MetaData(), autoload_with=connection)
+        print(dialect, type(reflected.c.sig.type).__name__)
+    try:
+        with engine.begin() as connection:
+            connection.execute(articles.insert(), [{"id": 3, "body": text}])
+    except sqlalchemy.exc.IntegrityError as error:
+        print(dialect, error.orig.diag.constraint_name)
 PYTHON
 
 if dialect == "sqlalchemy":
@@ -85,7 +96,7 @@ my $file = PostgreSQL::Test::Utils::tempdir . '/drivers.py';
 append_to_file($file, $program);
 
 my @expected = (
-    '[1, 2]', '[1, 2]', 'fss1:128x32:element1:raw', '1.0', '[(1, 2)]',
+    '[1, 2]', '[1, 2]', '[1, 2]', 'fss1:128x32:element1:raw', '1.0', '[(1, 2)]',
     'articles no_copies Key (minhash(body), id)=(');
 for my $dialect ('psycopg', 'psycopg2')
 {
@@ -99,6 +110,7 @@ for my $dialect ('psycopg', 'psycopg2')
     }
 }
 my ($stdout, $stderr) = run_command([ $python, $file, $node->connstr('postgres'), 'sqlalchemy' ]);
-is("$stdout$stderr", "sqlalchemy [1, 2]\nsqlalchemy [1, 2]", 'SQLAlchemy: both forms');
+my @found = ('[(1,)]', '[(1,)]', '[(1,), (2,)]', '[]', '[(1,)]', 'Signature', 'orm_articles_near');
+is("$stdout$stderr", join("\n", map { "sqlalchemy $_" } @found), 'SQLAlchemy: the type, expressions, reflection, constraint');
 $node->stop;
 done_testing();

@@ -8,7 +8,9 @@ INSERT INTO articles VALUES
     (2, 'A quick brown fox jumps over the  LAZY dog near the bank of the river.'),
     (3, 'Colourless green ideas sleep furiously, or so the linguists say.'),
     (4, 'Colorless green ideas sleep furiously, or so the linguists say.'),
-    (5, '');
+    (5, ''),
+    (6, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (7, 'COLOURLESS green ideas sleep furiously, or so the linguists say.');
 
 CREATE TABLE article_clusters AS
     SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM articles', threshold => 0.6,
@@ -17,10 +19,18 @@ SELECT cluster_id, representative, size, array_agg(id ORDER BY id) AS members
 FROM article_clusters GROUP BY 1, 2, 3 ORDER BY size DESC, 1;
 
 CREATE TABLE article_removals AS
-    SELECT c.id, c.representative, c.similarity, a.body
-    FROM article_clusters c JOIN articles a USING (id) WHERE c.id <> c.representative;
+    SELECT c.id, c.representative, c.similarity, a.body, kept.body AS kept
+    FROM article_clusters c JOIN articles a USING (id) JOIN articles kept ON kept.id = c.representative
+    WHERE c.id <> c.representative;
 SELECT id, representative, round(similarity::numeric, 3) AS similarity, left(body, 40) AS goes
 FROM article_removals ORDER BY similarity, id;
+
+SELECT CASE WHEN body = kept THEN '1: same bytes'
+            WHEN shingles(body, 1, bag => true) = shingles(kept, 1, bag => true)
+            THEN '2: same except for case and white space'
+            WHEN similarity >= 0.95 THEN '3: 0.95 or more' ELSE '4: from the threshold up to 0.95' END AS reason,
+       count(*) AS texts, sum(length(body)) AS characters
+FROM article_removals GROUP BY reason ORDER BY reason;
 
 BEGIN;
 DELETE FROM articles USING article_removals r WHERE articles.id = r.id;

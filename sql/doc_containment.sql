@@ -73,14 +73,14 @@ PREPARE who_has(text) AS
 EXECUTE who_has('Now we are engaged in a great civil war, testing whether that nation, or any nation so conceived and so
                  dedicated, can long endure. We are met on a great battle-field');
 
+SELECT min(passage) AS passage, count(DISTINCT id) AS documents
+FROM passages GROUP BY lower(passage) HAVING count(DISTINCT id) > 100;
+
 SELECT DISTINCT a.id, b.id AS shares_with, a.passage
-FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', threshold => 0.5)
+FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', threshold => 0.5, max_bucket => 100)
      JOIN passages a ON a.id = left_id / 10000000000 AND a.place = left_id % 10000000000
      JOIN passages b ON b.id = right_id / 10000000000 AND b.place = right_id % 10000000000
 WHERE a.id <> b.id ORDER BY 1, 2, 3;
-
-SELECT min(passage) AS passage, count(DISTINCT id) AS documents
-FROM passages GROUP BY lower(passage) HAVING count(DISTINCT id) > 100;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -20,6 +20,24 @@ FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
 SELECT left_id, right_id
 FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.6) ORDER BY 1, 2;
 
+SELECT round(similarity::numeric, 2) AS similarity, left(a.body, 36) AS left_text, left(b.body, 36) AS right_text
+FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6)
+     JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
+ORDER BY similarity DESC;
+
+CREATE TABLE posts (id bigint PRIMARY KEY, title text, body text);
+INSERT INTO posts VALUES
+    (1, 'A talk on linguistics', 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (2, 'A talk on linguistics!', 'Colorless green ideas sleep furiously, or so the linguists say.'),
+    (3, NULL, 'Colorless green ideas sleep furiously, or so the linguists say.');
+SELECT left_id, right_id, round(similarity::numeric, 2) AS similarity
+FROM lsh_pairs($$SELECT id, concat_ws(' ', title, body) FROM posts$$, threshold => 0.6) ORDER BY 1, 2;
+
+SELECT left_id, right_id, round(shingle_jaccard(a.title, b.title, shingle_size => 3)::numeric, 2) AS of_titles
+FROM lsh_pairs('SELECT id, body FROM posts', threshold => 0.8)
+     JOIN posts a ON a.id = left_id JOIN posts b ON b.id = right_id
+WHERE shingle_jaccard(a.title, b.title, shingle_size => 3) >= 0.5 ORDER BY 1, 2;
+
 CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
 
@@ -56,6 +74,12 @@ SELECT DISTINCT a.id, b.id AS candidate
 FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
 JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
 ORDER BY 1, 2;
+
+CREATE MATERIALIZED VIEW article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);
+CREATE UNIQUE INDEX ON article_pairs (left_id, right_id);
+INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so a linguist says.');
+REFRESH MATERIALIZED VIEW CONCURRENTLY article_pairs;
+SELECT left_id, right_id, round(similarity::numeric, 2) AS similarity FROM article_pairs ORDER BY 1, 2;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -39,8 +39,15 @@ FROM (VALUES ('%Berlin%'), ('%New York%')) AS blocks (block),
                                              block))
 ORDER BY block, left_id, right_id;
 
-CREATE INDEX customers_match ON customers
-    USING gin (minhash(name || ' ' || address, shingle_size => 3) gin_minhash_ops (bands = 35, rows = 3));
+CREATE INDEX customers_match ON customers USING lsh (minhash(name || ' ' || address, shingle_size => 3));
+SELECT l.id AS lead, best.id AS customer, best.name AS customer_name,
+       round(shingle_jaccard(l.name || ' ' || l.address, best.name || ' ' || best.address, 3)::numeric, 2) AS similarity
+FROM leads l, LATERAL (
+    SELECT * FROM customers c
+    ORDER BY minhash(c.name || ' ' || c.address, shingle_size => 3) <%>
+             minhash(l.name || ' ' || l.address, shingle_size => 3) LIMIT 1) best
+ORDER BY lead;
+
 SELECT id, name FROM customers
 WHERE minhash_similar(minhash(name || ' ' || address, shingle_size => 3),
                       minhash('Jon A. Meyer, 45 West 25th Street, New York', shingle_size => 3), 0.5);

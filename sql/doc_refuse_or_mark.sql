@@ -8,6 +8,18 @@ INSERT INTO tickets VALUES (1, 7, 'The printer on the second floor does not prin
                            (2, 8, 'The printer on the second floor does not print.');
 INSERT INTO tickets VALUES (3, 7, 'The printer on the second floor does not print?');
 
+CREATE TABLE comments (id bigint PRIMARY KEY, body text NOT NULL);
+INSERT INTO comments VALUES (1, 'Thank you, this is just what I was looking for.'),
+                            (2, 'Thank you, this is just what I was looking for!');
+ALTER TABLE comments ADD CONSTRAINT comments_near
+    EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8);
+
+ALTER TABLE comments ADD CONSTRAINT comments_near
+    EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8) WHERE (id > 2);
+INSERT INTO comments VALUES (3, 'Thank you, this is just what I was looking for.');
+INSERT INTO comments VALUES (4, 'Thank you, this is just what I was looking for!'),
+                            (5, 'How do I do the same for a whole table?') ON CONFLICT DO NOTHING RETURNING id;
+
 INSERT INTO tickets VALUES (4, 7, 'The printer on the second floor does not print!'),
                            (5, 7, 'The lift does not stop on the second floor.') ON CONFLICT DO NOTHING RETURNING id;
 

@@ -28,6 +28,19 @@ SELECT round(minhash_similarity(minhash_elements(to_tsvector('english', a.body))
                                 minhash_elements(to_tsvector('english', b.body)))::numeric, 1) AS of_lexemes
 FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
 
+CREATE TABLE photos (id bigint PRIMARY KEY, tags jsonb);
+INSERT INTO photos VALUES (1, '["sea", "sunset", "boat", "gull"]'), (2, '["boat", "gull", "sea", "sunset", "sand"]'),
+                          (3, '["city", "night", "rain"]'), (4, '[]'), (5, NULL);
+CREATE FUNCTION tag_array(tags jsonb) RETURNS text[] IMMUTABLE PARALLEL SAFE
+    RETURN ARRAY(SELECT jsonb_array_elements_text(tags));
+SELECT a.id, b.id AS similar_to, element_jaccard(tag_array(a.tags), tag_array(b.tags)) AS exact
+FROM lsh_pairs('SELECT id, minhash_elements(tag_array(tags)) FROM photos', threshold => 0.5, recall => 0.999)
+     JOIN photos a ON a.id = left_id JOIN photos b ON b.id = right_id;
+
+CREATE INDEX ON photos USING lsh (minhash_elements(tag_array(tags)));
+SELECT id FROM photos WHERE id <> 1
+ORDER BY minhash_elements(tag_array(tags)) <%> minhash_elements('{sea,sunset,boat,gull}'::text[]) LIMIT 1;
+
 ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
 SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_of_all FROM articles;
 SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has

@@ -12,6 +12,7 @@
 #              MINHASH_OLD_PG_CONFIG  pg_config of another server with the extension, to upgrade from
 #              MINHASH_SEED  what tests choose by chance, where they can be told
 #              MINHASH_TEXTS  how many texts tests of several servers have, for their long form
+#              TAP_AGAIN  if set, what failed is run once more, and fails only if it does so again
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -75,21 +76,27 @@ for file in "$@"; do
 done
 read -r -a flags <<<"${PROVE_FLAGS:-}"
 
-# Settings of the user's own connections must not lead elsewhere; LC_ALL is what initdb sees.
-# A process group of its own, so that all of it can be told to end.
+# run_prove OPTION...: in a process group of its own, so that all of it can be told to end. Settings of the user's own
+# connections must not lead elsewhere; LC_ALL is what initdb sees.
+run_prove() {
+    local status=0
+    set -m
+    (cd "$dir" && exec "${user[@]}" env -i PATH="$bindir:/usr/local/bin:/usr/bin:/bin" HOME="$dir" \
+        LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
+        TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 MINHASH_ROUNDS="${MINHASH_ROUNDS:-}" \
+        MINHASH_TEXTS="${MINHASH_TEXTS:-}" MINHASH_SEED="${MINHASH_SEED:-}" \
+        MINHASH_OLD_PG_CONFIG="${MINHASH_OLD_PG_CONFIG:-}" \
+        PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
+        prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "$@") </dev/null &
+    child=$!
+    set +m
+    wait "$child" || status=$?
+    child=
+    return "$status"
+}
+
 status=0
-set -m
-(cd "$dir" && exec "${user[@]}" env -i PATH="$bindir:/usr/local/bin:/usr/bin:/bin" HOME="$dir" \
-    LC_ALL=C.UTF-8 TMPDIR="$dir" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
-    TESTLOGDIR="$dir/tmp_check/log" PGPORT=65432 MINHASH_ROUNDS="${MINHASH_ROUNDS:-}" \
-    MINHASH_TEXTS="${MINHASH_TEXTS:-}" MINHASH_SEED="${MINHASH_SEED:-}" \
-    MINHASH_OLD_PG_CONFIG="${MINHASH_OLD_PG_CONFIG:-}" \
-    PG_REGRESS="$(realpath "$pgxs/src/test/regress/pg_regress")" \
-    prove -I "$(realpath "$pgxs/src/test/perl")" "${flags[@]}" "${tests[@]}") </dev/null &
-child=$!
-set +m
-wait "$child" || status=$?
-child=
+run_prove --state=save "${tests[@]}" || status=$?
 if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
     mkdir -p build
     rm -rf build/tap
@@ -102,5 +109,11 @@ if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
         tail -n 30 "$log" "${log/regress_log_/}"_*.log 2>/dev/null || true
     done >&2
     echo "logs: build/tap" >&2
+fi
+if ((status != 0)) && [[ -n ${TAP_AGAIN:-} ]]; then
+    echo '=== again, what failed'
+    rm -rf "$dir/tmp_check"
+    status=0
+    run_prove --state=failed || status=$?
 fi
 exit "$status"

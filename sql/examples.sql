@@ -72,3 +72,26 @@ FROM generate_series(1, 2) n;
 \i :report
 \set ECHO all
 \! sed -n '/<section>/,$p' "$PG_ABS_BUILDDIR/report.html"
+
+\set ECHO all
+-- The pictures of one's own texts.
+\set ECHO none
+\set own_picture :abs_builddir '/own.svg'
+DISCARD TEMP;
+CREATE TEMP TABLE "My texts" ("Key", "the body") AS
+    VALUES ('a', 'Nothing like it has been seen before.'), ('b', 'Nothing like it was seen before.'), ('c', NULL);
+\set source '"My texts"'
+\set id Key
+\set text 'the body'
+\o :own_picture
+\i :histogram
+\o
+\set ECHO all
+\! grep -c '<rect class="bar' "$PG_ABS_BUILDDIR/own.svg"; grep -o '2 texts.*' "$PG_ABS_BUILDDIR/own.svg"
+\set ECHO none
+DROP TABLE paragraphs, bars;
+\o :own_picture
+\i :cluster_sizes
+\o
+\set ECHO all
+\! grep -c '<rect class="bar' "$PG_ABS_BUILDDIR/own.svg"; grep -o '2 texts.*' "$PG_ABS_BUILDDIR/own.svg"

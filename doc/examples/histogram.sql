@@ -1,7 +1,8 @@
 -- An SVG picture: how similar the pairs are that lsh_pairs() finds. A gap is a good place for a threshold.
 --
 --   psql -X -q -f doc/examples/histogram.sql > histogram.svg
-\ir licence_paragraphs.sql
+--   psql -X -q -v source=articles -v id=id -v text=body -f doc/examples/histogram.sql > histogram.svg    (your own texts)
+\ir own_texts.sql
 \ir style.sql
 \pset format unaligned
 \pset tuples_only on
@@ -12,7 +13,7 @@ FROM generate_series(6, 19) AS bar LEFT JOIN lsh_pairs('SELECT id, body FROM par
     ON least(floor(similarity * 20 + 1e-9), 19) = bar
 GROUP BY bar;
 
-WITH place AS (SELECT 70 AS left_end, 620.0 / 14 AS width, 400 AS bottom, 330.0 / max(pairs) AS height FROM bars),
+WITH place AS (SELECT 70 AS left_end, 620.0 / 14 AS width, 400 AS bottom, 330.0 / greatest(max(pairs), 1) AS height FROM bars),
 drawn AS (
     SELECT string_agg(format('<rect class="bar s1" x="%s" y="%s" width="%s" height="%s"/><text class="middle" x="%s"'
         ' y="%s">%s</text>', round(left_end + width * (bar - 6) + 3, 1), round(bottom - height * pairs, 1),
@@ -28,11 +29,11 @@ SELECT format($svg$<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 460"
 <style>%s</style>
 <rect class="paper" width="720" height="460"/>
 <text class="title" x="70" y="32">Pairs by similarity</text>
-<text class="right" x="690" y="32">%s paragraphs of licences, %s pairs from 0.3 on</text>
+<text class="right" x="690" y="32">%s %s, %s pairs from 0.3 on</text>
 %s
 <line class="axis" x1="70" x2="690" y1="400" y2="400"/>
 %s
 <text class="middle" x="380" y="446">exact Jaccard similarity of two texts</text>
-</svg>$svg$, :'style', (SELECT count(*) FROM paragraphs), (SELECT to_char(sum(pairs), 'FM999,999') FROM bars),
-    drawn.svg, ticks.svg)
+</svg>$svg$, :'style', (SELECT to_char(count(*), 'FM999,999,999') FROM paragraphs), :'texts',
+    (SELECT to_char(sum(pairs), 'FM999,999,999') FROM bars), drawn.svg, ticks.svg)
 FROM drawn, ticks;

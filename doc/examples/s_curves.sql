@@ -11,13 +11,14 @@ CREATE TEMP TABLE shapes AS
 SELECT row_number() OVER (ORDER BY threshold DESC) AS n, threshold, bands, rows
 FROM unnest(ARRAY[0.9, 0.8, 0.6]) AS threshold, lsh_params(threshold) AS chosen;
 
--- All pairs with their exact similarity, and whether they share a band key: for eight seeds, as one is one throw of dice.
+-- All pairs with their exact similarity, and whether they share a band key, for many seeds: the pairs of a family
+-- of texts are found or missed together, so that with 8 seeds dots lay up to 12 points off their line, and with 32 up to 5.
 CREATE TEMP TABLE pairs AS
 SELECT a.id AS a, b.id AS b, shingle_jaccard(a.body, b.body) AS similarity
 FROM paragraphs a JOIN paragraphs b ON a.id < b.id;
 CREATE TEMP TABLE keys AS
 SELECT n, seed, id, lsh_band_keys(minhash(body, seed => seed), bands, rows) AS keys
-FROM shapes, generate_series(1, 8) AS seed, paragraphs;
+FROM shapes, generate_series(1, 32) AS seed, paragraphs;
 CREATE INDEX ON keys (seed, n, id);
 ANALYZE pairs, keys;
 CREATE TEMP TABLE measured AS
@@ -56,7 +57,7 @@ SELECT format($svg$<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 460"
 <style>%s</style>
 <rect class="paper" width="720" height="460"/>
 <text class="title" x="70" y="32">Share of pairs found: promised (lines), measured (dots)</text>
-<text x="70" y="54">95%% at the similarity in brackets; %s paragraphs of licences, %s pairs, 8 seeds</text>
+<text x="70" y="54">95%% at the similarity in brackets; %s paragraphs of licences, %s pairs, 32 seeds</text>
 %s
 <line class="axis" x1="70" x2="690" y1="400" y2="400"/><line class="axis" x1="70" x2="70" y1="70" y2="400"/>
 <text class="middle" x="380" y="446">exact Jaccard similarity of two texts</text>
@@ -64,5 +65,5 @@ SELECT format($svg$<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 460"
 %s
 %s
 </svg>$svg$, :'style', (SELECT count(*) FROM paragraphs),
-    (SELECT to_char(sum(pairs) / 8, 'FM999,999') FROM measured WHERE n = 1), axes.svg, lines.svg, dots.svg, legend.svg)
+    (SELECT to_char(sum(pairs) / 32, 'FM999,999') FROM measured WHERE n = 1), axes.svg, lines.svg, dots.svg, legend.svg)
 FROM axes, lines, dots, legend;

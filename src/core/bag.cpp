@@ -52,7 +52,6 @@ std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept
 
 void start_pass(bag_counter& state) noexcept
 {
-    std::fill_n(state.tables, state.parts * state.entries * entry_words, 0);
     std::fill_n(state.waits, state.parts, 0);
     std::fill_n(state.used, state.parts, 0);
     state.shingles = 0;
@@ -189,11 +188,13 @@ bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch)
     const auto place_at = [&](std::size_t index) {
         return place_of(load64(shingles + 2 * index), secret) & mask;
     };
-    if (state.parts > 1 && state.counted == 0)
+    std::size_t used = state.used[state.part];
+    if (used == 0) // in this pass; those of all parts at once would take too long without a pause
+        std::fill_n(table, state.entries * entry_words, 0);
+    else if (state.parts > 1 && state.counted == 0)
         fetch(table, state.entries * entry_words);
 
     alignas(64) std::uint32_t occurrences[max_batch + padding];
-    std::size_t used = state.used[state.part];
     for (std::size_t index = 0; index < count; index++) {
         constexpr std::size_t ahead = 32;
         if (state.parts == 1 && index + ahead < count)

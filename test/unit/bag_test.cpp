@@ -135,6 +135,26 @@ TEST(bag, many_shingles_are_counted_in_parts)
     }
 }
 
+// A pass that starts clears nothing, so that no call takes the time of all tables.
+TEST(bag, tables_are_cleared_when_they_are_first_used)
+{
+    std::vector<std::uint32_t> room(minhash::bag_room(SIZE_MAX));
+    const auto counter = std::make_unique<minhash::bag_counter>();
+    minhash::start(*counter, room);
+    for (std::uint64_t element = 1; counter->parts == 1;) {
+        hash_list elements(1000);
+        for (std::uint64_t& hash : elements)
+            hash = minhash::fmix64(element++);
+        const auto batch = batch_of(elements);
+        minhash::each_occurrence(*counter, false, *batch, [](const auto&) {});
+        if (counter->overflowed) {
+            std::fill(room.begin(), room.end(), 7);
+            minhash::start_next_pass(*counter);
+        }
+    }
+    EXPECT_EQ(std::count(room.begin(), room.end(), 7), static_cast<std::ptrdiff_t>(room.size()));
+}
+
 TEST(bag, signatures_do_not_feel_the_size_of_the_table)
 {
     support::random_source random = {43};

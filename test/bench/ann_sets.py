@@ -1,6 +1,6 @@
 """The entry for ann-benchmarks in doc/examples/ann_benchmarks, on sets of the shapes that it uses, without its harness:
 
-    test/tools/with_server.sh env PGDATABASE=postgres test/bench/ann_sets.py
+    test/tools/with_server.sh /usr/bin/python3 test/bench/ann_sets.py
 
 needs numpy and psycopg 3. "random-s" is made as ann-benchmarks makes it: 10,000 sets of 20 from 40 numbers. "like kosarak"
 has as many sets, test sets and possible elements as kosarak-jaccard, 43 of 28,000 numbers on average, few of which are

@@ -14,6 +14,54 @@
 --
 -- While the search_path is the user's, PL/pgSQL's own expressions, too, name the schema of what they use.
 
+-- Functions of the extension are called with all arguments, of exactly the types that they take. So none that others
+-- put into the extension's schema can suit a call better. lsh_pairs() and lsh_clusters() leave the type of ids open,
+-- hence these two.
+CREATE FUNCTION _lsh_kept_pairs(
+    query text,
+    ids regtype,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    verify text,
+    max_bucket integer,
+    num_hashes integer,
+    shingle_size integer,
+    unit text,
+    fold boolean,
+    bag boolean,
+    seed bigint,
+    method text,
+    other_query text
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'lsh_pairs with the type of ids by its name';
+
+CREATE FUNCTION _lsh_kept_clusters(
+    query text,
+    ids regtype,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    verify text,
+    max_bucket integer,
+    num_hashes integer,
+    shingle_size integer,
+    unit text,
+    fold boolean,
+    bag boolean,
+    seed bigint,
+    method text,
+    near_representative boolean,
+    singletons boolean
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'lsh_clusters with the type of ids by its name';
+
 CREATE FUNCTION _lsh_kept_query(query text, search_path text,
     OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -43,8 +91,12 @@ BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE of_types INTO id_type, content_type;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- An operator or function of others could suit a domain better than that of its type.
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
         content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
+    END LOOP;
+    WHILE EXISTS (SELECT FROM pg_type WHERE oid = id_type AND typtype = 'd') LOOP
+        id_type := (SELECT typbasetype FROM pg_type WHERE oid = id_type);
     END LOOP;
     is_signature := EXISTS (SELECT FROM pg_type AS t JOIN pg_extension AS e ON t.typnamespace = e.extnamespace
                             WHERE t.oid = content_type AND t.typname = 'minhash_signature'
@@ -63,7 +115,7 @@ DECLARE
     num_hashes integer := coalesce(settings->>'num_hashes', '128');
     near boolean := settings->>'near_representative';
     query text := settings->>'query';
-    source text := '(' || query || E'\n)';
+    source text;
     -- Lookups compare estimates: 98% of the rows at the threshold are within two standard errors below it. Three take
     -- nearly twice as long.
     margin double precision := 2 * sqrt(threshold * (1 - threshold) / num_hashes);
@@ -75,10 +127,12 @@ DECLARE
     kept record;
     id_type text;
     equal text; -- the operator of the type's default order, as the primary key has it
-    arguments text;
+    arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
+    shingling text; -- those of minhash() and shingle_jaccard()
     signed text;
     hash text;
     lookup text;
+    clusters_shape text;
     plan json;
     rows_expected double precision;
     is_empty boolean;
@@ -87,6 +141,8 @@ BEGIN
     EXECUTE format('SELECT * FROM %s._lsh_kept_query($1, $2)', schema) INTO kept USING query, path;
     SELECT format('%I.%I', n.nspname, t.typname) INTO id_type
     FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = kept.id_type;
+    source := format('(SELECT CAST(q.id AS %s) AS id, q.content%s%s FROM (%s%s) AS q(id, content))', id_type,
+        CASE WHEN kept.has_scope THEN ', q.scope' END, CASE WHEN kept.has_rank THEN ', q.rank' END, query, E'\n');
     SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO equal
     FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
     JOIN pg_opclass AS c ON c.oid = i.indclass[0]
@@ -101,19 +157,27 @@ BEGIN
                 DETAIL = 'The table''s primary key is not a column id of this type.',
                 HINT = 'Drop the table and make it again by lsh_create_clusters().';
     END IF;
-    SELECT string_agg(format(', %I => %L', key, value), '') INTO arguments
-    FROM jsonb_each_text(settings) WHERE key <> ALL ('{query,search_path,near_representative}');
-    signed := CASE WHEN kept.is_signature THEN '%1$s.content'
-        ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), num_hashes => %L', schema, num_hashes)
-            || (SELECT coalesce(string_agg(format(', %I => %L', key, value), ''), '') FROM jsonb_each_text(settings)
-                WHERE key = ANY ('{shingle_size,unit,fold,bag,seed,method}')) || ')' END;
+    clusters_shape := format('(id %1$s, cluster_id %1$s, representative %1$s, size pg_catalog.int8,
+        similarity pg_catalog.float8)', id_type);
+    SELECT string_agg(format('CAST(%L AS pg_catalog.%s)', settings->>name, type), ', ' ORDER BY place) INTO arguments
+    FROM unnest('{threshold,recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,
+            method}'::text[],
+        '{float8,float8,int4,int4,text,int4,int4,int4,text,bool,bool,int8,text}'::text[])
+        WITH ORDINALITY AS a(name, type, place);
+    shingling := format('CAST(%L AS pg_catalog.int4), CAST(%L AS pg_catalog.text), CAST(%L AS pg_catalog.bool),
+        CAST(%L AS pg_catalog.bool)', coalesce(settings->>'shingle_size', '5'), coalesce(settings->>'unit', 'char'),
+        coalesce(settings->>'fold', 'true'), coalesce(settings->>'bag', 'false'));
+    signed := CASE WHEN kept.is_signature THEN format('CAST(%%1$s.content AS %s.minhash_signature)', schema)
+        ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
+            CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
+            coalesce(settings->>'seed', '42'), coalesce(settings->>'method', 'fss')) END;
     hash := format('pg_catalog.hash_record_extended(ROW(%s%s%s), CAST(%L AS pg_catalog.int8))',
         CASE WHEN kept.is_signature THEN 'q.content'
              ELSE 'CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C"' END,
         CASE WHEN kept.has_scope THEN ', q.scope' END, CASE WHEN kept.has_rank THEN ', q.rank' END,
         hashtextextended(comment COLLATE "C", 0));
-    lookup := format('%s.minhash_similar(%s, %s, %L)', schema, format(signed, 'o'), format(signed, 'n'),
-        greatest(threshold - margin, 0.01));
+    lookup := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, format(signed, 'o'),
+        format(signed, 'n'), greatest(threshold - margin, 0.01));
 
     changed := rtrim(changed, E'; \t\n');
     PERFORM set_config('search_path', path, true);
@@ -137,12 +201,11 @@ BEGIN
     END IF;
     lookup := lookup || CASE
         WHEN kept.is_signature THEN format(
-            ' AND %s.minhash_similarity(o.content, n.content) OPERATOR(pg_catalog.>=) %L', schema, threshold)
+            ' AND %s.minhash_similarity(%s, %s) OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema,
+            format(signed, 'o'), format(signed, 'n'), threshold)
         WHEN settings->>'verify' = 'estimate' THEN ''
-        ELSE format(' AND %s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text)%s)
-            OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema,
-            (SELECT string_agg(format(', %I => %L', key, value), '') FROM jsonb_each_text(settings)
-             WHERE key = ANY ('{shingle_size,unit,fold,bag}')), threshold) END
+        ELSE format(' AND %s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text), %s)
+            OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema, shingling, threshold) END
         || CASE WHEN kept.has_scope THEN ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
             OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)' ELSE '' END;
 
@@ -175,9 +238,10 @@ BEGIN
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('
-    UNION SELECT t.component FROM listed AS l CROSS JOIN LATERAL %1$s.lsh_pairs(
-        %2$s, CAST(NULL AS %3$s)%4$s, other_query => pg_catalog.concat(%5$L, pg_catalog.quote_literal(l.all_ids), %6$L))
-        AS p JOIN %7$s AS t ON t.id %8$s p.right_id
+    UNION SELECT t.component FROM listed AS l CROSS JOIN LATERAL %1$s._lsh_kept_pairs(
+        %2$s, CAST(%3$L AS pg_catalog.regtype), %4$s,
+        pg_catalog.concat(%5$L, pg_catalog.quote_literal(l.all_ids), %6$L))
+        AS p(left_id %3$s, right_id %3$s, similarity pg_catalog.float8) JOIN %7$s AS t ON t.id %8$s p.right_id
     WHERE l.number OPERATOR(pg_catalog.>) 0 AND l.number OPERATOR(pg_catalog.*) %9$s OPERATOR(pg_catalog.>) %10$s',
         schema,
         format('pg_catalog.concat(%L, pg_catalog.quote_literal(l.ids), %L)',
@@ -209,8 +273,8 @@ BEGIN
     SELECT %3$s
 ), members AS MATERIALIZED (
     SELECT c.id, c.cluster_id AS key, %4$s AS component_key, c.representative, c.similarity
-    FROM regional AS r CROSS JOIN LATERAL %5$s.lsh_clusters(r.query, CAST(NULL AS %6$s)%7$s,
-        near_representative => %8$L, singletons => true) AS c', target, equal,
+    FROM regional AS r CROSS JOIN LATERAL %5$s._lsh_kept_clusters(r.query, CAST(%6$L AS pg_catalog.regtype), %7$s,
+        CAST(%8$L AS pg_catalog.bool), true) AS c%9$s', target, equal,
         CASE WHEN is_empty AND changed IS NULL
              THEN format('%L AS query WHERE EXISTS (SELECT FROM region)', query) -- all rows, without a list
              ELSE format('pg_catalog.concat(%L, pg_catalog.quote_literal(ids), %L) AS query FROM (
@@ -218,10 +282,10 @@ BEGIN
                  format('SELECT q.* FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST(',
                      source, id_type),
                  format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal)) END,
-        CASE WHEN near THEN 'k' ELSE 'c' END || '.cluster_id', schema, id_type, arguments, near)
+        CASE WHEN near THEN 'k' ELSE 'c' END || '.cluster_id', schema, id_type, arguments, near, clusters_shape)
     || CASE WHEN NOT near THEN '' ELSE format('
-    JOIN (regional AS w CROSS JOIN LATERAL %s.lsh_clusters(w.query, CAST(NULL AS %s)%s, singletons => true) AS k)
-        ON k.id %s c.id', schema, id_type, arguments, equal) END
+    JOIN (regional AS w CROSS JOIN LATERAL %s._lsh_kept_clusters(w.query, CAST(%L AS pg_catalog.regtype), %s,
+        false, true) AS k%s) ON k.id %s c.id', schema, id_type, arguments, clusters_shape, equal) END
 
     -- Names: each old cluster leaves its own to the part with most of its rows, and of several the oldest stays.
     || format('
@@ -412,6 +476,7 @@ DECLARE
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
     target text := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(clusters)) AS part);
+    id_type text;
     settings json;
     made regclass;
 BEGIN
@@ -424,10 +489,13 @@ BEGIN
         'recall', recall, 'bands', bands, 'rows', rows, 'verify', verify, 'max_bucket', max_bucket,
         'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag, 'seed', seed,
         'method', method, 'near_representative', near_representative));
-    EXECUTE format('SELECT %s._lsh_kept_query($1, $2)', schema) USING query, search_path;
+    EXECUTE format('SELECT format(''%%I.%%I'', nspname, typname) FROM %s._lsh_kept_query($1, $2) AS q
+        JOIN pg_type AS t ON t.oid = q.id_type JOIN pg_namespace AS n ON n.oid = t.typnamespace', schema)
+        INTO id_type USING query, search_path;
     PERFORM set_config('search_path', search_path, true);
-    EXECUTE pg_catalog.concat('CREATE TABLE ', target, ' AS SELECT q.id, CAST(NULL AS pg_catalog.int8) AS cluster_id,
-        q.id AS representative, CAST(NULL AS pg_catalog.float8) AS similarity,
+    EXECUTE pg_catalog.concat('CREATE TABLE ', target, ' AS SELECT CAST(q.id AS ', id_type, ') AS id,
+        CAST(NULL AS pg_catalog.int8) AS cluster_id, CAST(q.id AS ', id_type, ') AS representative,
+        CAST(NULL AS pg_catalog.float8) AS similarity,
         CAST(NULL AS pg_catalog.int8) AS component, CAST(NULL AS pg_catalog.int8) AS content_hash
         FROM (', query, E'\n) AS q(id, content) WITH NO DATA');
     made := target;
@@ -438,7 +506,8 @@ BEGIN
         ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
         ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
     EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    EXECUTE format('SELECT rows_added, clusters_made FROM %s.lsh_refresh_clusters($1)', schema)
+    EXECUTE format('SELECT rows_added, clusters_made
+        FROM %s.lsh_refresh_clusters($1, CAST(NULL AS text), CAST(NULL AS text))', schema)
         INTO rows_added, clusters_made USING made;
     EXECUTE format('CREATE INDEX ON %s (cluster_id)', target);
     IF near_representative THEN

@@ -58,6 +58,7 @@ my %usual = (
     source => [ q('source'), q('empty') ],
     band_table => [ q('source_bands') ],
     regclass => [ q('source'), q('empty'), q('source_bands') ],
+    regtype => [ q('bigint'), q('uuid') ],
     name => [ q('id'), q('sig') ],
     signature => [ q((SELECT sig FROM source LIMIT 1)) ],
     minhash_signature => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
@@ -79,6 +80,7 @@ my %unusual = (
     bigint => [ map { "($_)" } @integers, '9223372036854775807', '-9223372036854775808' ],
     'double precision' => [ map { "'$_'" } qw(0 -0 1 -1 NaN Infinity -Infinity 1e-320 1e308 0.9999999999999999 1.0000000000000002) ],
     boolean => ['NULL'],
+    regtype => [ q('text'), q('json'), q('point'), q('anyelement'), q('record'), 0, 4294967295 ],
     regclass => [ q('empty'), q('plain'), q('source_view'), q('source_pkey'), q('signatures'), q('pg_class'), 0, 4294967295 ],
     name => [ q(''), q('missing'), q('xmin'), q('ctid'), q(repeat('n', 70)) ],
     oid => [ 0, 25, 4294967295 ],
@@ -151,6 +153,14 @@ my @expressions = ('SELECT %s', 'SELECT (%s)::text', 'SELECT count(*) FROM gener
 my @aggregations = ('SELECT %s FROM generate_series(1, 3) n', 'SELECT n, %s FROM generate_series(1, 7) n GROUP BY n', 'SELECT %s FROM generate_series(1, 0) n',
     'SELECT %s FILTER (WHERE n > 2) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 5) n');
 my @row_sources = ('SELECT * FROM %s LIMIT 3', 'SELECT %s', 'SELECT x.* FROM generate_series(1, 2) n, LATERAL %s x', 'SELECT count(*) FROM %s');
+# Of functions whose columns the caller names: the types of ids, and the columns after them.
+my %columns = (_lsh_kept_pairs => [ 2, 'float8' ], _lsh_kept_clusters => [ 3, 'int8', 'float8' ]);
+sub named_columns
+{
+    my ($ids, @others) = @_;
+    my @types = ((one_of(qw(int8 int8 uuid text json))) x $ids, @others);
+    return join ', ', map { "c$_ $types[$_]" } 0 .. $#types;
+}
 
 my @statements;
 for my $function (@functions)
@@ -176,7 +186,7 @@ for my $function (@functions)
             splice @arguments, $given;
         }
         my $distinct = $kind eq 'a' && @arguments == 1 && rand() < 0.1 ? 'DISTINCT ' : '';
-        my $where = one_of($kind eq 'a' ? @aggregations : $rows eq 't' ? @row_sources : @expressions);
+        my $where = $columns{$name} ? 'SELECT * FROM %s AS x(' . named_columns(@{ $columns{$name} }) . ') LIMIT 3' : one_of($kind eq 'a' ? @aggregations : $rows eq 't' ? @row_sources : @expressions);
         push @statements, [ $name, sprintf $where, "$name($distinct" . join(', ', @arguments) . ')' ];
     }
 }

@@ -42,10 +42,14 @@ const char* signing_argument(const bulk_call& call)
 Oid arg_id_type(const bulk_call& call)
 {
     const FunctionCallInfo fcinfo = call.fcinfo;
-    if (!call.typed)
+    if (call.ids == id_form::bigints)
         return INT8OID;
-    const Oid type = get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
-    if (!PG_ARGISNULL(arg_query + 1))
+    const bool named = call.ids == id_form::named;
+    if (named && PG_ARGISNULL(arg_query + 1))
+        fail_null_argument(arg_query + 1, fcinfo->flinfo->fn_oid);
+    const Oid type =
+        named ? PG_GETARG_OID(arg_query + 1) : get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
+    if (!named && !PG_ARGISNULL(arg_query + 1))
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("the argument after the query must be NULL"),
@@ -57,6 +61,19 @@ Oid arg_id_type(const bulk_call& call)
                 errmsg("could not identify an ordering operator for type %s", format_type_be(type)),
                 errdetail("Ids need an order."));
     return type;
+}
+
+void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others)
+{
+    const TupleDesc columns = result.setDesc;
+    bool fits = columns->natts == ids + static_cast<int>(others.size());
+    for (int i = 0; fits && i < columns->natts; i++)
+        fits = TupleDescAttr(columns, i)->atttypid ==
+               (i < ids ? id_type : others[static_cast<std::size_t>(i - ids)]);
+    if (!fits)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("columns of the result are not of the types that the call gives"));
 }
 
 double arg_threshold_of(const bulk_call& call)

@@ -41,22 +41,30 @@ enum bulk_argument {
     arg_own = arg_num_hashes + 7, // the first that the other function does not have
 };
 
-// A call of one of the two forms of a function. The typed form has one argument more, after the
-// query: a value of the type of the ids. It has no name, as PostgreSQL finds the types of result
-// columns by the order of arguments in the call.
+// The forms of a function, by what they know of the type of ids. Two have one argument more, after
+// the query. That of the typed form is of this type, and has no name, as PostgreSQL finds the types
+// of result columns by the order of arguments in the call. That of the named form is a regtype: so
+// the types of all its arguments are known, and no function that others make can suit a call
+// better.
+enum class id_form { bigints, typed, named };
+
 struct bulk_call {
     FunctionCallInfo fcinfo;
-    bool typed;
+    id_form ids;
 };
 
 // The position of an argument.
 inline int position_of(const bulk_call& call, int argument)
 {
-    return argument + (call.typed && argument > arg_query ? 1 : 0);
+    return argument + (call.ids != id_form::bigints && argument > arg_query ? 1 : 0);
 }
 
 // The type of ids that a call wants; an ERROR if it has no order.
 Oid arg_id_type(const bulk_call& call);
+
+// An ERROR unless the first columns of the result, so many, are of the type of ids, and the others
+// of these types. Whoever calls the named form says what they are.
+void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
 
 // The threshold of a call; an ERROR if it is NULL or out of range.
 double arg_threshold_of(const bulk_call& call);

@@ -7,6 +7,7 @@
 #include "bulk/clusters.h"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -180,6 +181,8 @@ Datum return_clusters(const bulk_call& call)
                                            PG_GETARG_BOOL(singletons)};
     wanted.lone_ids = options.singletons;
     ReturnSetInfo& result = start_rows(fcinfo);
+    constexpr Oid others[] = {INT8OID, FLOAT8OID};
+    check_result(result, wanted.id_type, 3, others);
 
     SPI_connect();
     cluster_job& job = *allocate<cluster_job>(CurrentMemoryContext);
@@ -200,13 +203,19 @@ Datum return_clusters(const bulk_call& call)
 //              unit, fold, bag, seed, method, near_representative, singletons)
 MINHASH_FUNCTION(lsh_clusters)
 {
-    return return_clusters({fcinfo, false});
+    return return_clusters({fcinfo, id_form::bigints});
 }
 
 // lsh_clusters(query, anyelement, threshold, ...)
 MINHASH_FUNCTION(lsh_clusters_typed)
 {
-    return return_clusters({fcinfo, true});
+    return return_clusters({fcinfo, id_form::typed});
+}
+
+// _lsh_kept_clusters(query, regtype, threshold, ...)
+MINHASH_FUNCTION(lsh_kept_clusters)
+{
+    return return_clusters({fcinfo, id_form::named});
 }
 
 } // namespace minhash::pg

@@ -66,13 +66,13 @@ Datum return_contained(const bulk_call& call)
 // lsh_contained(query, threshold, recall, shingle_size, unit, fold, bag, other_query)
 MINHASH_FUNCTION(lsh_contained)
 {
-    return return_contained({fcinfo, false});
+    return return_contained({fcinfo, id_form::bigints});
 }
 
 // lsh_contained(query, anyelement, threshold, ...)
 MINHASH_FUNCTION(lsh_contained_typed)
 {
-    return return_contained({fcinfo, true});
+    return return_contained({fcinfo, id_form::typed});
 }
 
 } // namespace minhash::pg

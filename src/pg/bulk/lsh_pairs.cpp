@@ -46,13 +46,19 @@ Datum return_pairs(const bulk_call& call)
 //           unit, fold, bag, seed, method, other_query)
 MINHASH_FUNCTION(lsh_pairs)
 {
-    return return_pairs({fcinfo, false});
+    return return_pairs({fcinfo, id_form::bigints});
 }
 
 // lsh_pairs(query, anyelement, threshold, ...)
 MINHASH_FUNCTION(lsh_pairs_typed)
 {
-    return return_pairs({fcinfo, true});
+    return return_pairs({fcinfo, id_form::typed});
+}
+
+// _lsh_kept_pairs(query, regtype, threshold, ...)
+MINHASH_FUNCTION(lsh_kept_pairs)
+{
+    return return_pairs({fcinfo, id_form::named});
 }
 
 } // namespace minhash::pg

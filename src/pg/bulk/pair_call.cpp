@@ -55,6 +55,8 @@ void run_pair_call(const bulk_call& call,
 {
     const FunctionCallInfo fcinfo = call.fcinfo;
     ReturnSetInfo& result = start_rows(fcinfo);
+    constexpr Oid others[] = {FLOAT8OID};
+    check_result(result, wanted.id_type, 2, others);
     SPI_connect();
     pair_job& job = *allocate<pair_job>(CurrentMemoryContext);
     job = {};

@@ -4,11 +4,11 @@ SET search_path = page, public;
 
 CREATE TABLE chunks (id bigint PRIMARY KEY, document text, body text NOT NULL, embedding point);
 INSERT INTO chunks VALUES
-    (1, 'manual-v1', 'To reset the router, hold the button for ten seconds, then wait until the light is green.', '(1.0,1.0)'),
-    (2, 'manual-v2', 'To reset the router, hold the button for 10 seconds, then wait until the light is green.', '(1.0,1.1)'),
+    (1, 'manual-v1', 'To reset the router, hold the button for ten seconds, then wait for the green light.', '(1.0,1.0)'),
+    (2, 'manual-v2', 'To reset the router, hold the button for 10 seconds, then wait for the green light.', '(1.0,1.1)'),
     (3, 'forum', 'Resetting helped in my case. Keep the button pressed until everything blinks.', '(1.2,1.1)'),
     (4, 'manual-v1', 'The router has four sockets for cables and one for the power supply.', '(5.0,2.0)'),
-    (5, 'mirror', 'To reset the router, hold the button for ten seconds, then  wait until the light is green.', '(1.0,1.0)');
+    (5, 'mirror', 'To reset the router, hold the button for ten seconds, then  wait for the green light.', '(1.0,1.0)');
 
 SELECT id, document, left(body, 40) AS body
 FROM lsh_clusters('SELECT id, body FROM chunks', threshold => 0.8, near_representative => true, singletons => true) c

@@ -75,7 +75,8 @@ FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
 JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
 ORDER BY 1, 2;
 
-CREATE MATERIALIZED VIEW article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);
+CREATE MATERIALIZED VIEW article_pairs AS
+    SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);
 CREATE UNIQUE INDEX ON article_pairs (left_id, right_id);
 INSERT INTO articles VALUES (6, 'Colourless green ideas sleep furiously, or so a linguist says.');
 REFRESH MATERIALIZED VIEW CONCURRENTLY article_pairs;

@@ -4,11 +4,11 @@ SET search_path = page, public;
 
 CREATE TABLE chunks (id bigint PRIMARY KEY, document text, body text NOT NULL, embedding point);
 INSERT INTO chunks VALUES
-    (1, 'manual-v1', 'To reset the router, hold the button for ten seconds, then wait for the green light.', '(1.0,1.0)'),
-    (2, 'manual-v2', 'To reset the router, hold the button for 10 seconds, then wait for the green light.', '(1.0,1.1)'),
+    (1, 'manual-v1', 'To reset the router, hold the button for ten seconds, then wait for the green light.', '(1,1)'),
+    (2, 'manual-v2', 'To reset the router, hold the button for 10 seconds, then wait for the green light.', '(1,1.1)'),
     (3, 'forum', 'Resetting helped in my case. Keep the button pressed until everything blinks.', '(1.2,1.1)'),
-    (4, 'manual-v1', 'The router has four sockets for cables and one for the power supply.', '(5.0,2.0)'),
-    (5, 'mirror', 'To reset the router, hold the button for ten seconds, then  wait for the green light.', '(1.0,1.0)');
+    (4, 'manual-v1', 'The router has four sockets for cables and one for the power supply.', '(5,2)'),
+    (5, 'mirror', 'To reset the router, hold the button for ten seconds, then  wait for the green light.', '(1,1)');
 
 SELECT id, document, left(body, 40) AS body
 FROM lsh_clusters('SELECT id, body FROM chunks', threshold => 0.8, near_representative => true, singletons => true) c
@@ -27,7 +27,7 @@ PREPARE retrieve(point) AS
     SELECT place, id, left(body, 60) AS body FROM hits h
     WHERE NOT EXISTS (SELECT FROM hits better WHERE better.place < h.place AND minhash_similar(better.sig, h.sig, 0.7))
     ORDER BY place LIMIT 3;
-EXECUTE retrieve('(1.0,1.0)');
+EXECUTE retrieve('(1,1)');
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -116,10 +116,10 @@ DECLARE
     near boolean := settings->>'near_representative';
     query text := settings->>'query';
     source text;
-    -- Lookups compare estimates: 98% of the rows at the threshold are within two standard errors below it. Three take
-    -- nearly twice as long.
-    margin double precision := 2 * sqrt(threshold * (1 - threshold) / num_hashes);
-    share_of_lookups integer := 25; -- reading, signing and banding 25 rows takes as long as looking one up
+    is_estimate boolean;
+    missed double precision := 1 - coalesce(CAST(settings->>'recall' AS double precision), 0.95);
+    looked_up double precision; -- the threshold of lookups
+    share_of_lookups double precision; -- so many rows read, signed and banded take as long as looking one up
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
     target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
@@ -133,6 +133,8 @@ DECLARE
     hash text;
     lookup text;
     clusters_shape text;
+    before_ids text;
+    behind_ids text;
     plan json;
     rows_expected double precision;
     is_empty boolean;
@@ -171,13 +173,33 @@ BEGIN
         ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
             CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
             coalesce(settings->>'seed', '42'), coalesce(settings->>'method', 'fss')) END;
-    hash := format('pg_catalog.hash_record_extended(ROW(%s%s%s), CAST(%L AS pg_catalog.int8))',
-        CASE WHEN kept.is_signature THEN 'q.content'
-             ELSE 'CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C"' END,
-        CASE WHEN kept.has_scope THEN ', q.scope' END, CASE WHEN kept.has_rank THEN ', q.rank' END,
-        hashtextextended(comment COLLATE "C", 0));
+    hash := format('CAST(%L AS pg_catalog.int8)', hashtextextended(comment COLLATE "C", 0));
+    IF kept.has_scope OR kept.has_rank THEN
+        hash := format('pg_catalog.hash_record_extended(ROW(%s), %s)', concat_ws(', ',
+            CASE WHEN kept.has_scope THEN 'q.scope' END, CASE WHEN kept.has_rank THEN 'q.rank' END), hash);
+    END IF;
+    -- Not as one record, which would copy each text.
+    hash := CASE WHEN kept.is_signature
+        THEN format('pg_catalog.hash_record_extended(ROW(q.content), %s)', hash)
+        ELSE format('coalesce(pg_catalog.hashtextextended(CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C",
+            %1$s), %1$s)', hash) END;
+    -- Lookups miss rows whose estimate is too low, and 5% of those at the threshold that is looked up by bands, which
+    -- are the more of those above it. By normal quantiles for the one and bands of two slots for the other, which are
+    -- those that gain least, no more are missed of the rows at our threshold than the settings allow, half by each.
+    IF settings ? 'bands' THEN
+        EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
+            USING threshold, CAST(settings->>'bands' AS integer), CAST(settings->>'rows' AS integer);
+    END IF;
+    is_estimate := kept.is_signature OR coalesce(settings->>'verify' = 'estimate', false);
+    missed := least(greatest(missed, 1e-9), 0.05);
+    looked_up := sqrt(1 - greatest(1 - threshold ^ 2, 0)
+                      ^ (ln(0.05) / ln(CASE WHEN is_estimate THEN missed ELSE missed / 2 END)));
+    IF NOT is_estimate THEN
+        looked_up := least(looked_up,
+            threshold - sqrt(2 * ln(1 / missed) * greatest(threshold * (1 - threshold), 0) / num_hashes));
+    END IF;
     lookup := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, format(signed, 'o'),
-        format(signed, 'n'), greatest(threshold - margin, 0.01));
+        format(signed, 'n'), greatest(looked_up, 0.01));
 
     changed := rtrim(changed, E'; \t\n');
     PERFORM set_config('search_path', path, true);
@@ -195,19 +217,31 @@ BEGIN
             (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
             source, lookup) INTO plan;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        has_index := EXISTS (SELECT FROM jsonb_path_query(plan::jsonb, '$.**."Index Name"') AS name
-                             JOIN pg_class AS c ON c.relname = name #>> '{}' JOIN pg_am AS a ON a.oid = c.relam
-                             WHERE a.amname = 'lsh');
+        -- A unit of the planner's costs is about a microsecond of a lookup, and 2.5 are those of signing a row. Never
+        -- fewer than 25 rows, as costs of pages are often set to less.
+        share_of_lookups := (SELECT greatest(25, max(CAST(node->>'Total Cost' AS double precision)) / 2.5)
+            FROM jsonb_path_query(plan::jsonb, '$.** ? (exists (@."Index Name"))') AS node
+            JOIN pg_class AS c ON c.relname = node->>'Index Name' JOIN pg_am AS a ON a.oid = c.relam
+            WHERE a.amname = 'lsh' HAVING count(*) > 0);
+        has_index := share_of_lookups IS NOT NULL;
     END IF;
-    lookup := lookup || CASE
-        WHEN kept.is_signature THEN format(
-            ' AND %s.minhash_similarity(%s, %s) OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema,
-            format(signed, 'o'), format(signed, 'n'), threshold)
-        WHEN settings->>'verify' = 'estimate' THEN ''
-        ELSE format(' AND %s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text), %s)
-            OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', schema, shingling, threshold) END
-        || CASE WHEN kept.has_scope THEN ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
-            OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)' ELSE '' END;
+    IF kept.has_scope THEN
+        lookup := lookup || ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
+            OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';
+    END IF;
+
+    -- The query of rows that are listed, or of all without a list: made of what stands before the list and behind it.
+    IF is_empty AND changed IS NULL THEN
+        before_ids := format('SELECT %L AS query WHERE EXISTS (SELECT FROM ', query);
+        behind_ids := ')';
+    ELSE
+        before_ids := format('SELECT pg_catalog.concat(%L, pg_catalog.quote_literal(ids), %L) AS query FROM (
+        SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM ',
+            format('SELECT q.* FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST(',
+                source, id_type),
+            format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal));
+        behind_ids := ') AS r WHERE ids IS NOT NULL';
+    END IF;
 
     -- What the table has of rows that are as they were, and what the query has of the others.
     RETURN format('WITH %6$snow AS (
@@ -269,23 +303,22 @@ BEGIN
     JOIN %1$s AS t ON t.component OPERATOR(pg_catalog.=) u.component LEFT JOIN changes AS c ON c.old_id %2$s t.id
     WHERE c.there IS NULL
     UNION ALL SELECT id, old_cluster, NULL, NULL, NULL, content_hash, true FROM changes WHERE here
-), regional AS MATERIALIZED (
-    SELECT %3$s
-), members AS MATERIALIZED (
-    SELECT c.id, c.cluster_id AS key, %4$s AS component_key, c.representative, c.similarity
-    FROM regional AS r CROSS JOIN LATERAL %5$s._lsh_kept_clusters(r.query, CAST(%6$L AS pg_catalog.regtype), %7$s,
-        CAST(%8$L AS pg_catalog.bool), true) AS c%9$s', target, equal,
-        CASE WHEN is_empty AND changed IS NULL
-             THEN format('%L AS query WHERE EXISTS (SELECT FROM region)', query) -- all rows, without a list
-             ELSE format('pg_catalog.concat(%L, pg_catalog.quote_literal(ids), %L) AS query FROM (
-        SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM region) AS r WHERE ids IS NOT NULL',
-                 format('SELECT q.* FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST(',
-                     source, id_type),
-                 format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal)) END,
-        CASE WHEN near THEN 'k' ELSE 'c' END || '.cluster_id', schema, id_type, arguments, near, clusters_shape)
-    || CASE WHEN NOT near THEN '' ELSE format('
-    JOIN (regional AS w CROSS JOIN LATERAL %s._lsh_kept_clusters(w.query, CAST(%L AS pg_catalog.regtype), %s,
-        false, true) AS k%s) ON k.id %s c.id', schema, id_type, arguments, clusters_shape, equal) END
+), connected AS MATERIALIZED (
+    SELECT c.* FROM (%3$s) AS r CROSS JOIN LATERAL %4$s._lsh_kept_clusters(r.query,
+        CAST(%5$L AS pg_catalog.regtype), %6$s, false, true) AS c%7$s
+), members AS MATERIALIZED (', target, equal, before_ids || 'region' || behind_ids, schema, id_type, arguments,
+        clusters_shape)
+    -- Only components of more than two rows can have several clusters.
+    || CASE WHEN near THEN format('
+    SELECT c.id, coalesce(n.cluster_id, c.cluster_id) AS key, c.cluster_id AS component_key,
+        coalesce(n.representative, c.representative) AS representative,
+        coalesce(n.similarity, c.similarity) AS similarity
+    FROM connected AS c LEFT JOIN ((%1$s) AS r CROSS JOIN LATERAL %2$s._lsh_kept_clusters(r.query,
+        CAST(%3$L AS pg_catalog.regtype), %4$s, true, true) AS n%6$s) ON n.id %5$s c.id',
+        before_ids || 'connected WHERE size OPERATOR(pg_catalog.>) 2' || behind_ids, schema, id_type, arguments, equal,
+        clusters_shape)
+    ELSE '
+    SELECT id, cluster_id AS key, cluster_id AS component_key, representative, similarity FROM connected' END
 
     -- Names: each old cluster leaves its own to the part with most of its rows, and of several the oldest stays.
     || format('

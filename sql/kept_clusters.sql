@@ -300,8 +300,8 @@ SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
     FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
         singletons => true)) AS wrong;
 
--- Nor functions in the extension's own schema that PostgreSQL's parser likes better where it may choose. The ids are of a
--- domain, for which one could be made that fits exactly.
+-- Nor functions in the extension's own schema that PostgreSQL's parser likes better where it may choose. The ids are
+-- of a domain, for which one could be made that fits exactly.
 BEGIN;
 CREATE DOMAIN number_of_doc AS integer;
 CREATE TABLE among (id number_of_doc PRIMARY KEY, body text);
@@ -321,13 +321,14 @@ BEGIN
         'lsh_pairs(query text, id number_of_doc, threshold text, other_query text) RETURNS SETOF record',
         'lsh_clusters(query text, id integer, threshold text, near_representative text, singletons boolean)
             RETURNS SETOF record',
-        '_lsh_kept_pairs(text, anyelement, float8, float8, int, int, text, int, int, int, text, boolean, boolean, bigint, text,
-            text) RETURNS SETOF record',
-        '_lsh_kept_clusters(text, text, float8, float8, int, int, text, int, int, int, text, boolean, boolean, bigint, text,
-            boolean, boolean) RETURNS SETOF record',
+        '_lsh_kept_pairs(text, anyelement, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
+            bigint, text, text) RETURNS SETOF record',
+        '_lsh_kept_clusters(text, text, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
+            bigint, text, boolean, boolean) RETURNS SETOF record',
         'lsh_refresh_clusters(regclass, OUT rows_added bigint, OUT clusters_made bigint)',
         '_lsh_check_kept_owner(oid) RETURNS void'] LOOP
-        EXECUTE format('CREATE FUNCTION public.%s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''', decoy);
+        EXECUTE format('CREATE FUNCTION public.%s LANGUAGE plpgsql AS
+            ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''', decoy);
     END LOOP;
 END $$;
 SELECT rows_added, clusters_made FROM lsh_create_clusters('of_domain', 'SELECT id, body FROM among', threshold => 0.6);
@@ -336,16 +337,16 @@ SELECT rows_added, clusters_made
 FROM lsh_refresh_clusters('of_domain', changed => 'SELECT 1001 UNION ALL SELECT 1002', log => NULL);
 DELETE FROM among WHERE id = 1001;
 SELECT rows_removed FROM lsh_refresh_clusters('of_domain', changed => NULL, log => NULL);
-SELECT count(*), (SELECT count(*) FROM (SELECT id, representative, similarity FROM of_domain EXCEPT SELECT id, representative, similarity
-    FROM lsh_clusters('SELECT id, body FROM among', threshold => 0.6, near_representative => true, singletons => true))
-    AS wrong) AS wrong FROM of_domain;
+SELECT count(*), (SELECT count(*) FROM (SELECT id, representative, similarity FROM of_domain
+    EXCEPT SELECT id, representative, similarity FROM lsh_clusters('SELECT id, body FROM among', threshold => 0.6,
+        near_representative => true, singletons => true)) AS wrong) AS wrong FROM of_domain;
 ROLLBACK;
 
 -- The functions that they are called by say what is wrong with a call.
-SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
-SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, false, false) AS x(a bigint)$$);
+SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
+SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false) AS x(a bigint)$$);
 
 -- Whoever refreshes is the owner himself: the query runs with his rights.
 CREATE ROLE regress_lsh_member IN ROLE regress_lsh_kept;

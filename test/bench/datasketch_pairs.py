@@ -1,8 +1,10 @@
 """All near-duplicate pairs by datasketch, as its documentation shows: datasketch_pairs.py CHECKOUT TEXTS PAIRS
 
 TEXTS has a line "id<TAB>text" each; a line "left_id<TAB>right_id" for each pair with an estimate of 0.8 or more is written
-to PAIRS. Prints the seconds of signing and of finding. Texts are sets of five characters, with case folded.
+to PAIRS. Prints the seconds of signing, those of finding, and the peak of memory in MB. Texts are sets of five
+characters, with case folded.
 """
+import resource
 import sys
 import time
 
@@ -21,4 +23,5 @@ with open(sys.argv[3], "w", encoding="ascii") as pairs:
             if signature.jaccard(signatures[other]) >= 0.8:
                 pairs.write(f"{texts[other][0]}\t{texts[place][0]}\n")
         index.insert(place, signature)
-print(f"{signed - begun:.1f} {time.monotonic() - signed:.1f}")
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(f"{signed - begun:.1f} {time.monotonic() - signed:.1f} {memory}")

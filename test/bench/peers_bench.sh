@@ -6,7 +6,8 @@
 # DATASKETCH is a checkout of that Python library, which needs numpy and scipy; without it, only the other two are
 # measured: an index join of pg_trgm and a comparison of each text with every other one, on the first texts only, as
 # both grow with the square of their number. Times are of one run but lsh_pairs()'s, the median of five. Recall and
-# precision are those against the exact similarities that the texts are made with.
+# precision are those against the exact similarities that the texts are made with. Memory is the peak of the process,
+# without shared buffers.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -55,11 +56,14 @@ ours_of() {
 ours=$(ours_of texts)
 echo "$all texts of 1,060 characters:"
 report 'lsh_pairs(), exact' "$ours" "SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM texts')"
+run -c "SELECT count(*) FROM lsh_pairs('SELECT id, body FROM texts')" -c "SELECT format('%s MB in one process',
+    ((regexp_match(status, 'VmHWM:\s*(\d+)'))[1]::int - (regexp_match(status, 'RssShmem:\s*(\d+)'))[1]::int) / 1024)
+    FROM pg_read_file('/proc/self/status') AS status" | tail -n 1
 if [[ -n $datasketch ]]; then
     run -c "COPY (SELECT id, body FROM texts ORDER BY id) TO STDOUT" >"$work/texts"
-    read -r sign find < <(/usr/bin/python3 "$here/datasketch_pairs.py" "$datasketch" "$work/texts" "$work/pairs")
+    read -r sign find memory < <(/usr/bin/python3 "$here/datasketch_pairs.py" "$datasketch" "$work/texts" "$work/pairs")
     run -c 'CREATE TABLE datasketch (left_id bigint, right_id bigint)' -c 'COPY datasketch FROM STDIN' <"$work/pairs"
-    report "datasketch, 128 hashes ($sign s to sign)" "$(awk "BEGIN { print $sign + $find }")" \
+    report "datasketch, 128 hashes ($sign s to sign, $memory MB)" "$(awk "BEGIN { print $sign + $find }")" \
         'SELECT least(left_id, right_id) AS left_id, greatest(left_id, right_id) AS right_id FROM datasketch'
 fi
 

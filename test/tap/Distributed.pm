@@ -15,7 +15,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(blocks_of_page compare_pairs compare_query cost finish_psql is_measured lookup_time lookups new_server
-    start_psql text_count texts);
+    start_psql start_psql_with text_count texts);
 
 sub is_measured { return defined $ENV{MINHASH_TEXTS} && $ENV{MINHASH_TEXTS} ne ''; }
 
@@ -74,14 +74,17 @@ my $runs    = 0;
 my $scripts = PostgreSQL::Test::Utils::tempdir();
 
 # A psql in the background, which runs SQL in one transaction.
-sub start_psql
+sub start_psql { return start_psql_with([ '-1' ], @_); }
+
+# The same with other options.
+sub start_psql_with
 {
-    my ($server, $sql, %variables) = @_;
+    my ($options, $server, $sql, %variables) = @_;
     my $file = $scripts . '/' . ++$runs . '.sql';
     append_to_file($file, $sql);
     my $run = { out => '', error => '' };
     $run->{process} = IPC::Run::start(
-        [ 'psql', '-XqAt1', '-v', 'ON_ERROR_STOP=1', (map { ('-v', "$_=$variables{$_}") } sort keys %variables),
+        [ 'psql', '-XqAt', @$options, '-v', 'ON_ERROR_STOP=1', (map { ('-v', "$_=$variables{$_}") } sort keys %variables),
           '-d', $server->connstr('postgres'), '-f', $file ],
         '<' => '/dev/null', '>' => \$run->{out}, '2>' => \$run->{error});
     return $run;

@@ -67,6 +67,7 @@ if (($# == 0)); then
 fi
 cp "$@" test/tap/*.pm "$dir/tap"
 cp doc/*.md "$dir" # pages whose SQL is run
+cp -r doc/examples "$dir"
 if ((EUID == 0)); then
     chown -R "$name" "$dir"
 fi

@@ -1,0 +1,167 @@
+-- distributed_pairs.sql for servers that see each other through postgres_fdw: where its tables are. The coordinator sends
+-- each step to all servers at once, by dblink. Each server pulls what is its to join, as reading through postgres_fdw is
+-- fast and writing is slow. A key belongs to the server of its remainder; with each id goes the number of the server that
+-- has the text, so texts may be anywhere.
+
+-- Runs statements on all servers at once, in one transaction on each, and returns what each of them replied. {me} is the
+-- number of the server.
+CREATE FUNCTION _lsh_on_servers(servers name[], statements text) RETURNS TABLE (number int, reply text) LANGUAGE plpgsql AS $$
+DECLARE
+    connections text[] := ARRAY(SELECT 'lsh ' || name FROM unnest(servers) WITH ORDINALITY AS s(name, n) ORDER BY n);
+    has_replied boolean;
+BEGIN
+    BEGIN
+        FOR n IN 1 .. cardinality(servers) LOOP
+            IF connections[n] = ANY (dblink_get_connections()) THEN
+                PERFORM dblink_disconnect(connections[n]);
+            END IF;
+            PERFORM dblink_connect(connections[n], servers[n]);
+        END LOOP;
+        FOR n IN 1 .. cardinality(servers) LOOP
+            -- A server whose coordinator is gone stops.
+            PERFORM dblink_exec(connections[n], 'SET client_connection_check_interval = ''1s''; SET client_min_messages = warning');
+            PERFORM dblink_send_query(connections[n], replace(statements, '{me}', (n - 1)::text));
+        END LOOP;
+        FOR n IN 1 .. cardinality(servers) LOOP
+            has_replied := true;
+            WHILE has_replied LOOP
+                -- Waiting for a result cannot be cancelled, sleeping can.
+                WHILE dblink_is_busy(connections[n]) = 1 LOOP
+                    PERFORM pg_sleep(0.02);
+                END LOOP;
+                has_replied := false;
+                FOR reply IN SELECT r.reply FROM dblink_get_result(connections[n]) AS r(reply text) LOOP
+                    has_replied := true;
+                    number := n - 1;
+                    RETURN NEXT;
+                END LOOP;
+            END LOOP;
+            PERFORM dblink_disconnect(connections[n]);
+        END LOOP;
+    EXCEPTION WHEN query_canceled OR OTHERS THEN
+        FOR n IN 1 .. cardinality(servers) LOOP
+            IF connections[n] = ANY (dblink_get_connections()) THEN
+                PERFORM dblink_cancel_query(connections[n]);
+                PERFORM dblink_disconnect(connections[n]);
+            END IF;
+        END LOOP;
+        RAISE;
+    END;
+END $$;
+
+CREATE FUNCTION _lsh_servers_of(job lsh_distributed_jobs) RETURNS name[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT array_agg(value::name ORDER BY place) FROM jsonb_array_elements_text(job.arguments->'servers') WITH ORDINALITY AS s(value, place)
+$$;
+
+-- Makes the tables of a job on each server, foreign tables of those that others read, views of all parts, and on the
+-- coordinator a view of all pairs.
+CREATE FUNCTION _lsh_create_on_servers(job lsh_distributed_jobs) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    servers name[] := _lsh_servers_of(job);
+    source text := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(job.arguments->>'source')) AS part);
+    schema text := _lsh_schema_of(job.target, '_job');
+    parts text := _lsh_schema_of(job.target, '_parts');
+    id_types text[];
+    schemes jsonb[];
+    words jsonb;
+    create_all text;
+BEGIN
+    SELECT array_agg(DISTINCT s.reply::jsonb->>'id_type'),
+        array_agg(DISTINCT s.reply::jsonb->'scheme') FILTER (WHERE s.reply::jsonb->>'scheme' IS NOT NULL)
+    INTO id_types, schemes
+    FROM _lsh_on_servers(servers, format('SELECT jsonb_build_object(
+        ''id_type'', (SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = %1$L::regclass AND attname = %2$L
+             AND EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisunique AND indnkeyatts = 1 AND indkey[0] = attnum)),
+        ''scheme'', (SELECT to_jsonb(minhash_scheme(%3$I)) FROM %1$s WHERE %3$I IS NOT NULL LIMIT 1))',
+        source, job.arguments->>'id', job.arguments->>'signature')) AS s;
+    IF cardinality(schemes) > 1 THEN
+        RAISE EXCEPTION 'servers have signatures of different schemes' USING ERRCODE = 'data_exception',
+            DETAIL = format('They are %s and %s.', schemes[1], schemes[2]);
+    ELSIF cardinality(id_types) > 1 OR id_types[1] IS NULL THEN
+        RAISE EXCEPTION 'column % is not of one type and with a unique index of its own on each server', job.arguments->>'id'
+            USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Types are %s.', id_types);
+    END IF;
+    words := _lsh_words(job, source, id_types[1], schemes[1]);
+    words := words || jsonb_build_object('pairs', parts || '.pairs', 'all_gone', schema || '.all_gone',
+        'text', format('id %s NOT NULL, server int NOT NULL', id_types[1]),
+        'pair_columns', format('left_id %1$s NOT NULL, left_server int NOT NULL, right_id %1$s NOT NULL, right_server int NOT NULL',
+                               id_types[1]),
+        'pair', 'left_id, left_server, right_id, right_server',
+        'arrays', ', array_agg(server) AS servers', 'candidate', 'least(ids[i], ids[j]), servers[CASE WHEN ids[i] < ids[j] THEN i ELSE j END],
+            greatest(ids[i], ids[j]), servers[CASE WHEN ids[i] < ids[j] THEN j ELSE i END]',
+        'keys', format('SELECT key, id, server FROM %s.all_keys WHERE abs(key %% %s) = {me}', schema, cardinality(servers)),
+        -- Several servers may have found a pair, by different keys.
+        'candidates_of_left', format('(SELECT DISTINCT * FROM %s.all_candidates WHERE left_server = {me})', schema),
+        'halves_of_right', format('(SELECT * FROM %s.all_halves WHERE right_server = {me})', schema),
+        'near_of_left', format('(SELECT * FROM %s.all_near WHERE left_server = {me})', schema),
+        'bodies_of_right', format('(SELECT * FROM %s.all_bodies WHERE right_server = {me})', schema));
+    create_all := _lsh_filled(format('DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema};
+        CREATE SCHEMA IF NOT EXISTS %1$s;
+        CREATE TABLE IF NOT EXISTS %1$s.pairs ({pair_ids}, similarity float8 NOT NULL, PRIMARY KEY (left_id, right_id)); ', parts),
+        words || jsonb_build_object('pair_ids', format('left_id %1$s, right_id %1$s', id_types[1]))) ||
+        (SELECT string_agg(definition || '; ', '') FROM _lsh_tables(job, words)) ||
+        _lsh_filled('CREATE VIEW {schema}.keys AS SELECT key, {id} AS id, {me} AS server FROM {source} AS s{of_fresh}
+            CROSS JOIN LATERAL {keys_of_text}; ', words);
+    PERFORM _lsh_on_servers(servers, _lsh_locked(job) || create_all || format($do$DO $lsh$
+        DECLARE
+            servers name[] := %2$L;
+            shared record;
+        BEGIN
+            FOR shared IN SELECT * FROM (VALUES %3$s) AS t(name, columns) LOOP
+                FOR n IN 1 .. cardinality(servers) LOOP
+                    IF n - 1 <> {me} THEN
+                        EXECUTE format('CREATE FOREIGN TABLE %1$s.%%s_%%s (%%s) SERVER %%I OPTIONS (schema_name %%L, table_name %%L,
+                            fetch_size ''50000'', async_capable ''true'')', shared.name, n - 1, shared.columns, servers[n],
+                            (parse_ident(%4$L))[1], shared.name);
+                    END IF;
+                END LOOP;
+                EXECUTE format('CREATE VIEW %1$s.all_%%s AS ', shared.name) ||
+                    (SELECT string_agg(format('TABLE %1$s.%%s', shared.name || CASE WHEN n - 1 = {me} THEN '' ELSE '_' || n - 1 END),
+                                       ' UNION ALL ') FROM generate_series(1, cardinality(servers)) AS n);
+            END LOOP;
+        END $lsh$ $do$, schema, servers, (SELECT string_agg(format('(%L, %L)', name, _lsh_filled(columns, words)), ', ') FROM (VALUES
+            ('keys', 'key bigint, {text}'), ('gone', 'id {id_type}'), ('candidates', '{pair_columns}'),
+            ('halves', '{pair_columns}, sig minhash_signature'), ('near', '{pair_columns}'),
+            ('bodies', '{pair_columns}, body text')) AS t(name, columns)), schema));
+    IF to_regclass(job.target) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA IF NOT EXISTS %s', parts);
+        FOR n IN 0 .. cardinality(servers) - 1 LOOP
+            EXECUTE format('CREATE FOREIGN TABLE %s.pairs_%s (left_id %3$s, right_id %3$s, similarity float8) SERVER %I
+                OPTIONS (schema_name %L, table_name ''pairs'', fetch_size ''50000'', async_capable ''true'')',
+                parts, n, id_types[1], servers[n + 1], (parse_ident(parts))[1]);
+        END LOOP;
+        EXECUTE format('CREATE VIEW %s AS ', job.target) || (SELECT string_agg(format('TABLE %s.pairs_%s', parts, n), ' UNION ALL ')
+            FROM generate_series(0, cardinality(servers) - 1) AS n);
+    END IF;
+    RETURN words;
+END $$;
+
+-- Nobody else, whose coordinator may be another, works for the same target on a server.
+CREATE FUNCTION _lsh_locked(job lsh_distributed_jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('DO $lsh$BEGIN
+        IF NOT pg_try_advisory_xact_lock(hashtextextended(%L, 0)) THEN
+            RAISE EXCEPTION ''another session is at work on %%'', %L USING ERRCODE = ''object_in_use'';
+        END IF;
+    END$lsh$; ', 'lsh_distributed_pairs on a server ' || job.target, job.target)
+$$;
+
+CREATE FUNCTION _lsh_run_on_servers(job lsh_distributed_jobs, statements text[]) RETURNS bigint LANGUAGE sql AS $$
+    SELECT coalesce(sum(substring(reply FROM '^INSERT 0 (\d+)$')::bigint), 0)
+    FROM _lsh_on_servers(_lsh_servers_of(job), _lsh_locked(job) || array_to_string(statements, '; '))
+$$;
+
+CREATE FUNCTION _lsh_clean_up_on_servers(job lsh_distributed_jobs) RETURNS void LANGUAGE sql AS $$
+    SELECT FROM _lsh_on_servers(_lsh_servers_of(job), _lsh_locked(job) || CASE WHEN (job.arguments->'keep')::boolean
+        THEN (SELECT format('TRUNCATE %s', string_agg(format('%s.%I', job.words->>'schema', name), ', '))
+              FROM _lsh_tables(job, job.words) WHERE name NOT IN ('bands', 'done'))
+        ELSE format('DROP SCHEMA IF EXISTS %s CASCADE', job.words->>'schema') END)
+$$;
+
+CREATE FUNCTION _lsh_drop_on_servers(job lsh_distributed_jobs) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    parts text := _lsh_schema_of(job.target, '_parts');
+BEGIN
+    PERFORM _lsh_on_servers(_lsh_servers_of(job), _lsh_locked(job) ||
+        format('DROP SCHEMA IF EXISTS %s, %s CASCADE', _lsh_schema_of(job.target, '_job'), parts));
+    EXECUTE format('DROP SCHEMA IF EXISTS %s CASCADE', parts);
+END $$;

@@ -1,0 +1,215 @@
+# doc/examples/distributed_pairs.sql on three servers and a coordinator that see each other through postgres_fdw: pairs
+# are those of one server, for ids of any type and sign, after new, late, changed and deleted texts, and after every step
+# in which a server was killed, a session cancelled, or a table emptied. test/distributed/citus.pl does so on Citus.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use Distributed;
+
+my $count       = 3;
+my @servers     = map { new_server("server$_", 4, '') } 0 .. $count - 1;
+my $coordinator = new_server('coordinator', 1, '');
+my $names       = join ', ', map { qq{"server $_"} } 0 .. $count - 1;
+
+sub result_of
+{
+    my ($sql) = @_;
+    return $coordinator->safe_psql('postgres', $sql);
+}
+
+sub error_of
+{
+    my ($sql) = @_;
+    my (undef, undef, $error) = $coordinator->psql('postgres', $sql, on_error_stop => 1);
+    return $error;
+}
+
+sub everywhere
+{
+    my ($sql) = @_;
+    $servers[$_]->safe_psql('postgres', $sql =~ s/:me\b/$_/gr) for 0 .. $count - 1;
+}
+
+for my $server ($coordinator, @servers) {
+    $server->safe_psql('postgres', 'CREATE EXTENSION minhash_lsh; CREATE EXTENSION postgres_fdw; CREATE EXTENSION dblink; '
+        . join '', map { sprintf q{CREATE SERVER "server %d" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s',
+            dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER "server %d";}, $_, $servers[$_]->host,
+            $servers[$_]->port, $_ } 0 .. $count - 1);
+}
+result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
+
+# Texts of one server, and how the same texts are spread: by no rule that the job knows. Of ids half are negative.
+my $texts = texts(1, 3000);
+result_of(<<"SQL");
+CREATE TABLE all_texts AS SELECT CASE WHEN id % 2 = 0 THEN -id ELSE id END AS id, md5(id::text)::uuid AS key, body FROM ($texts) AS t;
+SQL
+for my $me (0 .. $count - 1) {
+    my $rows = $coordinator->safe_psql('postgres', "COPY (SELECT * FROM all_texts WHERE hashint8(id) & 3 = $me OR hashint8(id) & 3 = 3 AND $me = 0) TO STDOUT");
+    $servers[$me]->safe_psql('postgres', <<'SQL');
+CREATE TABLE all_texts (id bigint, key uuid, body text);
+CREATE SCHEMA "The letters";
+SQL
+    my $file = PostgreSQL::Test::Utils::tempdir() . '/rows';
+    append_to_file($file, "$rows\n");
+    $servers[$me]->safe_psql('postgres', "\\copy all_texts from '$file'");
+}
+everywhere(<<'SQL');
+CREATE TABLE "The letters"."Letter's" ("No." bigint PRIMARY KEY, "key {id}" uuid UNIQUE, "The wording" text,
+    "MH" minhash_signature GENERATED ALWAYS AS (minhash("The wording")) STORED);
+INSERT INTO "The letters"."Letter's" SELECT * FROM all_texts;
+SQL
+
+# The query on one server that gives the same pairs, of these bands and rows.
+sub wanted
+{
+    my ($id, %more) = @_;
+    my $type = $id eq 'key' ? ', NULL::uuid' : '';
+    return $more{exactly} ? "SELECT * FROM lsh_pairs('SELECT $id, body FROM all_texts'$type, bands => 16, rows => 6)"
+        : "SELECT * FROM lsh_pairs('SELECT $id, minhash_compress(minhash(body), 16) FROM all_texts'$type, bands => 13, rows => 7)";
+}
+
+sub job
+{
+    my ($id, $target, $more) = @_;
+    return qq{CALL lsh_distributed_pairs('"The letters"."Letter''s"', '$id', 'MH', '$target', servers => '{$names}'$more);};
+}
+
+# What a job has left on the servers: its schemas.
+sub left_over { return join ' ', map { $_->safe_psql('postgres', q{SELECT nspname FROM pg_namespace WHERE nspname LIKE '%_job'}) } @servers }
+
+my $by_number = job('No.', 'pairs_of_numbers', ', star_above => NULL');
+result_of($by_number);
+compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'pairs of ids of both signs');
+is(left_over(), '  ', 'nothing is left but the pairs');
+result_of(job('key {id}', '"Pairs of "" keys"', ', star_above => NULL'));
+compare_query($coordinator, 'TABLE "Pairs of "" keys"', wanted('key'), 'pairs of uuid');
+result_of(job('No.', 'exact_pairs', q{, body => 'The wording', star_above => NULL, unlogged => true}));
+compare_query($coordinator, 'TABLE exact_pairs', wanted('id', exactly => 1), 'exact pairs');
+result_of($by_number);
+compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'the same job once more');
+
+# Only the first of each large bucket with the others.
+my (undef, undef, $notices) = $coordinator->psql('postgres', job('No.', 'stars', ', star_above => 3'));
+like($notices, qr/there are texts with 3 candidates or more.*DETAIL: .*each is compared with the first of them only/s, 'which is said');
+my $copies = result_of(q{SELECT count(*), count(DISTINCT body) FROM all_texts WHERE id % 400 = 0});
+my ($all, $kinds) = split /\|/, $copies;
+is(result_of('SELECT count(*) FROM stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - $kinds, 'identical texts each with the first');
+cmp_ok($all, '>', 6, 'there are such');
+unlike(($coordinator->psql('postgres', $by_number))[2], qr/candidates or more/, 'nothing is said where nothing is left out');
+
+# Clusters.
+compare_query($coordinator, q{SELECT id, cluster_id FROM lsh_components('SELECT left_id, right_id FROM pairs_of_numbers')},
+    q{SELECT id, cluster_id FROM lsh_clusters('SELECT id, minhash_compress(minhash(body), 16) FROM all_texts', bands => 13, rows => 7)},
+    'clusters');
+
+# New texts, one of a transaction that commits after a later one has been seen; changed and deleted ones.
+my $kept = job('No.', 'kept', ', keep => true, star_above => NULL');
+result_of($kept);
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'a job that is kept');
+my $late = $servers[1]->background_psql('postgres');
+$late->query_safe(q{BEGIN; INSERT INTO "The letters"."Letter's" SELECT 5001, md5('5001')::uuid, body FROM all_texts WHERE id % 400 = 0 LIMIT 1});
+my $body_of_late = $servers[1]->safe_psql('postgres', 'SELECT body FROM all_texts WHERE id % 400 = 0 LIMIT 1');
+my $more = texts(3001, 3200);
+result_of("INSERT INTO all_texts SELECT id + 2001, md5((id + 2001)::text)::uuid, body FROM ($more) AS t");
+everywhere(qq{INSERT INTO "The letters"."Letter's" SELECT id + 2001, md5((id + 2001)::text)::uuid, body FROM ($more) AS t WHERE id % $count = :me});
+result_of($kept);
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'new texts');
+$late->query_safe('COMMIT');
+$late->quit;
+result_of("INSERT INTO all_texts VALUES (5001, md5('5001')::uuid, '$body_of_late')");
+result_of($kept);
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'a text that was committed late');
+is(result_of('SELECT count(*) > 0 FROM kept WHERE right_id = 5001 OR left_id = 5001'), 't', 'which has pairs');
+result_of('CREATE TABLE was AS TABLE kept');
+my $gone = result_of('SELECT string_agg(DISTINCT left_id::text, \',\') FROM kept WHERE left_id % 7 = 0');
+result_of("DELETE FROM all_texts WHERE id IN ($gone); UPDATE all_texts SET body = md5(body) || body WHERE id % 11 = 1");
+everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." IN ($gone);
+    UPDATE "The letters"."Letter's" SET "The wording" = md5("The wording") || "The wording" WHERE "No." % 11 = 1});
+result_of($kept);
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'changed and deleted texts');
+isnt(result_of('SELECT count(*) FROM (TABLE was EXCEPT TABLE kept) AS x'), '0', 'took pairs away');
+
+# A job is gone on with after faults. Each step waits in turn for a lock on server 2, and then something happens.
+sub job_that_waits
+{
+    my ($job, $statement) = @_;
+    my $holder = $servers[2]->background_psql('postgres');
+    $holder->query_safe("BEGIN; LOCK TABLE $statement");
+    my $waiting = start_psql_with([], $coordinator, "SET application_name = 'job';\n$job");
+    $servers[2]->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) or die;
+    return ($holder, $waiting);
+}
+my $letters = qq{"The letters"."Letter's"};
+my $faulty  = job('No.', 'faulty', ', keep => true, unlogged => true, star_above => NULL');
+my ($holder, $waiting) = job_that_waits($faulty, $letters);
+like(error_of($faulty), qr/another session is at work on .*faulty/, 'two sessions at once are refused');
+$servers[2]->stop('immediate');
+like(finish_psql($waiting), qr/ERROR: .*(server closed the connection|terminating connection).*lsh server 2/s, 'a server is killed amid a step');
+eval { $holder->quit };
+like(error_of($faulty), qr/could not .*connect/, 'a job without one of the servers is an error');
+$servers[2]->start;
+($holder, $waiting) = job_that_waits($faulty, $letters);
+result_of(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'job'});
+like(finish_psql($waiting), qr/canceling statement due to user request/, 'a job is cancelled');
+ok($servers[2]->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_locks WHERE NOT granted'), 'and its statements with it');
+$holder->query_safe('COMMIT');
+$holder->quit;
+# The coordinator is killed amid each step of a run that treats new, changed and deleted texts.
+result_of($faulty);
+compare_query($coordinator, 'TABLE faulty', wanted('id'), 'the job is gone on with');
+my $last = texts(3201, 3400);
+result_of("INSERT INTO all_texts SELECT id + 2001, md5((id + 2001)::text)::uuid, body FROM ($last) AS t");
+result_of('UPDATE all_texts SET body = body || md5(body) WHERE id % 13 = 1; DELETE FROM all_texts WHERE id % 17 = 1');
+everywhere(qq{INSERT INTO $letters SELECT id + 2001, md5((id + 2001)::text)::uuid, body FROM ($last) AS t WHERE id % $count = :me;
+    UPDATE $letters SET "The wording" = "The wording" || md5("The wording") WHERE "No." % 13 = 1;
+    DELETE FROM $letters WHERE "No." % 17 = 1});
+my @steps = qw(fresh gone bands new_bands candidates halves pairs bands done);
+for my $table (@steps) {
+    ($holder, $waiting) = job_that_waits($faulty, $table eq 'pairs' ? 'faulty_parts.pairs' : "faulty_job.$table");
+    $coordinator->stop('immediate');
+    finish_psql($waiting);
+    $coordinator->start;
+    ok($servers[2]->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_locks WHERE NOT granted'),
+        "the coordinator is killed amid $table");
+    # A crash empties unlogged tables: what was in them is made again.
+    if ($table eq 'pairs') {
+        $servers[2]->stop('immediate');
+        $servers[2]->start;
+        ($holder, $waiting) = job_that_waits($faulty, 'faulty_job.bands');
+        $coordinator->stop('immediate');
+        $notices = finish_psql($waiting);
+        $coordinator->start;
+        like($notices, qr/$_ has \d+ rows instead of \d+, and is made again/, "$_ is empty after a crash, which is noticed")
+            for qw(halves candidates new_bands fresh);
+    }
+    eval { $holder->query_safe('COMMIT') };
+    eval { $holder->quit };
+}
+(undef, undef, $notices) = $coordinator->psql('postgres', $faulty);
+like($notices, qr/run 2: goes on after 8 steps/, 'and then gone on with');
+compare_query($coordinator, 'TABLE faulty', wanted('id'), 'pairs after all these faults');
+
+# Errors.
+like(error_of(job('No.', 'kept', ', keep => true, threshold => 0.7')), qr/was begun with other arguments.*HINT: .*lsh_drop_distributed_pairs/s,
+    'other arguments');
+like(error_of(job('The wording', 'nowhere', '')), qr/is not of one type and with a unique index/, 'a column that is not unique');
+like(error_of(job('No.', 'all_texts', '')), qr/relation public.all_texts already exists, and no job has made it/, 'a table of the user');
+like(error_of(job('No.', 'x' x 51, '')), qr/name .* is too long/, 'a name that is too long');
+result_of(q{CALL lsh_drop_distributed_pairs('kept')});
+is(left_over(), join(' ', ('faulty_job') x $count), 'nothing is left of a job that is dropped');
+like(error_of('TABLE kept'), qr/relation "kept" does not exist/, 'nor its pairs');
+like(error_of(q{CALL lsh_drop_distributed_pairs('kept')}), qr/no job has made kept/, 'a job that is not there');
+result_of(q{CALL lsh_drop_distributed_pairs('faulty')});
+$servers[1]->safe_psql('postgres', qq{ALTER TABLE $letters DROP "MH";
+    ALTER TABLE $letters ADD "MH" minhash_signature GENERATED ALWAYS AS (minhash("The wording", seed => 7)) STORED});
+like(error_of(job('No.', 'nowhere', '')), qr/different schemes.*DETAIL: .*"seed": 7.*"seed": 42|different schemes.*DETAIL: .*"seed": 42.*"seed": 7/s,
+    'signatures of another scheme are an error, which names both');
+
+done_testing();

@@ -361,7 +361,8 @@ SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_band_table(%s)', ar
 ALTER TABLE bare DROP CONSTRAINT bare_pkey, ADD PRIMARY KEY (id);
 SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_band_table(''bare'', %s)', arguments))
 FROM unnest(ARRAY['bands => 3', 'bands => 0, rows => 1', 'bands => 129, rows => 1', 'threshold => 2',
-    'threshold => 0.01, recall => 0.99']) arguments;
+    'threshold => 0.01, recall => 0.99', 'threshold => 0.8, bands => 13, rows => 7',
+    'recall => 0.9, bands => 13, rows => 7']) arguments;
 CREATE TABLE bare_bands ();
 SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
 DROP TABLE bare_bands;
@@ -370,11 +371,17 @@ SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
 DROP FUNCTION bare_bands_insert;
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_drop_band_table(''bare'')',
     'lsh_drop_band_table(0)', '_lsh_require_band_table(''bare'', ''bare'', '''')',
-    '_lsh_require_band_table(0, '''', '''')']) call;
+    '_lsh_require_band_table(0, '''', '''')', '_lsh_tie_band_table(0, ''bare'', ''{}'')',
+    '_lsh_tie_band_table(''bare'', ''bare'', ''{0}'')']) call;
 SELECT lsh_drop_band_table(NULL), _lsh_require_band_table('bare', 'public.bare', 'SELECT, TRUNCATE');
+CREATE FUNCTION of_another() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 SET ROLE regress_lsh_stranger;
 SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
+CREATE TEMP TABLE hers ();
+SELECT pg_temp.error_of(format('SELECT _lsh_tie_band_table(%s)', arguments)) FROM unnest(ARRAY[
+    '''hers'', ''bare'', ''{}''', '''bare'', ''hers'', ''{}''', '''hers'', ''hers'', ''{of_another()}''']) arguments;
 RESET ROLE;
+DROP FUNCTION of_another;
 -- Policies that hide rows from an owner are an error.
 ALTER TABLE bare OWNER TO regress_lsh_stranger;
 ALTER TABLE bare ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

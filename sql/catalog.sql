@@ -76,7 +76,7 @@ WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (pro
     OR EXISTS (SELECT FROM pg_aggregate WHERE aggfinalfn = p.oid);
 SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname, '_') ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
-    AND proname !~ '^_(minhash_query$|lsh_require_band_table$|lsh_kept_|lsh_check_kept_)'
+    AND proname !~ '^_(minhash_query$|lsh_(require|tie)_band_table$|lsh_band_table_triggers$|lsh_kept_|lsh_check_kept_)'
     AND oid NOT IN (SELECT oid FROM internal);
 DROP VIEW internal;
 CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(proname, '_');

@@ -1,13 +1,10 @@
 #include "pg/extension.h"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
@@ -33,25 +30,6 @@ const char* quoted_relation(Oid relation)
                 errcode(ERRCODE_UNDEFINED_TABLE),
                 errmsg("relation with OID %u does not exist", relation));
     return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
-}
-
-const char* quoted_column(Oid relation, AttrNumber column)
-{
-    return quote_identifier(get_attname(relation, column, false));
-}
-
-const char* equality_of(Oid type)
-{
-    const Oid equality = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
-    const HeapTuple found = SearchSysCache1(OPEROID, ObjectIdGetDatum(equality));
-    if (!HeapTupleIsValid(found))
-        elog(ERROR, "cache lookup failed for operator %u", equality);
-    const Form_pg_operator form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(found));
-    const char* const sql = psprintf(" OPERATOR(%s.%s) ",
-                                     quote_identifier(get_namespace_name(form->oprnamespace)),
-                                     NameStr(form->oprname));
-    ReleaseSysCache(found);
-    return sql;
 }
 
 const char* output_of(Oid type, Datum value)

@@ -115,28 +115,4 @@ void show_progress(progress& call, const progress_step& step)
     }
 }
 
-void begin_phase(const char* phase, double rows)
-{
-    progress* const call = innermost;
-    if (call == nullptr)
-        return;
-    call->counted = {phase, true, 0, static_cast<std::uint64_t>(rows), rows > 0};
-    show_progress(*call, call->counted);
-    call->counted.begins = false;
-}
-
-void count_row()
-{
-    progress* const call = innermost;
-    if (call == nullptr || call->counted.phase == nullptr)
-        return;
-    progress_step& step = call->counted;
-    step.done++;
-    if (call->due == 0)
-        return;
-    if (step.done > step.total)
-        step.total = 0;
-    show_progress(*call, step);
-}
-
 } // namespace minhash::pg

@@ -32,7 +32,6 @@ struct progress {
     TimestampTz began;
     TimestampTz phase_began;
     TimestampTz next_notice;
-    progress_step counted; // by count_row()
     MemoryContextCallback at_end;
 };
 
@@ -41,12 +40,5 @@ void start_progress(progress& fresh, MemoryContext memory);
 
 // Shows how far the call is, if it is time or a phase begins.
 void show_progress(progress& call, const progress_step& step);
-
-// Begins a phase of the innermost call, which runs SQL, of about `rows` rows; 0: not known, or not
-// counted.
-void begin_phase(const char* phase, double rows);
-
-// Counts a row of the innermost call's phase. lsh_band_keys() does so for the SQL that calls it.
-void count_row();
 
 } // namespace minhash::pg

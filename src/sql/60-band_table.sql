@@ -1,26 +1,330 @@
--- Band tables of a table's signatures, with triggers that keep them in step.
+-- Band tables: tables (key, id) of the caller's, with triggers of the caller's that keep them in step with their source.
+-- All is done as the caller, and the triggers run as whoever writes to the source.
+--
+-- Statement triggers read their transition tables, so that a bulk load stays a bulk load. A partitioned table has a row
+-- trigger, which PostgreSQL gives to each partition.
+--
+-- PL/pgSQL keeps one plan for statements of one row and of a million. So these functions forbid plans that are good for
+-- one of them only: joins that read all of the band table. Keys in order find the index's and the table's pages in order.
+--
+-- The search path has nothing that others could put a function, type or operator into. What is not in pg_catalog is
+-- written with its schema, with arguments of exactly the types that it has.
 
 CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileges text) RETURNS boolean
     AS 'MODULE_PATHNAME', 'lsh_require_band_table' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _lsh_require_band_table(regclass, text, text) IS
     'for triggers of lsh_create_band_table: true, or an error that says what a writer lacks';
 
+CREATE FUNCTION _lsh_tie_band_table(source regclass, band_table regclass, functions regprocedure[]) RETURNS void
+    AS 'MODULE_PATHNAME', 'lsh_tie_band_table' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[]) IS
+    'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind';
+
+-- What triggers a source has, and their functions, for format(): 1 is the band table, 2 and 3 the keys of an old and of
+-- a new row, 4 and 5 their ids, 6 the operator of ids, 7 what casts them for it, 8 how to fill the band table again.
+CREATE FUNCTION _lsh_band_table_triggers(by_rows boolean, OUT suffix text, OUT event text, OUT privileges text,
+    OUT settings text, OUT body text) RETURNS SETOF record
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+WITH parts (by_index, check_missing) AS (VALUES (
+    ' SET enable_seqscan TO off SET enable_hashjoin TO off SET enable_mergejoin TO off',
+$body$
+    IF missing > 0 THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('%%s keys of rows of %%s are missing in band table %%s', missing, TG_RELID::regclass, %1$L),
+            DETAIL = 'The rows were written without its triggers, or twice by one statement and its triggers.',
+            HINT = %8$L;
+    END IF;
+$body$))
+SELECT suffix, event, privileges, settings, body FROM parts, LATERAL (VALUES
+    (false, 'insert', 'INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT', 'INSERT', '',
+$body$
+BEGIN
+    INSERT INTO %1$s (key, id) SELECT unnest(%3$s), %5$s FROM new_rows n WHERE %5$s IS NOT NULL ORDER BY 1, 2;
+    RETURN NULL;
+END
+$body$),
+    (false, 'delete', 'DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT', 'SELECT, DELETE', by_index,
+$body$
+DECLARE
+    gone bigint;
+    missing bigint;
+BEGIN
+    DELETE FROM %1$s b USING (
+        SELECT unnest(%2$s) AS key, %4$s AS id FROM old_rows o ORDER BY 1, 2) k
+    WHERE b.key = k.key AND b.id%7$s %6$s k.id%7$s;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    missing := (SELECT sum(cardinality(%2$s)) FROM old_rows o WHERE %4$s IS NOT NULL) - gone;$body$ || check_missing ||
+$body$    RETURN NULL;
+END
+$body$),
+    -- Most updates of single rows change neither id nor keys, and leave after a glance.
+    (false, 'update', 'UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT',
+        'SELECT, INSERT, DELETE', by_index,
+$body$
+DECLARE
+    missing bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM old_rows o FULL JOIN new_rows n ON %4$s%7$s %6$s %5$s%7$s
+                   WHERE %2$s IS DISTINCT FROM %3$s) THEN
+        RETURN NULL;
+    END IF;
+    WITH changed AS MATERIALIZED (
+        SELECT o.id AS old_id, o.keys AS old_keys, n.id AS new_id, n.keys AS new_keys
+        FROM (SELECT %4$s AS id, %2$s AS keys FROM old_rows o WHERE %4$s IS NOT NULL) o
+            FULL JOIN (SELECT %5$s AS id, %3$s AS keys FROM new_rows n WHERE %5$s IS NOT NULL) n
+            ON o.id%7$s %6$s n.id%7$s
+        WHERE o.keys IS DISTINCT FROM n.keys
+    ), stale AS MATERIALIZED (
+        SELECT key, old_id AS id FROM changed, unnest(old_keys) key
+        WHERE (key = ANY (new_keys)) IS NOT TRUE ORDER BY 1, 2
+    ), gone AS (
+        DELETE FROM %1$s b USING stale k WHERE b.key = k.key AND b.id%7$s %6$s k.id%7$s RETURNING 1
+    ), added AS (
+        INSERT INTO %1$s (key, id) SELECT key, new_id FROM changed, unnest(new_keys) key
+        WHERE (key = ANY (old_keys)) IS NOT TRUE ORDER BY 1, 2
+    )
+    SELECT (SELECT count(*) FROM stale) - (SELECT count(*) FROM gone) INTO missing;$body$ || check_missing ||
+$body$    RETURN NULL;
+END
+$body$),
+    (true, 'rows', 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 'SELECT, INSERT, DELETE',
+        ' SET enable_seqscan TO off',
+$body$
+DECLARE
+    old_keys bigint[] := CASE WHEN TG_OP <> 'INSERT' AND %4$s IS NOT NULL THEN %2$s END;
+    new_keys bigint[] := CASE WHEN TG_OP <> 'DELETE' AND %5$s IS NOT NULL THEN %3$s END;
+    gone bigint;
+    missing bigint;
+BEGIN
+    IF old_keys = new_keys AND %4$s%7$s %6$s %5$s%7$s THEN
+        RETURN NULL;
+    END IF;
+    IF cardinality(old_keys) > 0 THEN
+        DELETE FROM %1$s b WHERE b.key = ANY (old_keys) AND b.id%7$s %6$s %4$s%7$s;
+        GET DIAGNOSTICS gone = ROW_COUNT;
+    END IF;
+    missing := cardinality(old_keys) - gone;$body$ || check_missing ||
+$body$    IF cardinality(new_keys) > 0 THEN
+        INSERT INTO %1$s (key, id) SELECT unnest(new_keys), %5$s ORDER BY 1;
+    END IF;
+    RETURN NULL;
+END
+$body$),
+    (NULL, 'truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 'TRUNCATE', '',
+$body$
+BEGIN
+    TRUNCATE %1$s;
+    RETURN NULL;
+END
+$body$)) AS kinds (of_rows, suffix, event, privileges, settings, body)
+WHERE (of_rows = by_rows) IS NOT FALSE
+$$;
+COMMENT ON FUNCTION _lsh_band_table_triggers(boolean) IS 'for lsh_create_band_table: the triggers that it writes';
+
 CREATE FUNCTION lsh_create_band_table(
     source regclass,
     id_column name DEFAULT 'id',
     signature_column name DEFAULT NULL,
-    threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT 0.95,
+    threshold double precision DEFAULT NULL,
+    recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
     band_table name DEFAULT NULL
-) RETURNS regclass
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+) RETURNS regclass LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 10000
+    SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+DECLARE
+    extension text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                       WHERE extname = 'minhash_lsh');
+    signature_type regtype := extension || '.minhash_signature';
+    add_one text := 'ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(...)) STORED.';
+    found_table record;
+    source_name text;
+    id pg_attribute;
+    signatures name[];
+    signature pg_attribute;
+    num_hashes integer;
+    base regtype; -- of the id
+    equal text;
+    as_base text;
+    stem text;
+    target text;
+    made regclass;
+    by_rows boolean;
+    wanted text;
+    kind record;
+    function text;
+    functions regprocedure[];
+    memory text := current_setting('work_mem');
+BEGIN
+    IF source IS NULL OR id_column IS NULL THEN
+        RAISE EXCEPTION 'source and id_column must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+    ELSIF (bands IS NULL) <> (rows IS NULL) THEN
+        RAISE EXCEPTION 'bands and rows must be specified together' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Use lsh_params() to choose them for a threshold, or leave both out.';
+    ELSIF bands IS NOT NULL AND (threshold IS NOT NULL OR recall IS NOT NULL) THEN
+        RAISE EXCEPTION 'threshold and recall cannot be given with bands and rows'
+            USING ERRCODE = 'invalid_parameter_value',
+                HINT = 'Leave out bands and rows, which are then chosen for the threshold and recall.';
+    ELSIF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+        RAISE EXCEPTION 'lsh_create_band_table() needs the isolation level READ COMMITTED'
+            USING ERRCODE = 'active_sql_transaction',
+                DETAIL = 'Rows that others have committed since the transaction began would be missing.';
+    END IF;
+    SELECT relname, relkind, relpersistence, relowner, nspname INTO found_table
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = source;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'relation with OID % does not exist', source::oid USING ERRCODE = 'undefined_table';
+    ELSIF NOT pg_has_role(found_table.relowner, 'USAGE') THEN
+        RAISE EXCEPTION 'must be owner of table %', found_table.relname USING ERRCODE = 'insufficient_privilege';
+    ELSIF found_table.relkind NOT IN ('r', 'p') THEN
+        RAISE EXCEPTION 'relation "%" cannot have a band table', found_table.relname
+            USING ERRCODE = 'wrong_object_type',
+                HINT = 'Use an ordinary or a partitioned table, or join lsh_bands() by hand.';
+    END IF;
+    source_name := format('%I.%I', found_table.nspname, found_table.relname);
+    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', source_name);
+    IF found_table.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = source) THEN
+        RAISE EXCEPTION 'table "%" cannot have a band table because other tables inherit from it', found_table.relname
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'Use a partitioned table, or give each of the tables a band table.';
+    END IF;
+    SELECT * INTO id FROM pg_attribute WHERE attrelid = source AND attname = id_column AND attnum > 0;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column "%" of table "%" does not exist', id_column, found_table.relname
+            USING ERRCODE = 'undefined_column', HINT = 'Name the column of ids: id_column => ''...''.';
+    END IF;
+    signatures := ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = source AND atttypid = signature_type);
+    IF signature_column IS NULL AND cardinality(signatures) <> 1 THEN
+        RAISE EXCEPTION 'table "%" has % columns of type minhash_signature', found_table.relname,
+            cardinality(signatures) USING ERRCODE = 'undefined_column',
+                HINT = CASE WHEN signatures = '{}' THEN 'Add one: ' || add_one
+                            ELSE 'Choose one: signature_column => ''...''.' END;
+    END IF;
+    signature_column := coalesce(signature_column, signatures[1]);
+    SELECT * INTO signature FROM pg_attribute WHERE attrelid = source AND attname = signature_column AND attnum > 0;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column "%" of table "%" does not exist', signature_column, found_table.relname
+            USING ERRCODE = 'undefined_column', HINT = 'Add it: ' || add_one;
+    ELSIF signature.atttypid <> signature_type THEN
+        RAISE EXCEPTION 'column "%" of table "%" is of type %, not minhash_signature', signature_column,
+            found_table.relname, signature.atttypid::regtype
+            USING ERRCODE = 'datatype_mismatch', HINT = 'Add a column: ' || add_one;
+    END IF;
+    -- In a partitioned table no index can say so, unless it has the columns of the partition key.
+    IF found_table.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = source AND indisunique
+            AND indisvalid AND indimmediate AND indnkeyatts = 1 AND indkey[0] = id.attnum AND indpred IS NULL) THEN
+        RAISE EXCEPTION 'column "%" of table "%" has no unique index', id_column, found_table.relname
+            USING ERRCODE = 'invalid_table_definition',
+                HINT = 'Make it the primary key, or give it a unique constraint.';
+    END IF;
+
+    -- The number of hashes: the column's type modifier, or a row's, or the default.
+    num_hashes := signature.atttypmod;
+    IF num_hashes < 0 THEN
+        EXECUTE format('SELECT (%s.minhash_scheme(s.%2$I)).num_hashes FROM %s s WHERE s.%2$I IS NOT NULL LIMIT 1',
+            extension, signature.attname, source_name) INTO num_hashes;
+        num_hashes := coalesce(num_hashes, 128);
+    END IF;
+    IF bands IS NULL THEN
+        EXECUTE format('SELECT p.bands, p.rows FROM %s.lsh_params($1, $2, $3, $4, NULL::float8, NULL::float8) p',
+            extension) INTO bands, rows USING coalesce(threshold, 0.8), num_hashes, coalesce(recall, 0.95), 'recall'::text;
+    END IF;
+    EXECUTE format('SELECT %s.lsh_threshold($1, $2)', extension) USING bands, rows; -- an error beyond their ranges
+    IF bands * rows > num_hashes THEN
+        RAISE EXCEPTION 'bands => % and rows => % need % hashes, but the signature has %', bands, rows, bands * rows,
+            num_hashes USING ERRCODE = 'invalid_parameter_value',
+                HINT = format('With rows => %s, bands can be at most %s.', rows, num_hashes / rows);
+    END IF;
+
+    -- The equality of the id's type by its default order. If it is not in pg_catalog, casts keep another operator from
+    -- suiting a domain better.
+    base := id.atttypid;
+    WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
+        base := (SELECT typbasetype FROM pg_type WHERE oid = base);
+    END LOOP;
+    SELECT format('OPERATOR(%I.%s)', nspname, oprname), '::' || base INTO equal, as_base
+    FROM pg_opclass AS c JOIN pg_am AS m ON m.oid = opcmethod JOIN pg_amop AS s ON amopfamily = opcfamily
+    JOIN pg_operator AS o ON o.oid = amopopr JOIN pg_namespace AS n ON n.oid = oprnamespace
+    WHERE amname = 'btree' AND opcdefault AND opcintype = base AND amoplefttype = base AND amoprighttype = base
+        AND amopstrategy = 3 AND nspname <> 'pg_catalog';
+
+    stem := found_table.relname;
+    WHILE band_table IS NULL AND octet_length(stem || '_bands') > 63 LOOP
+        stem := left(stem, -1);
+    END LOOP;
+    stem := coalesce(band_table, stem || '_bands');
+    target := format('%I.%I', found_table.nspname, stem);
+    EXECUTE format('CREATE %s TABLE %s AS SELECT 0::bigint AS key, s.%I AS id FROM %s s WITH NO DATA',
+        CASE found_table.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' END, target, id.attname,
+        source_name);
+    made := target;
+    wanted := format('SELECT pg_catalog.unnest(%s.lsh_band_keys(s.%I, %s, %s)), s.%I FROM %s s WHERE s.%5$I IS NOT NULL'
+        ' ORDER BY 1, 2', extension, signature.attname, bands, rows, id.attname, source_name);
+
+    -- Triggers before the work: there are tables that take none.
+    WHILE octet_length(stem || '_truncate') > 63 LOOP
+        stem := left(stem, -1);
+    END LOOP;
+    by_rows := found_table.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = source);
+    FOR kind IN EXECUTE format('SELECT * FROM %s._lsh_band_table_triggers($1)', extension) USING by_rows LOOP
+        function := format('%I.%I', found_table.nspname, stem || '_' || kind.suffix);
+        EXECUTE format('CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql'
+            ' SET search_path TO pg_catalog, pg_temp SET jit TO off%s AS %L', function, kind.settings,
+            format(kind.body, target,
+                format('%s.lsh_band_keys(%s.%I, %s, %s)', extension, CASE WHEN by_rows THEN 'OLD' ELSE 'o' END,
+                    signature.attname, bands, rows),
+                format('%s.lsh_band_keys(%s.%I, %s, %s)', extension, CASE WHEN by_rows THEN 'NEW' ELSE 'n' END,
+                    signature.attname, bands, rows),
+                format('%s.%I', CASE WHEN by_rows THEN 'OLD' ELSE 'o' END, id.attname),
+                format('%s.%I', CASE WHEN by_rows THEN 'NEW' ELSE 'n' END, id.attname),
+                coalesce(equal, '='), as_base,
+                format('Fill it again in one transaction: TRUNCATE %s; INSERT INTO %1$s (key, id) %s;', target, wanted)));
+        EXECUTE format('COMMENT ON FUNCTION %s() IS ''keeps a band table in step; made by lsh_create_band_table()''',
+            function);
+        EXECUTE format('CREATE TRIGGER %I AFTER ' || kind.event || ' WHEN (%s._lsh_require_band_table('
+            '%L::pg_catalog.regclass, %4$L::pg_catalog.text, %L::pg_catalog.text)) EXECUTE FUNCTION %s()',
+            stem || '_' || kind.suffix, source_name, extension, target, kind.privileges, function);
+        functions := functions || (function || '()')::regprocedure;
+    END LOOP;
+    EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
+
+    -- Sorts are as large as those of an index, and may use as much memory.
+    IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
+        PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+    END IF;
+    EXECUTE format('INSERT INTO %s (key, id) %s', target, wanted);
+    PERFORM set_config('work_mem', memory, true);
+    EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (key, id)', target);
+    EXECUTE format('ANALYZE %s', target);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', target, format('LSH band keys of %s, kept in step by its triggers',
+        source_name));
+    RETURN made;
+END $$;
 COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name) IS
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 
-CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
-COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS 
+-- DROP TABLE does as much, but for the dependencies that a dump does not keep.
+CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    COST 10000 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
+                    JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = band_table);
+    made text[] := ARRAY(SELECT format('DROP TRIGGER %I ON %s; DROP FUNCTION %s', tgname, tgrelid::regclass,
+                             tgfoid::regprocedure)
+                         FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
+                         WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND deptype = 'n'
+                             AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc')
+                                 = 'keeps a band table in step; made by lsh_create_band_table()');
+BEGIN
+    IF target IS NULL THEN
+        RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
+    ELSIF made = '{}' THEN
+        RAISE EXCEPTION 'no trigger of lsh_create_band_table() is for relation %', target
+            USING ERRCODE = 'wrong_object_type', HINT = 'Use DROP TABLE.';
+    END IF;
+    EXECUTE array_to_string(made, '; ');
+    EXECUTE format('DROP TABLE %s', target);
+END $$;
+COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS
     'drops a band table, its triggers and their functions. Example: lsh_drop_band_table(''articles_bands'')';

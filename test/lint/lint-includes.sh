@@ -13,9 +13,8 @@ declare -A may=(
     [pg/signature]='core pg pg/signature'
     [pg/lsh]='core pg pg/signature pg/lsh'
     [pg/bulk]='core bulk pg pg/signature pg/lsh pg/bulk'
-    [pg/bands]='core pg pg/signature pg/lsh pg/bands'
     [pg/index]='core pg pg/signature pg/lsh pg/index'
-    [all]='core bulk pg pg/signature pg/lsh pg/bulk pg/bands pg/index'
+    [all]='core bulk pg pg/signature pg/lsh pg/bulk pg/index'
 )
 
 # The part that a path below src/ belongs to. module.cpp, where the library starts, may include all.

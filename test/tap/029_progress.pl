@@ -19,8 +19,6 @@ $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;
-CREATE TABLE many AS SELECT n AS id, minhash(md5(n::text)) AS sig FROM generate_series(1, 50000) n;
-ALTER TABLE many ADD PRIMARY KEY (id);
 CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
     FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
 CREATE FUNCTION slow(id int) RETURNS int LANGUAGE plpgsql AS
@@ -119,34 +117,6 @@ like($err, qr/NOTICE:  joining pairs: 2 of about 10/, 'lsh_components()');
 ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
       . q{SELECT count(*) FROM lsh_evaluate('SELECT slow(id), body FROM few', anchors => 10)});
 like($err, qr/NOTICE:  reading rows: 3 of about 10/, 'lsh_evaluate()');
-
-# Band tables. Of each row 128 keys are sorted and written, which must take a second: there are more rows where it does not.
-my $said = "SET minhash_lsh.progress_interval = '1s'; SET client_min_messages = notice; ";
-my $rows = 50000;
-for my $more (100000, 300000, 0)
-{
-    ($code, $out, $err) = $node->psql('postgres', $said . q{SELECT lsh_create_band_table('many', bands => 128, rows => 1)});
-    last if $err =~ /making the primary key/ || !$more;
-    $node->safe_psql('postgres', "SELECT lsh_drop_band_table('many_bands');"
-          . "INSERT INTO many SELECT n, minhash(md5(n::text)) FROM generate_series($rows + 1, $rows + $more) n; ANALYZE many");
-    $rows += $more;
-}
-is($out, 'many_bands', 'a large band table is made');
-like($err, qr/NOTICE:  making the primary key$/m, 'and said how far it is');
-
-# An event trigger holds it after the keys were written. Titles begin after a second.
-$node->safe_psql('postgres', <<'SQL');
-SELECT lsh_drop_band_table('many_bands');
-DELETE FROM many WHERE id > 10;
-ANALYZE many;
-CREATE FUNCTION hold_command() RETURNS event_trigger LANGUAGE plpgsql AS
-    'BEGIN PERFORM pg_sleep(1.2); IF tg_tag = ''ALTER TABLE'' THEN PERFORM pg_advisory_xact_lock(1); END IF; END';
-CREATE EVENT TRIGGER hold_commands ON ddl_command_end WHEN TAG IN ('CREATE TABLE AS', 'ALTER TABLE')
-    EXECUTE FUNCTION hold_command();
-SQL
-($title) = hold("$said SELECT lsh_create_band_table('many', bands => 128, rows => 1);");
-like($title, qr/SELECT: making the primary key(?: waiting)?$/, 'ps shows the phase of a band table');
-$node->safe_psql('postgres', 'DROP EVENT TRIGGER hold_commands');
 
 # While a call waits for its workers, its wait event says so.
 ($output) = '';

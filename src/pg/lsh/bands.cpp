@@ -1,7 +1,6 @@
 // Band keys of a signature, as an array and as rows.
 #include "pg/arguments.h"
 #include "pg/lsh/bands.h"
-#include "pg/progress.h"
 
 #include "core/bands.h"
 
@@ -26,7 +25,6 @@ namespace {
 
 std::span<Datum> arg_band_keys(FunctionCallInfo fcinfo)
 {
-    count_row();
     return make_band_keys(arg_signature(fcinfo, 0), arg_banding(fcinfo, 1));
 }
 

@@ -1,0 +1,132 @@
+// What lsh_create_band_table() and its triggers need beyond SQL.
+#include "pg/extension.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/dependency.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// By them DROP TABLE leaves nothing behind. A dump lacks them.
+void tie(Oid object_class, Oid object, Oid table)
+{
+    const ObjectAddress tied = {object_class, object, 0};
+    const ObjectAddress to = {RelationRelationId, table, 0};
+    recordDependencyOn(&tied, &to, DEPENDENCY_AUTO);
+}
+
+void require_table_owner(Oid table)
+{
+    (void)quoted_relation(table); // there is one
+    if (!owns_relation(table, GetUserId()))
+        aclcheck_error(ACLCHECK_NOT_OWNER,
+                       get_relkind_objtype(get_rel_relkind(table)),
+                       get_rel_name(table));
+}
+
+void require_function_owner(Oid function)
+{
+    const HeapTuple found = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(found))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("function with OID %u does not exist", function));
+    const Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(found))->proowner;
+    ReleaseSysCache(found);
+    if (!has_privs_of_role(GetUserId(), owner))
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION, get_func_name(function));
+}
+
+} // namespace
+
+// lsh_tie_band_table(source, band_table, functions) -> void
+//
+// The band table is dropped with the source, and with the band table these functions and the
+// source's triggers that call them.
+MINHASH_FUNCTION(lsh_tie_band_table)
+{
+    const Oid source = PG_GETARG_OID(0);
+    const Oid table = PG_GETARG_OID(1);
+    require_table_owner(source);
+    require_table_owner(table);
+    tie(RelationRelationId, table, source);
+
+    Datum* functions;
+    bool* nulls;
+    int count;
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(2),
+                      REGPROCEDUREOID,
+                      sizeof(Oid),
+                      true,
+                      TYPALIGN_INT,
+                      &functions,
+                      &nulls,
+                      &count);
+    const Relation opened = relation_open(source, AccessShareLock);
+    const TriggerDesc* const triggers = opened->trigdesc;
+    for (int i = 0; i < count; i++) {
+        const Oid function = DatumGetObjectId(functions[i]);
+        require_function_owner(function);
+        tie(ProcedureRelationId, function, table);
+        for (int j = 0; triggers != nullptr && j < triggers->numtriggers; j++)
+            if (triggers->triggers[j].tgfoid == function)
+                tie(TriggerRelationId, triggers->triggers[j].tgoid, table);
+    }
+    relation_close(opened, AccessShareLock);
+    PG_RETURN_VOID();
+}
+
+// lsh_require_band_table(band_table, name, privileges) -> boolean
+//
+// True, or an ERROR: in the WHEN of a trigger, it says what a writer lacks. The functions of the
+// triggers name the band table, and after ALTER TABLE ... RENAME another one may have that name.
+MINHASH_FUNCTION(lsh_require_band_table)
+{
+    const Oid table = PG_GETARG_OID(0);
+    const char* const name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+    const char* const privileges = text_to_cstring(PG_GETARG_TEXT_PP(2));
+    if (strcmp(name, quoted_relation(table)) != 0)
+        ereport(ERROR,
+                errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("band table %s is now %s", name, quoted_relation(table)),
+                errdetail("Trigger functions name it."),
+                errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
+
+    constexpr struct {
+        const char* name;
+        AclMode mode;
+    } known[] = {{"SELECT", ACL_SELECT},
+                 {"INSERT", ACL_INSERT},
+                 {"DELETE", ACL_DELETE},
+                 {"TRUNCATE", ACL_TRUNCATE}};
+
+    for (const auto& privilege : known)
+        if (strstr(privileges, privilege.name) != nullptr &&
+            pg_class_aclcheck(table, GetUserId(), privilege.mode) != ACLCHECK_OK)
+            ereport(ERROR,
+                    errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("permission denied for table %s", get_rel_name(table)),
+                    errhint("GRANT %s ON %s TO %s;",
+                            privileges,
+                            name,
+                            quote_identifier(GetUserNameFromId(GetUserId(), false))));
+    PG_RETURN_BOOL(true);
+}
+
+} // namespace minhash::pg

@@ -59,7 +59,9 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_pairs(''note'')', 'lsh_pairs(''notes'', ''id'', ''body'')', 'lsh_pairs(''notes'', ''nr'', NULL)',
     'lsh_clusters(''"Support"."Tickets"'', ''Ticket No'', ''title'')', 'lsh_contained(NULL, ''id'', ''body'')',
     'lsh_evaluate(''"Support"."Tickets"'', ''Ticket No'', ''Text'')',
-    'lsh_pairs(''SELECT id, body FROM notes'', ''id'', ''body'')']) AS call;
+    'lsh_pairs(''SELECT id, body FROM notes'', ''id'', ''body'')', 'lsh_pairs(''notes'', ''body'')',
+    'lsh_clusters(''notes'', ''none'')', 'lsh_contained(''none'', ''body'')', 'lsh_evaluate(''notes'', ''body'')',
+    'lsh_evaluate(''SELECT id, body FROM notes'', NULL::uuid)']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');
 -- The statements work as they are.

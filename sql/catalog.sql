@@ -63,7 +63,7 @@ SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosec
 -- come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
     WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_'))
-    OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash')) ORDER BY 1;
+    OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash_similar')) ORDER BY 1;
 
 -- Functions that no user is meant to call, those of types, casts, operators, aggregates, indexes, triggers and the
 -- planner, begin with an underscore, and no others. (The planner calls
@@ -100,8 +100,9 @@ HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regt
 -- Their names have no other prefix than shingle, element, minhash or lsh.
 SELECT oid::regprocedure AS function FROM for_users
 WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_)' ORDER BY 1;
--- Names that stand for a text and for a list of elements: an untyped list would be taken for a text.
-SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0]
+-- Names that stand for a text and for a list of elements: an untyped list would be taken for a text. (minhash() of an
+-- array is an error.)
+SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0] WHERE prosrc !~ 'RAISE'
 GROUP BY proname HAVING bool_or(typcategory = 'S')
    AND bool_or(typcategory = 'A' OR t.oid IN ('tsvector'::regtype, 'anycompatiblearray'::regtype)) ORDER BY 1;
 -- Functions of elements by another name than these.

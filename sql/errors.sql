@@ -101,6 +101,13 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
     'minhash_elements_agg(n, n, 42, ''fss'') FROM generate_series(16, 17) n',
     'lsh_evaluate(''SELECT 1, ''''a'''''', bands => ''{13}'', rows => ''{7,5}'')']) call;
 
+-- Arrays where texts are wanted: an error, or for literals that look like arrays a notice, unless they are JSON.
+SELECT call, pg_temp.error_of('SELECT ' || call)
+    FROM unnest(ARRAY['minhash(ARRAY[''a'', ''b''])', 'minhash(''{1,2}''::int[], 64)', 'minhash(''{a,b}'')']) call;
+SELECT shingle_jaccard('{a,b}', '{a,b,c}');
+SELECT shingle_jaccard('{a,b}', 'a,b'), shingle_jaccard('{"a": 1}', '{"a": 2}'), shingle_jaccard(a, a)
+FROM (VALUES ('{a,b}'), ('{a,b,c}')) AS texts (a);
+
 -- Errors in a query over a table, and signing goes on after them.
 CREATE TEMP TABLE schemes (n int);
 INSERT INTO schemes VALUES (8), (7), (17);

@@ -34,7 +34,7 @@ SELECT o.oid::regoperator AS operator FROM pg_operator o JOIN members ON classid
     AND objid = o.oid
 WHERE oprname <> ALL ('{=,<>,<,<=,>,>=}') AND position(format('`a %s ', oprname) IN :'reference') = 0 ORDER BY 1;
 SELECT objid::regtype AS type FROM members JOIN pg_type t ON t.oid = objid
-WHERE classid = 'pg_type'::regclass AND typelem = 0 AND typrelid = 0
+WHERE classid = 'pg_type'::regclass AND typelem = 0 AND typrelid = 0 AND NOT starts_with(typname, '_')
     AND position('`' || typname IN :'reference') = 0 ORDER BY 1;
 SELECT amname FROM members JOIN pg_am a ON a.oid = objid
 WHERE classid = 'pg_am'::regclass AND position('USING ' || amname IN :'reference') = 0;

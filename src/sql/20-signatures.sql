@@ -14,6 +14,15 @@ CREATE FUNCTION minhash(
 COMMENT ON FUNCTION minhash(text, integer, integer, text, boolean, boolean, bigint, text) IS
     'MinHash signature of a text''s shingles. Example: minhash(body, shingle_size => 3)';
 
+CREATE FUNCTION minhash(list anyarray, num_hashes integer DEFAULT NULL) RETURNS minhash_signature
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'minhash() signs a text, not an array' USING ERRCODE = 'datatype_mismatch',
+        HINT = 'Sign a set of elements by minhash_elements(), and each of several texts by itself.';
+END $$;
+COMMENT ON FUNCTION minhash(anyarray, integer) IS
+    'an error that names the function for arrays. Example: minhash(ARRAY[''a'', ''b''])';
+
 -- What signatures can be asked.
 
 CREATE FUNCTION minhash_similarity(a minhash_signature, b minhash_signature) RETURNS double precision

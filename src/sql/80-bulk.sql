@@ -172,7 +172,17 @@ COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], int
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
 -- The commonest first guess is the names of a table and its columns. Without these it would be the parser's error that no
--- such function is unique.
+-- such function is unique. Nothing converts to _lsh_column but a literal without a type, so that a second argument with a
+-- type still is the type of ids.
+
+CREATE TYPE _lsh_column;
+CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _lsh_column_in(cstring) IS 'input of _lsh_column';
+CREATE FUNCTION _lsh_column_out(_lsh_column) RETURNS cstring AS 'textout'
+    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _lsh_column_out(_lsh_column) IS 'output of _lsh_column';
+CREATE TYPE _lsh_column (INPUT = _lsh_column_in, OUTPUT = _lsh_column_out, LIKE = text, CATEGORY = 'S');
+COMMENT ON TYPE _lsh_column IS 'literal where the name of a column may stand by mistake';
 
 CREATE FUNCTION lsh_pairs(source text, id_column text, text_column text)
     RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
@@ -208,3 +218,59 @@ CREATE FUNCTION lsh_evaluate(
     AS 'MODULE_PATHNAME', 'lsh_evaluate_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_evaluate(text, text, text) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
+CREATE FUNCTION lsh_pairs(source text, text_column _lsh_column)
+    RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
+    AS 'MODULE_PATHNAME', 'lsh_pairs_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_pairs(text, _lsh_column) IS
+    'an error that writes the query to give instead. Example: lsh_pairs(''articles'', ''body'')';
+CREATE FUNCTION lsh_clusters(source text, text_column _lsh_column)
+    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
+    AS 'MODULE_PATHNAME', 'lsh_clusters_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_clusters(text, _lsh_column) IS
+    'an error that writes the query to give instead. Example: lsh_clusters(''articles'', ''body'')';
+CREATE FUNCTION lsh_contained(source text, text_column _lsh_column)
+    RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
+    AS 'MODULE_PATHNAME', 'lsh_contained_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_contained(text, _lsh_column) IS
+    'an error that writes the query to give instead. Example: lsh_contained(''articles'', ''body'')';
+CREATE FUNCTION lsh_evaluate(
+    source text,
+    text_column _lsh_column,
+    OUT bands integer,
+    OUT rows integer,
+    OUT anchors integer,
+    OUT candidates bigint,
+    OUT true_pairs bigint,
+    OUT found bigint,
+    OUT recall double precision,
+    OUT recall_low double precision,
+    OUT recall_high double precision,
+    OUT predicted_recall double precision,
+    OUT false_candidates bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_evaluate_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column) IS
+    'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''body'')';
+
+-- Others need the type of ids.
+CREATE FUNCTION lsh_evaluate(
+    query text,
+    anyelement,
+    OUT bands integer,
+    OUT rows integer,
+    OUT anchors integer,
+    OUT candidates bigint,
+    OUT true_pairs bigint,
+    OUT found bigint,
+    OUT recall double precision,
+    OUT recall_low double precision,
+    OUT recall_high double precision,
+    OUT predicted_recall double precision,
+    OUT false_candidates bigint
+) RETURNS SETOF record LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'lsh_evaluate() takes ids of any type as they are' USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'Leave out the second argument, or name it: anchors => 2000.';
+END $$;
+COMMENT ON FUNCTION lsh_evaluate(text, anyelement) IS
+    'an error that says to leave out the type of ids. Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::bigint)';

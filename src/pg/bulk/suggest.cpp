@@ -155,15 +155,17 @@ namespace {
 [[noreturn]] void fail_names(FunctionCallInfo fcinfo, bool any_ids)
 {
     const Oid function = fcinfo->flinfo->fn_oid;
-    const char* names[3];
-    for (int argument = 0; argument < 3; argument++)
-        names[argument] =
-            PG_ARGISNULL(argument) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    const char* names[3] = {};
+    for (int argument = 0; argument < PG_NARGS(); argument++)
+        if (!PG_ARGISNULL(argument))
+            names[argument] = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    const char* const id = PG_NARGS() == 3 ? names[1] : nullptr;
+    const char* const compared = names[PG_NARGS() - 1];
     bool is_name;
     const Oid relation = names[0] != nullptr ? named_relation(names[0], is_name) : InvalidOid;
     const char* const call =
         OidIsValid(relation)
-            ? suggest_call({function, nullptr, any_ids}, relation, names[1], names[2])
+            ? suggest_call({function, nullptr, any_ids}, relation, id, compared)
             : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)",
                        get_func_name(function));
     ereport(ERROR,
@@ -176,7 +178,8 @@ namespace {
 
 } // namespace
 
-// The commonest first guess, lsh_pairs('articles', 'id', 'body'): an ERROR that says what to write.
+// The commonest first guesses, lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles',
+// 'body'): an ERROR that says what to write.
 MINHASH_FUNCTION(lsh_pairs_of_names)
 {
     fail_names(fcinfo, false);

@@ -321,7 +321,8 @@ BEGIN
         RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
     ELSIF made = '{}' THEN
         RAISE EXCEPTION 'no trigger of lsh_create_band_table() is for relation %', target
-            USING ERRCODE = 'wrong_object_type', HINT = 'Use DROP TABLE.';
+            USING ERRCODE = 'wrong_object_type',
+                HINT = 'Name the band table, not its source. Other tables are dropped by DROP TABLE.';
     END IF;
     EXECUTE array_to_string(made, '; ');
     EXECUTE format('DROP TABLE %s', target);

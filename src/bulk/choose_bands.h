@@ -19,6 +19,10 @@
 
 namespace minhash::bulk {
 
+// Slots that are compared first, if signatures have more: most candidates that are not near show it
+// there, and signatures of many slots come from memory slowly.
+constexpr std::uint16_t slots_at_start = 128;
+
 // How similar pairs of rows of a sample are: how many of them agree in 0, 1, 2, ... slots. Pairs of
 // a row with itself do not count. It has one number more than signatures have slots.
 using agreement_counts = std::span<const std::uint64_t>;
@@ -46,10 +50,6 @@ constexpr double share_missed(double promised) noexcept
 {
     return (1 - promised) / 10;
 }
-
-// Slots that are compared first, if signatures have more: most candidates that are not near show it
-// there, and signatures of many slots come from memory slowly.
-constexpr std::uint16_t slots_at_start = 128;
 
 // Pairs that are taken for copies, for each row of the sample. With more, tables of many copies are
 // believed to have copies only; with fewer, a few copies in a sample of a large table make it sign

@@ -28,4 +28,8 @@ struct cluster_options {
 // than task.max_bucket rows.
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to);
 
+// The parts of a process in connecting rows.
+void connect_bucket_units(row_set& rows);
+void connect_row_units(row_set& rows);
+
 } // namespace minhash::bulk

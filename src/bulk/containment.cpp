@@ -1,6 +1,7 @@
 #include "bulk/choose_bands.h"
 #include "bulk/containment.h"
 #include "bulk/numbering.h"
+#include "bulk/steps.h"
 #include "bulk/witnesses.h"
 
 #include "core/overlap.h"

@@ -4,7 +4,6 @@
 // are gone through one after the other: a table of the anchors' slots there, through which all rows
 // pass. A pair counts in the first band that it shares.
 #include "bulk/candidates.h"
-#include "bulk/comparisons.h"
 #include "bulk/evaluation.h"
 
 #include "core/compress.h"
@@ -45,7 +44,6 @@ struct evaluation {
     host* owner;
     std::size_t most_pairs;
     verifier check;
-    comparisons compared;
     twins same;
     std::uint32_t* members; // of each leader, how many rows it stands for
 
@@ -101,7 +99,7 @@ const std::uint32_t* slots_of_anchor(const evaluation& job, std::uint32_t anchor
 
 const std::uint32_t* slots_of_row(evaluation& job, std::uint32_t row)
 {
-    return static_cast<const std::uint32_t*>(fetch_slots(*job.rows, row, job.buffer));
+    return static_cast<const std::uint32_t*>(fetch_start(*job.rows, row, job.buffer));
 }
 
 // Numbers the leaders of the anchors.
@@ -213,14 +211,6 @@ void add_all_candidates(evaluation& job)
     }
 }
 
-void take_pair(void* self, std::uint32_t a, std::uint32_t b, double similarity)
-{
-    evaluation& job = *static_cast<evaluation*>(self);
-    const std::size_t count = job.pair_count++;
-    grow(*job.owner, job.pairs, count, count + 1);
-    job.pairs.values[count] = {{job.number[a], b}, similarity};
-}
-
 void find_candidates(evaluation& job)
 {
     const task& task = job.rows->task;
@@ -243,14 +233,16 @@ void find_candidates(evaluation& job)
 
 void verify_candidates(evaluation& job)
 {
-    start_comparisons(job.compared, job.check, &job, take_pair);
     for (std::size_t i = 0; i < job.candidate_count; i++) {
         report(*job.owner, "comparing rows with anchors", i, job.candidate_count);
         const candidate each = job.candidates.values[i];
-        verify_later(job.compared, job.leaders[each.anchor], each.row);
+        const auto similarity = verify(job.check, job.leaders[each.anchor], each.row);
+        if (!similarity)
+            continue;
+        const std::size_t count = job.pair_count++;
+        grow(*job.owner, job.pairs, count, count + 1);
+        job.pairs.values[count] = {each, *similarity};
     }
-    finish_comparisons(job.compared);
-    end_comparisons(job.compared);
     job.anchors_of = allocate<std::uint32_t>(*job.owner, job.count);
     std::fill_n(job.anchors_of, job.count, 0);
     for (const std::uint32_t anchor : job.anchors)
@@ -401,9 +393,7 @@ void end_evaluation(evaluation& job)
 {
     host& owner = *job.owner;
     end_verifier(job.check);
-    for (void* const memory : {static_cast<void*>(job.same.leader.data()),
-                               static_cast<void*>(job.same.next.data()),
-                               static_cast<void*>(job.members),
+    for (void* const memory : {static_cast<void*>(job.members),
                                static_cast<void*>(job.leaders),
                                static_cast<void*>(job.first_anchor),
                                static_cast<void*>(job.anchors_of),
@@ -439,10 +429,8 @@ evaluation_result evaluate(row_set& rows,
     job.anchors = anchors;
     job.buffer = allocate<std::uint32_t>(owner, rows.task.scheme.num_hashes);
     start_verifier(job.check, rows);
-    bucket_walk walk;
-    start_walk(walk, rows, "looking for rows that are the same");
-    job.same = find_twins(walk, job.check);
-    end_walk(walk);
+    job.same = find_twins(rows);
+    end_steps(rows);
     number_anchors(job);
     find_candidates(job);
     verify_candidates(job);

@@ -19,14 +19,13 @@ void start_grouping(grouping& fresh, host& owner, std::size_t rows)
     fresh = {};
     fresh.owner = &owner;
     fresh.bits = partition_bits(rows);
-    fresh.entries = allocate<std::uint64_t>(owner, rows);
     fresh.starts = allocate<std::uint32_t>(owner, partition_count(fresh) + 2);
 }
 
 void end_grouping(grouping& state)
 {
     free_room(state);
-    release(*state.owner, state.entries);
+    release(*state.owner, state.entries.values);
     release(*state.owner, state.starts);
 }
 

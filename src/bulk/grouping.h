@@ -1,4 +1,5 @@
-// The rows of one band brought together by their keys: sorted by the upper bits of the keys into
+// The rows of one band brought together by their keys, all of them or a slice whose keys begin with
+// the same bits: sorted by the upper bits of the keys into
 // partitions that fit into the processor's cache, first counted, then placed. Inside a
 // partition a small hash table brings the rows of each key together (buckets.h).
 #pragma once
@@ -15,13 +16,13 @@ namespace minhash::bulk {
 struct grouping {
     host* owner;
     int bits;
-    std::uint64_t* entries;
+    growing<std::uint64_t> entries;
     std::uint32_t* starts; // of partitions, and the end
     bucket_room room;
     std::size_t room_entries;
 };
 
-// For bands of `rows` rows at most.
+// For bands of about `rows` rows.
 void start_grouping(grouping& fresh, host& owner, std::size_t rows);
 
 void end_grouping(grouping& state);
@@ -37,7 +38,8 @@ inline std::size_t partition_count(const grouping& state)
 inline std::span<const std::uint64_t> partition(const grouping& state, std::size_t number)
 {
     assert(number < partition_count(state));
-    return {state.entries + state.starts[number], state.starts[number + 1] - state.starts[number]};
+    return {state.entries.values + state.starts[number],
+            state.starts[number + 1] - state.starts[number]};
 }
 
 // Brings rows into partitions. each_key(take) calls take(key, row) for all rows; it is called
@@ -58,37 +60,12 @@ void scatter(grouping& state, EachKey&& each_key)
         starts[i] += starts[i - 1];
     }
     enlarge_room(state, largest);
-    std::uint64_t* const entries = state.entries;
+    grow(*state.owner, state.entries, 0, starts[partitions + 1]);
+    std::uint64_t* const entries = state.entries.values;
     each_key([=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
     assert(starts[partitions] == starts[partitions + 1]); // both times the same rows came
-}
-
-// Buckets as a job's answer has them: 32 bits that are 0, so that no answer is empty, and then
-// for each bucket its number of rows and the rows.
-constexpr std::size_t answer_start = sizeof(std::uint32_t);
-
-// Writes all buckets of the partitions with two rows or more. Calls pause_here() between
-// partitions. Returns their bytes.
-template <typename Pause>
-std::size_t write_buckets(grouping& state, growing<std::uint8_t>& answer, Pause&& pause_here)
-{
-    host& owner = *state.owner;
-    std::size_t size = answer_start;
-    grow(owner, answer, 0, size);
-    std::memset(answer.values, 0, size);
-    for (std::size_t i = 0; i < partition_count(state); i++) {
-        pause_here();
-        each_bucket(partition(state, i), state.room, [&](std::span<const std::uint32_t> bucket) {
-            const auto count = static_cast<std::uint32_t>(bucket.size());
-            grow(owner, answer, size, size + sizeof(count) + bucket.size_bytes());
-            std::memcpy(answer.values + size, &count, sizeof(count));
-            std::memcpy(answer.values + size + sizeof(count), bucket.data(), bucket.size_bytes());
-            size += sizeof(count) + bucket.size_bytes();
-        });
-    }
-    return size;
 }
 
 } // namespace minhash::bulk

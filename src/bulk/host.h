@@ -15,8 +15,8 @@
 
 namespace minhash::bulk {
 
-// Part of a place of a row's bytes (read_again) that workers can read, too.
-constexpr std::uint64_t for_workers = std::uint64_t{1} << 62;
+// What memory that other processes reach, too, is known by in all of them. 0 is none.
+using shared_number = std::uint64_t;
 
 struct host {
     // Memory for any type, not cleared. Never null.
@@ -41,32 +41,31 @@ struct host {
     const char* phase; // the one before, while report() is called
 
     // The bytes that a row was taken from, by the place that came with it (bulk/rows.h). They are
-    // good until the next call. A worker is asked for places with `for_workers` only.
+    // good until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
-
-    // Fetches from memory what read_again() will read, if that costs nothing: in two steps, 0 and
-    // some time later 1.
-    void (*read_ahead)(host& self, std::uint64_t place, int step);
 
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 
-    // Workers: other processes, each of which answers jobs in their order by do_job()
-    // (bulk/worker.h). There are at most `most_workers` of them, perhaps none.
+    // Workers: other processes, each with a host of its own, that do parts of steps (bulk/steps.h).
+    // There are at most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // bytes of texts that are worked on before workers are started
-    std::size_t job_bytes;    // of a job that is large enough to be sent
-    // Starts workers, once. Returns how many may come to be ready, numbered from 0.
-    int (*start_workers)(host& self);
-    bool (*is_ready)(host& self, int worker);
-    // Sends a job to a worker that is ready. False: not all of it could be sent yet. Then the next
-    // call for this worker has the same bytes.
-    bool (*send)(host& self, int worker, std::span<const std::uint8_t> job);
-    // The next answer of a worker, good until the next call for this worker; empty if there is none
-    // yet. (No answer is empty.)
-    std::span<const std::uint8_t> (*receive)(host& self, int worker);
-    // Waits until send() or receive() may succeed where it has not.
-    void (*wait)(host& self);
+    std::uint64_t least_work; // bytes of texts that are worth workers
+    // Lets memory and files that are asked for from now on be reached by workers. False if they
+    // cannot be: then there will be no workers.
+    bool (*start_sharing)(host& self);
+    // Memory that workers reach, too, if sharing was started; else memory like any other, whose
+    // number is private_number(). 0 if there is none left, unless it is `needed`: then this does
+    // not return.
+    shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
+    void* (*find_shared)(host& self, shared_number number);
+    void (*release_shared)(host& self, shared_number number);
+    // Starts workers, which call help(their host, rows, member) in each step. Returns how many
+    // processes there are with this one, which is member 0.
+    int (*start_workers)(host& self, shared_number rows);
+    // Waits until all are where a step begins, or ends.
+    void (*meet_workers)(host& self);
+    void (*end_workers)(host& self);
 };
 
 // To be called at least once in a bounded amount of work, of some ten milliseconds at most.
@@ -90,6 +89,28 @@ template <typename Value>
 Value* allocate(host& asked, std::size_t count = 1)
 {
     return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
+}
+
+// The number of memory that was allocated before anything was shared: it is of this process only.
+inline shared_number private_number(const void* memory)
+{
+    return static_cast<shared_number>(reinterpret_cast<std::uintptr_t>(memory));
+}
+
+// The same, shared and cleared.
+template <typename Value>
+Value* allocate_shared(host& asked, shared_number& number, std::size_t count = 1)
+{
+    number = asked.allocate_shared(asked, (count + 1) * sizeof(Value), true);
+    void* const memory = asked.find_shared(asked, number);
+    std::memset(memory, 0, (count + 1) * sizeof(Value));
+    return static_cast<Value*>(memory);
+}
+
+template <typename Value>
+Value* find_shared(host& asked, shared_number number)
+{
+    return number == 0 ? nullptr : static_cast<Value*>(asked.find_shared(asked, number));
 }
 
 // Frees memory, if there is any.

@@ -1,4 +1,4 @@
-#include "bulk/comparisons.h"
+#include "bulk/found_pairs.h"
 #include "bulk/pairs.h"
 #include "bulk/row_candidates.h"
 
@@ -20,10 +20,6 @@ struct pair_finder {
     twins same;
     std::uint32_t* rights; // across two queries, the first row of the second one among each
                            // leader's rows, or no_row; else null
-    row_candidates candidates;
-
-    verifier check;
-    comparisons compared;
 };
 
 void emit_found(pair_finder& finder)
@@ -72,9 +68,9 @@ void add_twins(pair_finder& finder, std::uint32_t leader)
             add_found(finder, a, b, 1);
 }
 
-void add_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
+void add_near(pair_finder& finder, const found_pair& near)
 {
-    pair_finder& finder = *static_cast<pair_finder*>(self);
+    const auto [a, b, similarity] = near;
     if (finder.rights == nullptr) {
         add_all(finder, a, b, similarity);
     } else {
@@ -83,68 +79,93 @@ void add_near(void* self, std::uint32_t a, std::uint32_t b, double similarity)
     }
 }
 
-void verify_bucket(pair_finder& finder, std::uint32_t row, std::uint32_t number)
+// What a process has while it verifies.
+struct pair_verifier {
+    row_candidates candidates;
+    verifier check;
+    found_pairs found;
+    growing<found_pair> of_row; // in hand
+    std::size_t count;
+};
+
+void add_near(pair_verifier& self, std::uint32_t row, std::uint32_t other, double similarity)
 {
-    row_candidates& candidates = finder.candidates;
+    grow(*self.check.rows->owner, self.of_row, self.count, self.count + 1);
+    self.of_row.values[self.count++] = {row, other, similarity};
+}
+
+void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
+{
+    row_candidates& candidates = self.candidates;
     std::uint32_t* const met = candidates.met;
     each_piece(candidates, number, [&](std::span<const std::uint32_t> rows) {
         // Of one query, a row verifies those after it, and rows come in their order.
-        const auto after = finder.rights == nullptr
+        const auto after = candidates.rights == nullptr
                                ? std::upper_bound(rows.begin(), rows.end(), row)
                                : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
         for (std::size_t i = 0; i < rows.size(); i++) {
             if (i + fetched_ahead < rows.size() && met[rows[i + fetched_ahead]] != row)
-                prefetch(finder.check, rows[i + fetched_ahead]);
+                prefetch(self.check, rows[i + fetched_ahead]);
             if (!verifies(candidates, row, rows[i]) || met[rows[i]] == row)
                 continue;
             met[rows[i]] = row;
-            pause(*finder.owner);
-            verify_later(finder.compared, row, rows[i]);
+            pause(*candidates.owner);
+            if (const auto similarity = verify(self.check, row, rows[i]))
+                add_near(self, row, rows[i], *similarity);
         }
     });
 }
 
-void verify_candidates(void* self,
+// The pairs of a row come in the order of the others, whoever has found buckets first.
+void verify_candidates(void* of,
                        std::uint32_t row,
                        std::span<std::uint32_t> others,
                        std::span<const std::uint32_t> buckets)
 {
-    pair_finder& finder = *static_cast<pair_finder*>(self);
+    pair_verifier& self = *static_cast<pair_verifier*>(of);
+    self.count = 0;
     verify_row(
-        finder.check,
+        self.check,
         row,
         others,
         [](std::uint32_t) { return false; },
-        [&](std::uint32_t other) { verify_later(finder.compared, row, other); },
-        [&](std::uint32_t other, std::size_t) { compare_later(finder.compared, row, other); });
+        [&](std::uint32_t other, double similarity) { add_near(self, row, other, similarity); });
     for (const std::uint32_t bucket : buckets)
-        verify_bucket(finder, row, bucket);
+        verify_bucket(self, row, bucket);
+    if (!buckets.empty())
+        std::sort(self.of_row.values,
+                  self.of_row.values + self.count,
+                  [](const found_pair& a, const found_pair& b) { return a.right < b.right; });
+    for (std::size_t i = 0; i < self.count; i++)
+        add_pair(self.found, self.of_row.values[i]);
 }
 
-void find_rights(pair_finder& finder)
+void find_rights(pair_finder& finder, shared_number& number)
 {
     const row_set& rows = *finder.rows;
-    finder.rights = allocate<std::uint32_t>(*finder.owner, rows.count);
+    finder.rights = allocate_shared<std::uint32_t>(*finder.owner, number, rows.count);
     std::fill_n(finder.rights, rows.count, no_row);
     for (std::uint32_t row = rows.count; row-- > rows.first_count;)
         finder.rights[finder.same.leader[row]] = row;
 }
 
-void end_finder(pair_finder& finder)
-{
-    host& owner = *finder.owner;
-    end_candidates(finder.candidates);
-    end_comparisons(finder.compared);
-    end_verifier(finder.check);
-    for (void* const memory : {static_cast<void*>(finder.found),
-                               static_cast<void*>(finder.same.leader.data()),
-                               static_cast<void*>(finder.same.next.data()),
-                               static_cast<void*>(finder.rights)})
-        release(owner, memory);
-}
-
 } // namespace
+
+void verify_units(row_set& rows)
+{
+    pair_verifier self = {};
+    start_candidates(self.candidates, rows);
+    start_verifier(self.check, rows);
+    start_found(self.found, rows);
+    each_range(self.found, [&self](std::uint32_t range) {
+        each_row(self.candidates, range, &self, verify_candidates);
+    });
+    end_found(self.found);
+    end_verifier(self.check);
+    end_candidates(self.candidates);
+    release(*rows.owner, self.of_row.values);
+}
 
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
@@ -154,28 +175,25 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     finder.emit = emit;
     finder.found = allocate<found_pair>(*rows.owner, most_emitted);
     finish_rows(rows);
-    start_verifier(finder.check, rows);
-    start_comparisons(finder.compared, finder.check, &finder, add_near);
-
-    bucket_walk walk;
-    start_walk(walk, rows, "banding rows");
-    finder.same = find_twins(walk, finder.check);
+    finder.same = find_twins(rows);
+    shared_number rights = 0;
     if (crossing)
-        find_rights(finder);
-    collect_candidates(finder.candidates,
-                       walk,
-                       finder.check,
-                       large_buckets_for::rows,
-                       finder.rights);
+        find_rights(finder, rights);
+    collect_candidates(rows, false, rights);
+    expect_pairs(rows);
+    do_step(rows, step::verify_pairs);
+    end_steps(rows);
 
-    for (std::uint32_t row = 0; row < rows.count; row++)
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(*rows.owner);
         if (finder.same.leader[row] == row && finder.same.next[row] != no_row)
             add_twins(finder, row);
-    each_row(finder.candidates, &finder, verify_candidates);
-    finish_comparisons(finder.compared);
+    }
+    each_found(rows, [&finder](const found_pair& near) { add_near(finder, near); });
     emit_found(finder);
-    end_finder(finder);
-    return walk.large_buckets;
+    drop_candidates(rows);
+    release(*rows.owner, finder.found);
+    return rows.shared->large_buckets;
 }
 
 } // namespace minhash::bulk

@@ -21,4 +21,7 @@ using pair_sink = void (*)(host& owner, std::span<const found_pair> pairs);
 // rows.
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit);
 
+// The part of a process in verifying.
+void verify_units(row_set& rows);
+
 } // namespace minhash::bulk

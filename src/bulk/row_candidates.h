@@ -5,6 +5,9 @@
 //
 // Of a small bucket its pairs are written, of a large one only a reference to it. So what is
 // written grows with the rows and not with the pairs.
+//
+// Each process writes what it meets to stores of its own, for each range and for large buckets, and
+// leaves them to all. Then ranges are units of work.
 #pragma once
 
 #include "bulk/candidates.h"
@@ -13,60 +16,52 @@
 
 namespace minhash::bulk {
 
-// How large buckets are gone through.
-enum class large_buckets_for {
-    rows,   // each row that verifies others has a reference to them
-    caller, // no row has; and a bucket is large, too, if many of its pairs may be near
-};
-
 // Two rows of a bucket, by their places in it.
 struct two_places {
     std::uint32_t a;
     std::uint32_t b;
 };
 
+// What is known while ranges are gone through, or buckets of all processes.
 struct row_candidates {
     row_set* rows;
     host* owner;
-    verifier* check;
-    large_buckets_for large_for;
     const std::uint32_t* rights; // across two queries, the first row of the second one among each
                                  // leader's rows, or no_row; else null
-
-    int range_bits; // rows per range, as a power of two
-    std::size_t range_count;
-    byte_store** ranges;      // of candidates: the row that verifies them in the upper half
-    std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
-    std::uint32_t bucket_count;
-    growing<std::uint32_t> before; // a bucket's rows: their buckets before it
-    growing<two_places> likely;    // pairs of a bucket that may be near
-    byte_store* large_buckets;
-    byte_store* large_rows;
-    std::uint32_t large_count;
-
+    byte_store** large_buckets;  // of each member
+    byte_store** large_rows;
     std::uint32_t* met;             // for each row, the last one that met it
     void* buffer;                   // a piece of large_rows
     growing<std::uint32_t> buckets; // the large ones of a row, one of each band at most
+    growing<std::uint32_t> others;
+    std::uint64_t* starts;
 };
 
-// Goes through all bands of a walk whose twins have been found, and ends it.
-void collect_candidates(row_candidates& all,
-                        bucket_walk& walk,
-                        verifier& check,
-                        large_buckets_for large_for,
-                        const std::uint32_t* rights = nullptr);
+// Collects the candidates of rows whose twins have been found. Between two queries `rights` is the
+// number of an array as above. For clusters a bucket is large, too, if many of its pairs may be
+// near.
+void collect_candidates(row_set& rows, bool for_clusters, shared_number rights = 0);
 
-// Calls visit(self, row, others, buckets) for each row that has candidates, in the order of rows:
-// with other rows in their order, each once, and large buckets by their numbers. `others` may be
-// changed. Frees what was collected but large buckets.
+// The part of a process in that.
+void collect_of_units(row_set& rows);
+
+// Starts reading what was collected, and ends it.
+void start_candidates(row_candidates& all, row_set& rows);
+void end_candidates(row_candidates& all);
+
+// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order
+// of rows: with other rows in their order, each once, and large buckets by their numbers. `others`
+// may be changed. Frees what was collected of the range.
 void each_row(row_candidates& all,
+              std::uint32_t range,
               void* self,
               void (*visit)(void* self,
                             std::uint32_t row,
                             std::span<std::uint32_t> others,
                             std::span<const std::uint32_t> buckets));
 
-void end_candidates(row_candidates& all);
+// Frees what was collected of large buckets.
+void drop_candidates(row_set& rows);
 
 // Whether a leader has rows of the first query, and of the second one.
 inline bool is_left(const row_candidates& all, std::uint32_t row)
@@ -85,27 +80,32 @@ inline bool verifies(const row_candidates& all, std::uint32_t left, std::uint32_
     return left < right || (left > right && !(is_right(all, left) && is_left(all, right)));
 }
 
-// Where the rows of a large bucket are.
+// Where the rows of a large bucket are. Numbers of buckets are those of its members' buckets, dealt
+// out in turn.
 struct large_bucket {
     std::uint64_t offset;
     std::uint32_t count; // of rows
-    std::uint32_t first; // row
 };
 
-large_bucket find_bucket(row_candidates& all, std::uint32_t number);
+large_bucket find_bucket(const row_candidates& all, std::uint32_t number);
+
+inline std::uint32_t member_of_bucket(const row_candidates& all, std::uint32_t number)
+{
+    return number % static_cast<std::uint32_t>(all.rows->shared->processes);
+}
 
 // Calls take(rows) for the rows of a large bucket, in their order and piece by piece.
 template <typename Take>
 void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
 {
     const large_bucket at = find_bucket(all, number);
-    const std::uint64_t end = at.offset + at.count * sizeof(std::uint32_t);
+    byte_store& from = *all.large_rows[member_of_bucket(all, number)];
+    const std::uint64_t end = at.offset + at.count * std::uint64_t{sizeof(std::uint32_t)};
     for (std::uint64_t offset = at.offset; offset < end;) {
         pause(*all.owner);
         const void* piece;
         const std::size_t bytes =
-            std::min<std::uint64_t>(fetch_piece(*all.large_rows, offset, all.buffer, piece),
-                                    end - offset);
+            std::min<std::uint64_t>(fetch_piece(from, offset, all.buffer, piece), end - offset);
         take(std::span(static_cast<const std::uint32_t*>(piece), bytes / sizeof(std::uint32_t)));
         offset += bytes;
     }
@@ -114,17 +114,11 @@ void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
 // How many candidates before its turn a row is fetched from memory.
 constexpr std::size_t fetched_ahead = 4;
 
-// Verifies a row with others, in two steps: signatures, which are fetched ahead, and then sets,
-// where texts are to be compared. Calls compare(other, likely) for those that may be near by their
-// signatures, which are `likely`; of other tasks, verify(other) for all; not where skip(other) says
-// so.
-template <typename Skip, typename Verify, typename Compare>
-void verify_row(verifier& check,
-                std::uint32_t row,
-                std::span<std::uint32_t> others,
-                Skip&& skip,
-                Verify&& verify,
-                Compare&& compare)
+// Calls take(other, similarity) for the others that are near a row, in two steps: signatures, which
+// are fetched ahead, and then sets, where texts are to be compared. Not where skip(other) says so.
+template <typename Skip, typename Take>
+void verify_row(
+    verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {
     host& owner = *check.rows->owner;
     const bool exact = check.rows->task.exact;
@@ -136,15 +130,19 @@ void verify_row(verifier& check,
         const std::uint32_t other = others[i];
         if (skip(other))
             continue;
-        if (!exact)
-            verify(other);
-        else if (may_be_near(check, row, other))
-            others[likely++] = other;
+        if (exact) {
+            if (may_be_near(check, row, other))
+                others[likely++] = other;
+        } else if (const auto similarity = verify(check, row, other)) {
+            take(other, *similarity);
+        }
     }
     for (std::size_t i = 0; i < likely; i++) {
         pause(owner);
-        if (!skip(others[i]))
-            compare(others[i], likely);
+        if (skip(others[i]))
+            continue;
+        if (const auto similarity = compare(check.sets, row, others[i], check.least, true))
+            take(others[i], *similarity);
     }
 }
 

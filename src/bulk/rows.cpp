@@ -4,9 +4,12 @@
 // are found.
 #include "bulk/rows.h"
 
+#include "core/bands.h"
 #include "core/compress.h"
+#include "core/hash.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 namespace minhash::bulk {
@@ -41,26 +44,83 @@ std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
     return rows.task.scoped ? (rows.scopes.values[row] + 1) * 0x9E3779B1 : 0;
 }
 
+template <typename Word>
+Word next_word(const std::uint8_t*& at)
+{
+    Word word;
+    std::memcpy(&word, at, sizeof(word));
+    at += sizeof(word);
+    return word;
+}
+
+// Odd factors: one for each word of a band, and then one for each band.
+constexpr auto factors = [] {
+    std::array<std::uint64_t, std::size_t{2}* max_num_hashes> made = {};
+    for (std::size_t i = 0; i < made.size(); i++)
+        made[i] = fmix64(i + 1) | 1;
+    return made;
+}();
+
+// The sum of the products of words, as large as there are, with their factors.
+std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
+{
+    const std::uint64_t* factor = factors.data();
+    std::uint64_t sum = 0;
+    while (end - at >= 8)
+        sum += next_word<std::uint64_t>(at) * *factor++;
+    while (end - at >= 4)
+        sum += next_word<std::uint32_t>(at) * *factor++;
+    while (at < end)
+        sum += next_word<std::uint8_t>(at) * *factor++;
+    return sum;
+}
+
+// The upper halves of sums of products, which two bands that differ in one word share with a
+// probability of two in 2^32 at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm
+// for the closest-pair problem, 2.1). Band tables and indexes have other keys (core/bands.h), which
+// last, and are several times slower to make. `mask` changes all of them.
+void make_keys(const signature& value,
+               band_choice shape,
+               std::uint32_t mask,
+               std::uint32_t* keys,
+               std::size_t stride)
+{
+    const std::span<const std::uint8_t> slots = value.stored_slots();
+    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(shape.rows));
+    const std::uint8_t* at = slots.data();
+    std::uint64_t whole = 0;
+    for (int band = 0; band < shape.bands; band++, keys += stride, at += bytes) {
+        const std::uint64_t sum = hash_slots(at, at + bytes);
+        whole += sum * factors[static_cast<std::size_t>(max_num_hashes + band)];
+        *keys = static_cast<std::uint32_t>(sum >> 32) ^ mask;
+    }
+    whole += hash_slots(at, slots.data() + slots.size());
+    *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
+}
+
+// The slots of a signature as rows keep them, where they are or in the buffer.
+const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std::uint8_t* buffer)
+{
+    if (value.scheme.bits == rows.kept.bits)
+        return value.stored_slots().data();
+    compress(value, rows.kept.bits, buffer);
+    return buffer;
+}
+
 void append_signature(row_set& rows, const signature& value)
 {
     assert(comparable({rows.task.scheme, {}}, value));
     assert(rows.task.shape.bands == 0 ||
            can_be_banded(value.scheme, rows.task.shape.bands, rows.task.shape.rows));
-    const std::uint32_t mask = scope_mask(rows, rows.count);
-    if (value.scheme.bits == rows.kept.bits) {
-        const std::span<const std::uint8_t> slots = value.stored_slots();
-        append(*rows.slots, slots.data(), slots.size());
-    } else {
-        std::uint8_t slots[max_num_hashes];
-        compress(value, rows.kept.bits, slots);
-        append(*rows.slots, slots, slot_bytes(rows.kept.bits, rows.kept.num_hashes));
-    }
+    std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
+    const std::uint8_t* const slots = kept_slots(rows, value, buffer);
+    append(*rows.starts, slots, start_bytes(rows));
+    append(*rows.rests, slots + start_bytes(rows), rest_bytes(rows));
     std::uint32_t keys[max_num_hashes + 1];
-    make_keys(value, rows.task.shape, keys, 1);
-    for (std::size_t i = 0; i < key_count(rows.task.shape); i++) {
-        const std::uint32_t key = keys[i] ^ mask;
-        append(*rows.keys[i], &key, sizeof(key));
-    }
+    make_keys(value, rows.task.shape, scope_mask(rows, rows.count), keys, 1);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        append(*rows.keys[i], &keys[i], sizeof(keys[i]));
+    rows.signed_count++;
 }
 
 void count_row(row_set& rows)
@@ -70,28 +130,9 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Keys of one band, of rows from `first` on.
-void append_keys(row_set& rows,
-                 byte_store& to,
-                 std::uint32_t first,
-                 std::span<const std::uint8_t> keys)
-{
-    if (!rows.task.scoped) {
-        append(to, keys.data(), keys.size());
-        return;
-    }
-    std::uint32_t row = first;
-    for (std::size_t at = 0; at < keys.size(); at += sizeof(std::uint32_t)) {
-        std::uint32_t key;
-        std::memcpy(&key, keys.data() + at, sizeof(key));
-        key ^= scope_mask(rows, row++);
-        append(to, &key, sizeof(key));
-    }
-}
-
 void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
 {
-    assert(has_documents(rows.task) && !(place & kept_here));
+    assert(rows.documents != nullptr && !(place & kept_here));
     std::uint64_t at = place;
     if (place == 0) {
         at = kept_here | rows.documents->size;
@@ -104,48 +145,32 @@ void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
     rows.document_bytes += size;
 }
 
-// Signatures and keys of texts, as worker.h says. Answers come in the order of their rows.
-void append_signed(void* to, const job& done, std::span<const std::uint8_t> answer)
+// Opens what says where documents are, beside signatures or instead of them.
+void open_documents(row_set& rows, bool texts)
 {
-    row_set& rows = *static_cast<row_set*>(to);
-    const std::size_t row_bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
-    const auto first = static_cast<std::uint32_t>(rows.slots->size / row_bytes);
-    assert(answer.size() == pad_record(done.count * row_bytes) +
-                                done.count * key_count(rows.task.shape) * sizeof(std::uint32_t));
-    append(*rows.slots, answer.data(), done.count * row_bytes);
-    const std::size_t slots = pad_record(done.count * row_bytes);
-    const std::size_t bytes = done.count * sizeof(std::uint32_t);
-    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
-        append_keys(rows, *rows.keys[i], first, answer.subspan(slots + i * bytes, bytes));
+    memory_budget& budget = *rows.budget;
+    rows.documents = open_shared_store(budget, large_chunk_for(budget));
+    rows.document_at = open_shared_store(budget, small_chunk);
+    if (texts)
+        rows.document_sizes = open_shared_store(budget, small_chunk);
 }
 
-void hand_out_signing(row_set& rows)
+// Notes what has come. If it is enough for workers, and they can be had, rows are shared from now
+// on.
+void count_work(row_set& rows, std::size_t bytes)
 {
-    crew& crew = *rows.crew;
-    job& texts = *rows.signing;
-    rows.signing = nullptr;
-    if (texts.worker == done_here)
-        do_here(crew, texts);
-    end_job(crew, texts);
-}
-
-// Leaves a text to the crew.
-void sign_later(row_set& rows, text_bytes text, std::uint64_t place)
-{
-    crew& crew = *rows.crew;
-    const std::size_t answered = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
-    if (rows.signing == nullptr)
-        rows.signing = &begin_job(crew);
-    job& texts = *rows.signing;
-    if (texts.worker != done_here && !(place & for_workers))
-        place = 0;
-    const std::uint64_t bytes = sizeof(place) + (place == 0 ? text.size() : 0);
-    add_record(crew, texts, &bytes, sizeof(bytes));
-    add_document(crew, texts, place, text);
-    texts.count++;
-    texts.work += text.size();
-    if (std::max(texts.work, texts.count * answered) >= rows.owner->job_bytes)
-        hand_out_signing(rows);
+    host& owner = *rows.owner;
+    if (rows.sharing || owner.most_workers == 0)
+        return;
+    rows.work += bytes;
+    if (rows.work < owner.least_work)
+        return;
+    rows.sharing = owner.start_sharing(owner);
+    rows.work = 0;
+    if (!rows.sharing)
+        owner.most_workers = 0;
+    else
+        share_stores(*rows.budget);
 }
 
 } // namespace
@@ -163,6 +188,15 @@ scheme kept_scheme(const task& task)
     return kept;
 }
 
+void set_task(row_set& rows, const task& task)
+{
+    rows.task = task;
+    rows.kept = kept_scheme(task);
+    rows.start = rows.kept;
+    if (!task.whole_slots)
+        rows.start.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);
+}
+
 row_set* make_rows(memory_budget& budget, const task& task, bool texts)
 {
     host& owner = *budget.owner;
@@ -170,30 +204,18 @@ row_set* make_rows(memory_budget& budget, const task& task, bool texts)
     *rows = {};
     rows->owner = &owner;
     rows->budget = &budget;
-    rows->task = task;
-    rows->kept = kept_scheme(task);
+    set_task(*rows, task);
     const std::size_t stores = static_cast<std::size_t>(task.shape.bands) + 1;
     rows->keys = allocate<byte_store*>(owner, stores);
     const std::size_t chunk = chunk_for(budget, stores, small_chunk);
     for (std::size_t i = 0; i < stores; i++)
-        rows->keys[i] = open_store(budget, chunk, reading::in_order);
-    rows->slots = open_store(budget, large_chunk_for(budget));
-    if (texts) {
+        rows->keys[i] = open_shared_store(budget, chunk, reading::in_order);
+    rows->starts = open_shared_store(budget, large_chunk_for(budget), reading::often);
+    rows->rests = open_shared_store(budget, large_chunk_for(budget));
+    if (texts)
         rows->signer = make_signer(owner, task.scheme);
-        rows->crew = make_crew(owner);
-        job_header header = {};
-        header.kind = job_kind::sign;
-        header.scheme = task.scheme;
-        header.kept_bits = rows->kept.bits;
-        header.shape = task.shape;
-        start_jobs(*rows->crew, header, {rows, append_signed});
-    }
-    if (has_documents(task)) {
-        rows->documents = open_store(budget, large_chunk_for(budget));
-        rows->document_at = open_store(budget, small_chunk);
-        if (texts)
-            rows->document_sizes = open_store(budget, small_chunk);
-    }
+    if (has_documents(task))
+        open_documents(*rows, texts);
     if (task.sets_only)
         rows->notes = make_notes(budget);
     return rows;
@@ -223,39 +245,65 @@ bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
         if (!note_set(*rows.notes, *rows.signer, text))
             return false;
         count_row(rows);
-    } else if (!count_work(*rows.crew, text.size())) {
-        if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
-            return false;
-    } else {
-        if (!has_shingles(*rows.signer, text))
-            return false;
-        // The text is good until another is read again, and signing may do that.
-        if (rows.task.exact)
-            append_document(rows, text, place);
-        sign_later(rows, text, place);
-        count_row(rows);
+        append_document(rows, text, place);
         return true;
     }
-    if (rows.task.exact)
-        append_document(rows, text, place);
+    count_work(rows, text.size());
+    if (!rows.sharing) {
+        if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
+            return false;
+        if (rows.task.exact)
+            append_document(rows, text, place);
+        return true;
+    }
+    if (!has_shingles(*rows.signer, text))
+        return false;
+    if (rows.documents == nullptr) { // of rows that were signed, none is wanted
+        open_documents(rows, true);
+        constexpr std::uint64_t nowhere = 0;
+        for (std::uint32_t row = 0; row < rows.count; row++) {
+            append(*rows.document_at, &nowhere, sizeof(nowhere));
+            append(*rows.document_sizes, &nowhere, sizeof(std::uint32_t));
+        }
+    }
+    append_document(rows, text, place);
+    count_row(rows);
     return true;
 }
 
-void finish_rows(row_set& rows)
+void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
 {
-    if (rows.signing != nullptr)
-        hand_out_signing(rows);
-    if (rows.crew != nullptr)
-        finish_jobs(*rows.crew);
-    assert(rows.notes != nullptr ||
-           rows.slots->size ==
-               rows.count * std::uint64_t{slot_bytes(rows.kept.bits, rows.kept.num_hashes)});
-}
-
-std::uint64_t place_for_workers(row_set& rows, std::uint32_t row)
-{
-    const std::uint64_t place = place_of_document(rows, row);
-    return !(place & kept_here) && (place & for_workers) ? place : 0;
+    host& owner = *rows.owner;
+    const std::size_t keys = key_count(rows.task.shape);
+    growing<std::uint8_t> text = {};
+    std::uint8_t* const starts = allocate<std::uint8_t>(owner, count * start_bytes(rows));
+    std::uint8_t* const rests = allocate<std::uint8_t>(owner, count * rest_bytes(rows));
+    std::uint32_t* const made = allocate<std::uint32_t>(owner, count * keys);
+    std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
+    for (std::uint32_t i = 0; i < count; i++) {
+        const signature value = {rows.task.scheme,
+                                 sign(*rows.signer, fetch_document(rows, first + i, text))};
+        assert(!value.empty());
+        const std::uint8_t* const slots = kept_slots(rows, value, buffer);
+        std::memcpy(starts + i * start_bytes(rows), slots, start_bytes(rows));
+        std::memcpy(rests + i * rest_bytes(rows), slots + start_bytes(rows), rest_bytes(rows));
+        make_keys(value, rows.task.shape, scope_mask(rows, first + i), made + i, count);
+    }
+    write_at(*rows.starts,
+             first * std::uint64_t{start_bytes(rows)},
+             starts,
+             count * start_bytes(rows));
+    write_at(*rows.rests, first * std::uint64_t{rest_bytes(rows)}, rests, count * rest_bytes(rows));
+    for (std::size_t i = 0; i < keys; i++)
+        write_at(*rows.keys[i],
+                 first * std::uint64_t{sizeof(std::uint32_t)},
+                 made + i * count,
+                 count * sizeof(std::uint32_t));
+    for (void* const memory : {static_cast<void*>(text.values),
+                               static_cast<void*>(starts),
+                               static_cast<void*>(rests),
+                               static_cast<void*>(made)})
+        release(owner, memory);
 }
 
 std::size_t document_size(row_set& rows, std::uint32_t row)
@@ -279,33 +327,6 @@ text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t
         grow(*rows.owner, buffer, 0, size);
     const void* const bytes = fetch(*rows.documents, at, size, buffer.values);
     return {static_cast<const std::uint8_t*>(bytes), size};
-}
-
-void prefetch_document(const row_set& rows, std::uint32_t row, int step)
-{
-    const std::uint64_t at = row * std::uint64_t{sizeof(std::uint64_t)};
-    if (!in_place(*rows.document_at, at, sizeof(std::uint64_t)))
-        return;
-    const void* const where = in_memory(*rows.document_at, at);
-    if (step == 0) {
-        __builtin_prefetch(where);
-        if (const std::uint64_t size_at = row * std::uint64_t{sizeof(std::uint32_t)};
-            rows.document_sizes != nullptr &&
-            in_place(*rows.document_sizes, size_at, sizeof(std::uint32_t)))
-            __builtin_prefetch(in_memory(*rows.document_sizes, size_at));
-        return;
-    }
-    std::uint64_t place;
-    std::memcpy(&place, where, sizeof(place));
-    if (!(place & kept_here))
-        rows.owner->read_ahead(*rows.owner, place, step - 1);
-}
-
-void close_band(row_set& rows, int band)
-{
-    assert(rows.keys[band] != nullptr);
-    close_store(rows.keys[band]);
-    rows.keys[band] = nullptr;
 }
 
 } // namespace minhash::bulk

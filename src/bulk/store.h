@@ -3,6 +3,8 @@
 // memory writes its oldest chunk to its file: of those that are read in order, if any can, as
 // reading a file piece by piece takes longer.
 //
+// A shared store can be left to other processes when all has been appended: each opens a view.
+//
 // (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
 // sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
 #pragma once
@@ -15,6 +17,27 @@ namespace minhash::bulk {
 
 struct byte_store;
 
+// How a store will be read: once from its start to its end, at random, or at random most often of
+// all.
+enum class reading { in_order, at_random, often };
+
+// A chunk of a store, and its number if the store is shared.
+struct store_chunk {
+    char* at;
+    shared_number number;
+};
+
+// What other processes need to know of a store that is not appended to any more: it is in shared
+// memory.
+struct store_note {
+    std::uint64_t size;
+    std::uint64_t filed;
+    std::size_t chunk_bytes;
+    int file;
+    std::uint32_t chunk_count;
+    shared_number chunks; // their numbers
+};
+
 // Memory that several stores use together.
 struct memory_budget {
     host* owner;
@@ -24,6 +47,7 @@ struct memory_budget {
     byte_store* stores;        // all that are open
     struct spare_chunk* spare; // chunks already written out, kept for reuse: not counted as used
     std::size_t spare_bytes;
+    bool sharing; // chunks of shared stores are in memory that workers reach
 };
 
 memory_budget make_budget(host& owner, std::size_t limit);
@@ -33,12 +57,14 @@ struct byte_store {
     std::size_t chunk_bytes; // a power of two
     std::uint64_t size;
     std::uint64_t filed; // bytes in the file, a multiple of chunk_bytes; the others are in chunks
-    growing<char*> chunks;
+    growing<store_chunk> chunks;
     std::size_t chunk_count;
     char* at; // where the next byte goes, and the end of its chunk
     char* end;
     int file;         // 0: none
-    bool in_order;    // how it will be read
+    reading how;      // it will be read: the first to go to files are those that rank first
+    bool shared;      // chunks have numbers
+    bool view;        // of a store that another process, or a note, has
     byte_store* next; // of the budget's
 };
 
@@ -46,18 +72,40 @@ struct byte_store {
 // budget with one chunk each, which always stays in memory.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
-// How a store will be read.
-enum class reading { at_random, in_order };
-
 // A store with chunks of `chunk_bytes`, a power of two.
 byte_store*
 open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
+
+// The same for a store that other processes will read.
+byte_store*
+open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
+
+// Moves the chunks of shared stores to where workers reach them, after start_sharing().
+void share_stores(memory_budget& budget);
+
+// Makes a store `size` bytes long, as much of it in memory as `most` bytes of the budget's limit
+// allow. What is new is to be written by write_at(), perhaps by other processes.
+void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
+void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
+
+// Frees a shared store, but what it has lasts, and is known by the note. What it takes of the
+// budget does not change.
+void leave_store(byte_store* store, store_note& note);
+
+// A view of it. More than one process can have one.
+byte_store* open_view(memory_budget& budget, const store_note& note);
+
+// Frees what a note has: no view of it is open.
+void drop_noted(host& owner, store_note& note);
 
 // Frees a store and its file, if there is one.
 void close_store(byte_store* store);
 
 // Closes all stores that are still open, and frees spare chunks.
 void close_stores(memory_budget& budget);
+
+// Ends a budget of a step: what its stores had is left, and counts for the call's own.
+void end_budget(memory_budget& budget, memory_budget& of_call);
 
 // The memory that would have held everything.
 std::size_t needed_bytes(const memory_budget& budget);
@@ -86,7 +134,7 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
 inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 {
     assert(offset >= store.filed && offset < store.size);
-    return store.chunks.values[(offset - store.filed) / store.chunk_bytes] +
+    return store.chunks.values[(offset - store.filed) / store.chunk_bytes].at +
            (offset & (store.chunk_bytes - 1));
 }
 

@@ -1,7 +1,10 @@
 // Connected components over the caller's array (Galler and Fischer 1964; path halving, Tarjan and
 // van Leeuwen 1984). The root of a component is its smallest row, whatever the order of edges.
+// Several processes may join rows at once: a root is linked by comparing and swapping, and a row
+// that has a parent may be given any ancestor (Anderson and Woll 1991).
 #pragma once
 
+#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -18,19 +21,29 @@ inline void start_components(std::span<std::uint32_t> parent) noexcept
 inline std::uint32_t find_root(std::span<std::uint32_t> parent, std::uint32_t row) noexcept
 {
     assert(row < parent.size());
-    while (parent[row] != row) {
-        assert(parent[row] < row);
-        parent[row] = parent[parent[row]];
-        row = parent[row];
+    const auto parent_of = [parent](std::uint32_t of) {
+        return std::atomic_ref(parent[of]).load(std::memory_order_relaxed);
+    };
+    for (std::uint32_t above = parent_of(row); above != row; above = parent_of(row)) {
+        assert(above < row);
+        const std::uint32_t next = parent_of(above);
+        if (next != above)
+            std::atomic_ref(parent[row]).store(next, std::memory_order_relaxed);
+        row = next;
     }
     return row;
 }
 
 inline void join(std::span<std::uint32_t> parent, std::uint32_t a, std::uint32_t b) noexcept
 {
-    const std::uint32_t root_a = find_root(parent, a);
-    const std::uint32_t root_b = find_root(parent, b);
-    parent[root_a < root_b ? root_b : root_a] = root_a < root_b ? root_a : root_b;
+    for (;;) {
+        const std::uint32_t root_a = find_root(parent, a);
+        const std::uint32_t root_b = find_root(parent, b);
+        std::uint32_t root = root_a < root_b ? root_b : root_a;
+        const std::uint32_t smaller = root_a < root_b ? root_a : root_b;
+        if (root == smaller || std::atomic_ref(parent[root]).compare_exchange_strong(root, smaller))
+            return;
+    }
 }
 
 } // namespace minhash::bulk

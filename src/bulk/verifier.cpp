@@ -19,17 +19,6 @@ std::uint32_t least_reaching(double threshold, const scheme& scheme)
     return equal;
 }
 
-// The first slots of a row.
-const void* fetch_start(const verifier& state, std::uint32_t row)
-{
-    const row_set& rows = *state.rows;
-    const scheme& all = rows.kept;
-    return fetch(*rows.slots,
-                 row * std::uint64_t{slot_bytes(all.bits, all.num_hashes)},
-                 slot_bytes(all.bits, state.start.num_hashes),
-                 state.slots[1]);
-}
-
 void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     verifier& state = *static_cast<verifier*>(from);
@@ -64,14 +53,24 @@ std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a
     if (!in_one_scope(rows, a, b))
         return std::nullopt;
     if (state.first_slots != a) {
-        state.first_at = fetch_slots(rows, a, state.slots[0]);
+        state.first_at = fetch_start(rows, a, state.slots[0]);
         state.first_slots = a;
     }
-    if (state.start.num_hashes < rows.kept.num_hashes &&
-        count_equal(state.start, state.first_at, fetch_start(state, b)) < state.least_at_start)
+    if (state.start.num_hashes < rows.start.num_hashes &&
+        count_equal(state.start, state.first_at, fetch_start(rows, b, state.slots[1])) <
+            state.least_at_start)
         return std::nullopt;
-    const std::uint32_t equal =
-        count_equal(rows.kept, state.first_at, fetch_slots(rows, b, state.slots[1]));
+    std::uint32_t equal =
+        count_equal(rows.start, state.first_at, fetch_start(rows, b, state.slots[1]));
+    if (rows.start.num_hashes < rows.kept.num_hashes) {
+        if (equal < state.least_at_start)
+            return std::nullopt;
+        scheme rest = rows.kept;
+        rest.num_hashes = static_cast<std::uint16_t>(rest.num_hashes - rows.start.num_hashes);
+        equal += count_equal(rest,
+                             fetch_rest(rows, a, state.slots[1]),
+                             fetch_rest(rows, b, state.slots[2]));
+    }
     return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
 
@@ -106,8 +105,8 @@ bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 std::size_t kept_bytes(const row_set& rows)
 {
     constexpr std::size_t most = 64 * 1024 * 1024;
-    const std::size_t processes = static_cast<std::size_t>(rows.owner->most_workers) + 1;
-    return std::min(most, rows.budget->limit / 4) / processes;
+    return std::min(most, rows.shared->memory / 4) /
+           static_cast<std::size_t>(rows.shared->processes);
 }
 
 void start_verifier(verifier& state, row_set& rows)
@@ -123,7 +122,7 @@ void start_verifier(verifier& state, row_set& rows)
         task.exact ? static_cast<std::uint32_t>(
                          least_agreement(task.threshold, hashes, share_missed(task.recall)))
                    : least_reaching(task.threshold, task.scheme);
-    state.start = rows.kept;
+    state.start = rows.kept; // evaluation.cpp keeps all slots together
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);
     assert(state.least_at_start <= state.start.num_hashes);
@@ -182,7 +181,7 @@ void gather_starts(verifier& state, std::span<const std::uint32_t> rows)
     for (std::size_t i = 0; i < rows.size(); i++, to += bytes) {
         if (i + fetched_ahead < rows.size())
             prefetch(state, rows[i + fetched_ahead]);
-        std::memcpy(to, fetch_start(state, rows[i]), bytes);
+        std::memcpy(to, fetch_start(*state.rows, rows[i], state.slots[1]), bytes);
     }
 }
 
@@ -204,11 +203,13 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
     row_set& rows = *state.rows;
     if (!in_one_scope(rows, a, b))
         return false;
-    const std::size_t bytes = slot_bytes(rows.kept.bits, rows.kept.num_hashes);
     state.first_slots = no_row; // slots[0] will have another row
-    if (std::memcmp(fetch_slots(rows, a, state.slots[0]),
-                    fetch_slots(rows, b, state.slots[1]),
-                    bytes) != 0)
+    const auto differ = [&](std::size_t bytes, auto&& fetch_part) {
+        return bytes > 0 && std::memcmp(fetch_part(rows, a, state.slots[0]),
+                                        fetch_part(rows, b, state.slots[1]),
+                                        bytes) != 0;
+    };
+    if (differ(start_bytes(rows), fetch_start) || differ(rest_bytes(rows), fetch_rest))
         return false;
     if (rows.task.elsewhere)
         return compare_whole(state, a, b) == rows.task.scheme.num_hashes;

@@ -2,9 +2,8 @@
 // texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
-#include "bulk/choose_bands.h"
 #include "bulk/exact_sets.h"
-#include "bulk/rows.h"
+#include "bulk/steps.h"
 
 #include "core/compress.h"
 
@@ -17,10 +16,10 @@ struct verifier {
     row_set* rows;
     double least;                 // the similarity to be reached
     std::uint32_t least_equal;    // slots; for exact comparison, what few true pairs fall short of
-    scheme start;                 // of the slots that are compared first: all, or slots_at_start
+    scheme start;                 // of the slots that are compared first
     std::uint32_t least_at_start; // the same of `start`: least_equal if that is all slots
-    void* slots[2];               // room for signatures that come from a file
-    std::uint32_t first_slots;    // the row in slots[0]
+    void* slots[3];               // room for signatures that come from a file
+    std::uint32_t first_slots;    // the row whose start is in slots[0], or where it lies
     const void* first_at;
     growing<std::uint8_t> starts;      // of gathered rows
     growing<std::uint16_t> agreements; // of one of them with those after it
@@ -73,13 +72,12 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 // Fetches from memory what verify() will read first of a row.
 [[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)
 {
-    const scheme& scheme = state.rows->kept;
-    const byte_store& slots = *state.rows->slots;
-    const std::uint64_t offset = row * std::uint64_t{slot_bytes(scheme.bits, scheme.num_hashes)};
-    const std::size_t bytes = slot_bytes(scheme.bits, state.start.num_hashes);
-    if (!in_place(slots, offset, bytes))
+    const byte_store& starts = *state.rows->starts;
+    const std::size_t bytes = start_bytes(*state.rows);
+    const std::uint64_t offset = row * std::uint64_t{bytes};
+    if (!in_place(starts, offset, bytes))
         return;
-    const char* const at = in_memory(slots, offset);
+    const char* const at = in_memory(starts, offset);
     for (std::size_t line = 0; line < bytes; line += 64)
         __builtin_prefetch(at + line);
 }

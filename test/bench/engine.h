@@ -4,6 +4,7 @@
 
 #include "bulk/pairs.h"
 #include "bulk/sample.h"
+#include "bulk/steps.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,6 +32,15 @@ struct engine_host : bulk::host {
         release = [](host& self, void* given) {
             static_cast<engine_host&>(self).memory.erase(given);
             std::free(given);
+        };
+        allocate_shared = [](host& self, std::size_t bytes, bool) {
+            return bulk::private_number(self.allocate(self, bytes));
+        };
+        find_shared = [](host&, bulk::shared_number number) {
+            return reinterpret_cast<void*>(number);
+        };
+        release_shared = [](host& self, bulk::shared_number number) {
+            self.release(self, reinterpret_cast<void*>(number));
         };
         stopping = &stop;
         reporting = &stop;

@@ -8,8 +8,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-plan skip_all => 'no /proc' if !-r '/proc/self/status';
-
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nsynchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\n");
@@ -30,24 +28,11 @@ CREATE FUNCTION fail_late(int) RETURNS int LANGUAGE sql AS 'SELECT $1 / ($1 - 70
 ANALYZE;
 SQL
 
-# The processes of workers: of any server.
+# The workers of bulk functions: those that PostgreSQL shows.
 sub workers
 {
-    my ($server) = @_;
-    $server //= $node;
-    my ($postmaster) = slurp_file($server->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-    my @found;
-    for my $status (glob '/proc/[0-9]*/status')
-    {
-        open my $file, '<', $status or next;
-        local $/;
-        my $text = <$file> // '';
-        next if $text !~ /^PPid:\s*$postmaster$/m || $text !~ /^Pid:\s*(\d+)$/m;
-        my $pid = $1;
-        open my $line, '<', "/proc/$pid/cmdline" or next;
-        push @found, $pid if (<$line> // '') =~ /minhash_lsh worker for PID/;
-    }
-    return @found;
+    return split /\n/, $node->safe_psql('postgres',
+        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid IS NOT NULL");
 }
 
 # Waits until a condition holds; returns whether it did.
@@ -96,9 +81,9 @@ is(result(2, q{SELECT count(*) FROM lsh_clusters('SELECT 1, repeat(body, 5000) F
     1, 'one large row');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 
-# Workers read rows of the query's tables by themselves, where they can: of this transaction, old versions of rows that
-# the query itself changes, of two tables, and of pages that are not in shared buffers. Values that are compressed, and
-# temporary tables, are read for them.
+# Rows of the query's tables are read again, by workers, too: of this transaction, old versions of rows that the query
+# itself changes, of two tables, compressed values, and pages that are not in shared buffers. Those of temporary tables
+# are kept.
 $node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE unlogged AS TABLE texts;
 CREATE TABLE mixed AS SELECT id, CASE WHEN id % 5 = 0 THEN repeat(left(body, 40), 100) ELSE body END AS body, 'added'::text AS more FROM texts;
@@ -203,7 +188,7 @@ like($terminated, qr/57P01: terminating connection/, 'a session is terminated');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 my $log_before = -s $node->logfile;
 my $lost = disturb('SELECT 1', sub { kill 'TERM', (workers())[0] });
-like($lost, qr/57P01: terminating background worker "minhash_lsh worker"|55000: lost connection to minhash_lsh worker/,
+like($lost, qr/57P01: terminating background worker "parallel worker"|55000: lost connection to parallel worker/,
     'a worker is terminated');
 ok(holds_soon(sub { !workers() }), 'the others end');
 is(result(2, $pairs), $alone{$pairs}, 'the next call works');

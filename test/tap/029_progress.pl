@@ -124,12 +124,7 @@ my ($session, $pid) = start_session('SET max_parallel_maintenance_workers = 2; '
       . q{SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, bands => 128, rows => 1)}, \$output);
 my @workers;
 ok(holds_soon(sub {
-    @workers = ();
-    for my $line (glob '/proc/[0-9]*/cmdline')
-    {
-        my ($worker) = $line =~ m{/proc/(\d+)/};
-        push @workers, $worker if title_of($worker) =~ /minhash_lsh worker for PID $pid(?!\d)/;
-    }
+    @workers = split /\n/, $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid");
     @workers == 2 }), 'workers run');
 kill 'STOP', @workers;
 ok(holds_soon(sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid")

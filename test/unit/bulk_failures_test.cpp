@@ -62,14 +62,18 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         const long calls = host.calls[kind];
         const auto pairs = host.pairs.size();
         const auto clusters = host.clusters;
-        // What the engine does not free itself: the rows, what they are signed with, and jobs.
+        // What the engine does not free itself: the rows, and what they are signed with, by each
+        // worker in each step.
         EXPECT_LE(host.memory.size(), given.workers == 0 ? 5u : 80u);
         // Each of the first calls, then fewer and fewer of them, and the last ones.
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
             host.fail(kind, at);
-            ASSERT_EQ(run(host, call_engine, call), kind) << "call " << at << " of " << calls;
+            const outcome left = run(host, call_engine, call);
+            // Processes make as many calls as each has units to do.
+            if (given.workers == 0 || left != finished)
+                ASSERT_EQ(left, kind) << "call " << at << " of " << calls;
         }
-        host.fail(kind, calls + 1);
+        host.fail(kind, given.workers == 0 ? calls + 1 : 0);
         ASSERT_EQ(run(host, call_engine, call), finished);
         EXPECT_EQ(host.pairs.size(), pairs);
         EXPECT_EQ(host.clusters, clusters);
@@ -93,12 +97,15 @@ TEST(bulk_failures, phases_are_reported)
     engine_call call = {&host, &given, job::pairs, 0, {}};
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"banding rows", "verifying candidates of rows"}));
+              (std::vector<std::string>{"looking for rows that are the same",
+                                        "banding rows",
+                                        "verifying candidates of rows"}));
     host.phases.clear();
     call.what = job::clusters;
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"banding rows",
+              (std::vector<std::string>{"looking for rows that are the same",
+                                        "banding rows",
                                         "verifying large buckets",
                                         "verifying candidates of rows"}));
 }

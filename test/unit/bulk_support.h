@@ -7,15 +7,19 @@
 #include "bulk/containment.h"
 #include "bulk/evaluation.h"
 #include "bulk/pairs.h"
+#include "bulk/steps.h"
 
 #include "core/compress.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csetjmp>
 #include <cstdlib>
-#include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "texts.h"
 
@@ -40,35 +44,34 @@ enum outcome {
 using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
 // A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then
-// jumps over the engine, and frees all that the engine had.
+// jumps over the engine, and frees all that the engine had. Its workers are threads, each with a
+// host of its own, whose calls count as those of the first.
 struct test_host : bulk::host {
+    test_host* first = this;
+    std::mutex guard; // of what follows, in the first host
     std::set<void*> memory;
     std::map<int, std::string> files;
     int next_file = 1;
+    int first_shared_file = 0; // 0: nothing is shared
     std::map<outcome, long> calls;
     outcome failing = finished;
     long fails_at = 0;
+    std::atomic<long> helped = 0; // looks of workers at whether to stop
+
     volatile int always = 1;
     volatile int never = 0;
     std::jmp_buf back;
+    int left = 0; // of a worker: how it ended
 
     std::vector<bulk::found_pair> pairs;
     cluster_list clusters;
     std::vector<std::uint32_t> ranks; // of rows; none: rows come in their order
     std::vector<std::string> phases;
 
-    // Workers of this process: each has jobs sent to it, done late and in no order among workers.
-    struct test_worker {
-        bulk::worker* state = nullptr;
-        std::deque<std::vector<std::uint64_t>> jobs;
-        std::vector<std::uint64_t> answer;
-        bool sending = false;
-    };
-
-    std::vector<test_worker> workers;
+    std::vector<std::unique_ptr<test_host>> workers;
+    std::vector<std::thread> threads; // while a step is done
+    bulk::shared_number rows = 0;
     random_source chance = {87};
-    long answered = 0;
-    bool at_work = false; // a worker is
 
     // What rows are taken from, by their numbers from 1 on, and what the last of them was read
     // into.
@@ -90,16 +93,19 @@ struct test_host : bulk::host {
             .reporting = &never,
             .phase = nullptr,
             .read_again = read_again,
-            .read_ahead = [](bulk::host&, std::uint64_t, int) {},
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,
-            .job_bytes = 2000,
+            .start_sharing = start_sharing,
+            .allocate_shared = take_shared,
+            .find_shared = find_shared,
+            .release_shared =
+                [](bulk::host& host, bulk::shared_number number) {
+                    give(host, find_shared(host, number));
+                },
             .start_workers = start_workers,
-            .is_ready = is_ready,
-            .send = send,
-            .receive = receive,
-            .wait = wait,
+            .meet_workers = meet_workers,
+            .end_workers = [](bulk::host& host) { self_of(host).workers.clear(); },
         };
     }
 
@@ -112,11 +118,13 @@ struct test_host : bulk::host {
 
     void free_all()
     {
+        join();
         for (void* const each : memory)
             std::free(each);
         memory.clear();
         files.clear();
         workers.clear();
+        first_shared_file = 0;
     }
 
     // Fails the n-th call of a kind.
@@ -128,8 +136,6 @@ struct test_host : bulk::host {
         calls.clear();
         pairs.clear();
         clusters.clear();
-        workers.clear();
-        at_work = false;
         chance = {87};
     }
 
@@ -141,8 +147,26 @@ private:
 
     void count(outcome kind)
     {
-        if (++calls[kind] == fails_at && failing == kind)
-            std::longjmp(back, kind);
+        bool fails;
+        {
+            const std::lock_guard<std::mutex> locked(first->guard);
+            fails = ++first->calls[kind] == first->fails_at && first->failing == kind;
+        }
+        if (fails)
+            leave(kind);
+    }
+
+    [[noreturn]] void leave(int how)
+    {
+        join();
+        std::longjmp(back, how);
+    }
+
+    void join()
+    {
+        for (std::thread& each : threads)
+            each.join();
+        threads.clear();
     }
 
     // In other memory each time, so that use of what was read before is seen.
@@ -150,10 +174,7 @@ private:
     {
         test_host& self = self_of(host);
         self.count(read_failed);
-        if (self.at_work && !(place & bulk::for_workers))
-            std::abort();
-        std::vector<std::uint8_t>(self.documents[(place & ~bulk::for_workers) - 1])
-            .swap(self.read_last);
+        std::vector<std::uint8_t>(self.first->documents[place - 1]).swap(self.read_last);
         return self.read_last;
     }
 
@@ -162,38 +183,78 @@ private:
         self_of(host).count(out_of_memory);
         void* const fresh = std::malloc(bytes);
         std::memset(fresh, 0xA5, std::min<std::size_t>(bytes, 4096));
-        self_of(host).memory.insert(fresh);
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        self_of(host).first->memory.insert(fresh);
         return fresh;
     }
 
     static void give(bulk::host& host, void* memory)
     {
-        if (self_of(host).memory.erase(memory) != 1)
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        if (self_of(host).first->memory.erase(memory) != 1)
             std::abort();
         std::free(memory);
     }
 
+    // Shared memory has other numbers than memory that is not.
+    static constexpr bulk::shared_number sharing_mask = 0x5555555500000000;
+
+    bulk::shared_number mask() const
+    {
+        return first->first_shared_file > 0 ? sharing_mask : 0;
+    }
+
+    static bool start_sharing(bulk::host& host)
+    {
+        test_host& self = self_of(host);
+        self.first_shared_file = self.next_file;
+        return true;
+    }
+
+    static bulk::shared_number take_shared(bulk::host& host, std::size_t bytes, bool needed)
+    {
+        test_host& self = self_of(host);
+        if (!needed && self.mask() != 0 && self.chance.below(4) == 0)
+            return 0;
+        return bulk::private_number(take(host, bytes)) ^ self.mask();
+    }
+
+    static void* find_shared(bulk::host& host, bulk::shared_number number)
+    {
+        return reinterpret_cast<void*>(number ^ self_of(host).mask());
+    }
+
     static int open(bulk::host& host)
     {
-        self_of(host).files[self_of(host).next_file] = "";
-        return self_of(host).next_file++;
+        test_host& self = *self_of(host).first;
+        const std::lock_guard<std::mutex> locked(self.guard);
+        self.files[self.next_file] = "";
+        return self.next_file++;
+    }
+
+    std::string& file_of(int file)
+    {
+        if (this != first && file < first->first_shared_file)
+            std::abort();
+        return first->files.at(file);
     }
 
     static void
     write(bulk::host& host, int file, const void* bytes, std::size_t count, std::uint64_t offset)
     {
         self_of(host).count(write_failed);
-        std::string& to = self_of(host).files.at(file);
-        if (to.size() != offset)
-            std::abort(); // files only grow
-        to.append(static_cast<const char*>(bytes), count);
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        std::string& to = self_of(host).file_of(file);
+        to.resize(std::max<std::size_t>(to.size(), offset + count));
+        std::memcpy(to.data() + offset, bytes, count);
     }
 
     static void
     read(bulk::host& host, int file, void* bytes, std::size_t count, std::uint64_t offset)
     {
         self_of(host).count(read_failed);
-        const std::string& from = self_of(host).files.at(file);
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        const std::string& from = self_of(host).file_of(file);
         if (offset + count > from.size())
             std::abort();
         std::memcpy(bytes, from.data() + offset, count);
@@ -201,13 +262,18 @@ private:
 
     static void close(bulk::host& host, int file)
     {
-        if (self_of(host).files.erase(file) != 1)
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        if (self_of(host).first->files.erase(file) != 1)
             std::abort();
     }
 
     static void pause(bulk::host& host)
     {
-        self_of(host).count(stopped);
+        test_host& self = self_of(host);
+        if (self.first != &self)
+            self.first->helped++;
+        if (*self.first->stopping != 0)
+            self.count(stopped);
     }
 
     static void report(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
@@ -219,64 +285,53 @@ private:
             phases.push_back(phase);
     }
 
-    static int start_workers(bulk::host& host)
-    {
-        self_of(host).workers.resize(static_cast<std::size_t>(host.most_workers));
-        return host.most_workers;
-    }
-
-    static bool is_ready(bulk::host& host, int)
-    {
-        return self_of(host).chance.below(4) > 0;
-    }
-
-    // Words, as messages start at multiples of eight bytes. Every other call needs a second one.
-    static bool send(bulk::host& host, int number, std::span<const std::uint8_t> bytes)
-    {
-        self_of(host).count(worker_failed);
-        test_worker& worker = self_of(host).workers.at(static_cast<std::size_t>(number));
-        worker.sending = !worker.sending && self_of(host).chance.below(2) == 0;
-        if (worker.sending)
-            return false;
-        if (bytes.size() % 8 != 0)
-            std::abort();
-        worker.jobs.emplace_back(bytes.size() / 8);
-        std::memcpy(worker.jobs.back().data(), bytes.data(), bytes.size());
-        return true;
-    }
-
-    static std::span<const std::uint8_t> receive(bulk::host& host, int number)
+    static int start_workers(bulk::host& host, bulk::shared_number rows)
     {
         test_host& self = self_of(host);
         self.count(worker_failed);
-        test_worker& worker = self.workers.at(static_cast<std::size_t>(number));
-        if (worker.jobs.empty() || self.chance.below(3) == 0)
-            return {};
-        if (worker.state == nullptr)
-            worker.state = bulk::make_worker(host);
-        const std::vector<std::uint64_t>& job = worker.jobs.front();
-        self.at_work = true;
-        const std::span<const std::uint8_t> answer =
-            bulk::do_job(*worker.state,
-                         {reinterpret_cast<const std::uint8_t*>(job.data()), job.size() * 8});
-        self.at_work = false;
-        worker.answer.assign((answer.size() + 7) / 8, 0);
-        std::memcpy(worker.answer.data(), answer.data(), answer.size());
-        worker.jobs.pop_front();
-        self.answered++;
-        return {reinterpret_cast<const std::uint8_t*>(worker.answer.data()), answer.size()};
+        self.rows = rows;
+        for (int i = 0; i < host.most_workers; i++) {
+            self.workers.push_back(std::make_unique<test_host>());
+            self.workers.back()->first = &self;
+            self.workers.back()->stopping = &self.always;
+            self.workers.back()->chance = {static_cast<std::uint64_t>(i)};
+        }
+        return host.most_workers + 1;
     }
 
-    static void wait(bulk::host& host)
+    static void work(test_host* self, int member)
     {
-        if (self_of(host).workers.empty())
-            std::abort();
-        self_of(host).count(stopped);
+        self->left = setjmp(self->back);
+        if (self->left == 0)
+            bulk::help(*self, self->first->rows, member);
+    }
+
+    // Every other step is left to the workers.
+    static void meet_workers(bulk::host& host)
+    {
+        test_host& self = self_of(host);
+        self.count(worker_failed);
+        if (self.threads.empty()) {
+            int member = 1;
+            for (const auto& each : self.workers)
+                self.threads.emplace_back(work, each.get(), member++);
+            if (self.chance.below(2) == 0)
+                return;
+            for (std::thread& each : self.threads)
+                each.join();
+            self.threads.clear();
+            self.threads.emplace_back([] {});
+            return;
+        }
+        self.join();
+        for (const auto& each : self.workers)
+            if (each->left != 0)
+                self.leave(each->left);
     }
 
     static void refuse(bulk::host& host, std::uint64_t)
     {
-        std::longjmp(self_of(host).back, too_many_shingles);
+        self_of(host).leave(too_many_shingles);
     }
 };
 
@@ -309,9 +364,7 @@ struct problem {
 
     std::uint64_t place_of(std::uint32_t row) const
     {
-        if (elsewhere == 0 || row % elsewhere == 0)
-            return 0;
-        return (row % 5 == 0 ? 0 : bulk::for_workers) | (row + 1);
+        return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1;
     }
 
     std::uint32_t scope_of(std::uint32_t row) const
@@ -402,6 +455,7 @@ inline void call_engine(engine_call& call)
     else if (call.what == job::clusters && rows.count > 0)
         call.large_buckets =
             bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
+    bulk::end_rows(rows);
     bulk::close_stores(call.budget);
 }
 

@@ -21,6 +21,7 @@ void evaluate(engine_call& call)
 {
     bulk::row_set& rows = bulk_support::take_rows(call);
     result = bulk::evaluate(rows, anchors, tried, most_pairs);
+    bulk::end_rows(rows);
     bulk::close_stores(call.budget);
 }
 

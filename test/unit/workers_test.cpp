@@ -1,6 +1,3 @@
-#include "bulk/crew.h"
-#include "bulk/text_ring.h"
-
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"
@@ -15,7 +12,7 @@ struct result {
     pair_list pairs;
     cluster_list clusters;
     std::uint64_t large_buckets;
-    long answered; // by workers
+    long helped; // by workers
 };
 
 result solve(problem given, job what, int workers)
@@ -30,14 +27,14 @@ result solve(problem given, job what, int workers)
         found.pairs.emplace_back(each.left, each.right, each.similarity);
     found.clusters = host.clusters;
     found.large_buckets = call.large_buckets;
-    found.answered = host.answered;
+    found.helped = host.helped;
     return found;
 }
 
 TEST(workers, number_of_them_changes_nothing)
 {
     support::random_source random = {91};
-    long answered = 0;
+    long helped = 0;
     for (int round = 0; round < 150; round++) {
         problem given = random_problem(random, 80);
         for (const job what : {job::pairs, job::clusters}) {
@@ -49,14 +46,14 @@ TEST(workers, number_of_them_changes_nothing)
                 ASSERT_EQ(shared.pairs, alone.pairs) << "round " << round;
                 ASSERT_EQ(shared.clusters, alone.clusters) << "round " << round;
                 ASSERT_EQ(shared.large_buckets, alone.large_buckets) << "round " << round;
-                answered += shared.answered;
+                helped += shared.helped;
             }
         }
     }
-    EXPECT_GT(answered, 1000);
+    EXPECT_GT(helped, 1000);
 }
 
-TEST(workers, texts_too_large_to_be_sent_are_compared_here)
+TEST(workers, share_large_texts)
 {
     support::random_source random = {92};
     problem given;
@@ -71,37 +68,6 @@ TEST(workers, texts_too_large_to_be_sent_are_compared_here)
     const result alone = solve(given, job::pairs, 0);
     EXPECT_EQ(solve(given, job::pairs, 2).pairs, alone.pairs);
     EXPECT_FALSE(alone.pairs.empty());
-}
-
-TEST(workers, a_ring_keeps_what_it_says_it_does)
-{
-    test_host host;
-    support::random_source random = {93};
-    for (const std::size_t size : {64u, 1000u, 5000u}) {
-        bulk::text_ring ring;
-        bulk::start_ring(ring, host, size);
-        std::vector<std::uint32_t> bytes(size, 0); // of which row each is
-        for (int round = 0; round < 2000; round++) {
-            const auto row = static_cast<std::uint32_t>(random.below(300));
-            const std::size_t length = random.below(bulk::most_placed(ring) + 1);
-            // As in a job: two texts that last are there together.
-            const auto other = static_cast<std::uint32_t>(random.below(300));
-            const bool lasted =
-                bulk::lasts(ring, other) && (row & ring.mask) != (other & ring.mask);
-            const std::size_t place = bulk::place_text(ring, row, length);
-            ASSERT_LE(place + length, size);
-            std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(place), length, row);
-            ASSERT_TRUE(!lasted || bulk::find_text(ring, other) != nullptr);
-            for (const std::uint32_t each : {row, other}) {
-                const bulk::text_place* const found = bulk::find_text(ring, each);
-                if (found == nullptr)
-                    continue;
-                const auto first =
-                    bytes.begin() + static_cast<std::ptrdiff_t>(found->offset % size);
-                ASSERT_EQ(std::count(first, first + found->bytes, each), found->bytes);
-            }
-        }
-    }
 }
 
 } // namespace

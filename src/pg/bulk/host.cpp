@@ -1,4 +1,5 @@
 #include "pg/bulk/host.h"
+#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/memory.h"
 
@@ -36,12 +37,6 @@ void release_memory(bulk::host&, void* memory)
     pfree(memory);
 }
 
-int open_file(bulk::host&)
-{
-    PrepareTempTablespaces();
-    return OpenTemporaryFile(false);
-}
-
 [[noreturn]] void fail_temporary_file(const char* action)
 {
     ereport(
@@ -52,8 +47,10 @@ int open_file(bulk::host&)
     pg_unreachable();
 }
 
-void write_file(bulk::host&, int file, const void* bytes, std::size_t count, std::uint64_t offset)
+void write_file(
+    bulk::host& host, int number, const void* bytes, std::size_t count, std::uint64_t offset)
 {
+    const File file = file_of(self_of(host), number);
     char* const from = static_cast<char*>(const_cast<void*>(bytes)); // not written to
     for (std::size_t done = 0; done < count; done += file_step) {
         CHECK_FOR_INTERRUPTS();
@@ -69,8 +66,9 @@ void write_file(bulk::host&, int file, const void* bytes, std::size_t count, std
     }
 }
 
-void read_file(bulk::host&, int file, void* bytes, std::size_t count, std::uint64_t offset)
+void read_file(bulk::host& host, int number, void* bytes, std::size_t count, std::uint64_t offset)
 {
+    const File file = file_of(self_of(host), number);
     char* const to = static_cast<char*>(bytes);
     for (std::size_t done = 0; done < count; done += file_step) {
         CHECK_FOR_INTERRUPTS();
@@ -86,11 +84,6 @@ void read_file(bulk::host&, int file, void* bytes, std::size_t count, std::uint6
     }
 }
 
-void close_file(bulk::host&, int file)
-{
-    FileClose(file);
-}
-
 void answer_interrupts(bulk::host&)
 {
     CHECK_FOR_INTERRUPTS();
@@ -100,6 +93,17 @@ void report_progress(bulk::host& host, const char* phase, std::uint64_t done, st
 {
     bulk_host& self = self_of(host);
     show_progress(self.shown, {phase, phase != self.phase, done, total, self.estimated});
+}
+
+std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)
+{
+    bulk_host& self = self_of(host);
+    const auto* const stored = reinterpret_cast<const text*>(read_again(self.again, place));
+    if (self.from_texts)
+        return utf8_of(self, stored);
+    Assert(VARSIZE_ANY_EXHDR(stored) > header_bytes);
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)) + header_bytes,
+            VARSIZE_ANY_EXHDR(stored) - header_bytes};
 }
 
 constexpr volatile int never = 0;
@@ -115,31 +119,40 @@ void start_host(bulk_host& fresh)
 {
     static_assert(std::is_same_v<sig_atomic_t, int>);
     fresh = {};
-    static_cast<bulk::host&>(fresh) = {
-        .allocate = allocate_memory,
-        .release = release_memory,
-        .open_file = open_file,
-        .write_file = write_file,
-        .read_file = read_file,
-        .close_file = close_file,
-        .pause = answer_interrupts,
-        .stopping = &InterruptPending,
-        .report = report_progress,
-        .reporting = &never,
-        .phase = nullptr,
-        .read_again = nullptr, // pg/bulk/query.cpp
-        .read_ahead = nullptr, // the same
-        .fail_too_many_shingles = refuse_shingles,
-        .most_workers = 0, // and no functions for them: pg/bulk/workers.h
-        .least_work = 0,
-        .job_bytes = 0,
-        .start_workers = nullptr,
-        .is_ready = nullptr,
-        .send = nullptr,
-        .receive = nullptr,
-        .wait = nullptr,
-    };
+    fresh.allocate = allocate_memory;
+    fresh.release = release_memory;
+    fresh.write_file = write_file;
+    fresh.read_file = read_file;
+    fresh.pause = answer_interrupts;
+    fresh.stopping = &InterruptPending;
+    fresh.report = report_progress;
+    fresh.reporting = &never;
+    fresh.read_again = read_document_again;
+    fresh.fail_too_many_shingles = refuse_shingles;
     fresh.memory = CurrentMemoryContext;
+    fresh.again.memory = fresh.memory;
+    allow_workers(fresh);
+}
+
+bulk::text_bytes utf8_of(bulk_host& host, const text* document)
+{
+    open(host.reader, document);
+    if (!OidIsValid(host.reader.conversion))
+        return {host.reader.at, host.reader.left};
+    std::size_t bytes = 0;
+    while (!at_end(host.reader)) {
+        const std::span<const std::uint8_t> slice = read(host.reader);
+        bulk::grow(host, host.converted, bytes, bytes + slice.size());
+        memcpy(host.converted.values + bytes, slice.data(), slice.size());
+        bytes += slice.size();
+    }
+    return {host.converted.values, bytes};
+}
+
+int open_private_file(bulk::host&)
+{
+    PrepareTempTablespaces();
+    return OpenTemporaryFile(false);
 }
 
 void start_reporting(bulk_host& host)

@@ -3,35 +3,58 @@
 // an error or a cancel makes it end goes with the transaction.
 #pragma once
 
+#include "pg/bulk/reread.h"
 #include "pg/progress.h"
+#include "pg/text_reader.h"
 
 #include "bulk/store.h"
+#include "bulk/text_signer.h"
 
 extern "C" {
 #include "storage/dsm.h"
+#include "storage/fd.h"
+#include "utils/dsa.h"
 #include "utils/resowner.h"
 }
 
+struct ParallelContext;
+
 namespace minhash::pg {
 
-struct bulk_worker;
+constexpr int most_members = 64; // processes of a call
+
+struct shared_call;
 
 struct bulk_host : bulk::host {
     MemoryContext memory; // of all that the engine has
     progress shown;
     bool estimated; // the total of the phase in hand
 
-    // pg/bulk/workers.h
-    const char* library;
+    rereading again;
+    bool from_texts; // else from signatures
+    text_reader reader;
+    bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
+
+    // pg/bulk/workers.cpp
+    MemoryContext lasting;   // in a worker, longer than a step
     ResourceOwner resources; // of the call
-    dsm_segment* shared;     // null: no worker was started
-    bulk_worker* workers;
-    int worker_count;
-    block_file files[2]; // of tables that workers read
+    dsm_segment* segment;    // null: nothing is shared
+    dsa_area* area;
+    shared_call* call;
+    ParallelContext* context;
+    int member;
+    int file_count;
+    bulk::growing<File> shared_files[most_members]; // of each member, as they are open here
 };
 
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
+
+// A text's bytes in UTF-8: where they lie, or converted.
+bulk::text_bytes utf8_of(bulk_host& host, const text* document);
+
+// A temporary file that no other process reaches.
+int open_private_file(bulk::host& host);
 
 // Shows from now on how far the call is, until the host's memory is freed.
 void start_reporting(bulk_host& host);

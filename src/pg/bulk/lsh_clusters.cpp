@@ -1,7 +1,6 @@
 // lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
-#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 
 #include "bulk/clusters.h"
@@ -153,9 +152,8 @@ void find_clusters(cluster_job& self)
     notice_large_buckets(left_out, self.rows->task.max_bucket);
 }
 
-void read_and_cluster(bulk_host& host)
+void read_and_cluster(cluster_job& job)
 {
-    cluster_job& job = static_cast<cluster_job&>(host);
     read_query(job, job.query);
     end_reading(job);
     if (row_count(job) > 0)
@@ -192,7 +190,7 @@ Datum return_clusters(const bulk_call& call)
     job.options = options;
     job.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)),
                             {fcinfo->flinfo->fn_oid, nullptr, false});
-    run_with_workers(job, read_and_cluster);
+    read_and_cluster(job);
     SPI_finish();
     return static_cast<Datum>(0);
 }

@@ -1,7 +1,6 @@
 // lsh_evaluate(): how well bands and rows would do on a user's own texts.
 #include "pg/arguments.h"
 #include "pg/bulk/query.h"
-#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
 
@@ -195,9 +194,8 @@ struct evaluation_job : bulk_job {
     std::span<bulk::setting> settings;
 };
 
-void read_and_evaluate(bulk_host& host)
+void read_and_evaluate(evaluation_job& job)
 {
-    evaluation_job& job = static_cast<evaluation_job&>(host);
     read_query(job, job.query);
     end_reading(job);
     bulk::evaluation_result found = {};
@@ -245,7 +243,7 @@ MINHASH_FUNCTION(lsh_evaluate)
                             {fcinfo->flinfo->fn_oid, nullptr, true});
     job.anchors = static_cast<std::uint32_t>(anchors);
     job.settings = settings;
-    run_with_workers(job, read_and_evaluate);
+    read_and_evaluate(job);
     SPI_finish();
     return static_cast<Datum>(0);
 }

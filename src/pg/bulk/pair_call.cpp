@@ -1,5 +1,4 @@
 #include "pg/bulk/pair_call.h"
-#include "pg/bulk/workers.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -30,9 +29,8 @@ void prepare_order(pair_job& job)
     job.pair_memory = AllocSetContextCreate(job.memory, "minhash_lsh pair", ALLOCSET_DEFAULT_SIZES);
 }
 
-void read_and_find(bulk_host& host)
+void read_and_find(pair_job& job)
 {
-    pair_job& job = static_cast<pair_job&>(host);
     read_query(job, job.queries[0]);
     const std::uint32_t first_count = row_count(job);
     if (job.crossing)
@@ -70,7 +68,7 @@ void run_pair_call(const bulk_call& call,
         job.other_rows = job.queries[1].rows;
     }
     job.find = find;
-    run_with_workers(job, read_and_find);
+    read_and_find(job);
     SPI_finish();
 }
 

@@ -7,6 +7,8 @@
 #include "pg/errors.h"
 #include "pg/extension.h"
 
+#include "bulk/steps.h"
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
@@ -147,7 +149,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     if (job.scope_column > 0 && !no_value)
         row.scope = scope_of(job, slot);
     if (!no_value)
-        row.place = place_of_value(job.again, row.value);
+        row.place = place_of_row(job.again);
     bool enough = false;
     if (no_value)
         take_lone(job, row.id);
@@ -241,10 +243,6 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     job.rank_column = 0;
     job.scope_column = 0;
     start_rereading(job.again, *reinterpret_cast<receiver*>(self)->query, 2);
-    if (job.again.scanned != nullptr) {
-        const int last = job.again.count - 1;
-        share_table(job, last, blocks_of(job.again.tables[last].table));
-    }
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && job.wanted.ranked ? job.rank_column : job.scope_column;
@@ -292,32 +290,12 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 
 void ignore(DestReceiver*) {}
 
-std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)
-{
-    bulk_job& job = static_cast<bulk_job&>(host);
-    const auto* const stored = reinterpret_cast<const text*>(read_again(job.again, place));
-    if (job.from_texts)
-        return utf8_of(job, stored);
-    Assert(VARSIZE_ANY_EXHDR(stored) > header_bytes);
-    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored)) + header_bytes,
-            VARSIZE_ANY_EXHDR(stored) - header_bytes};
-}
-
-void read_document_ahead(bulk::host& host, std::uint64_t place, int step)
-{
-    read_ahead(static_cast<bulk_job&>(host).again, place, step);
-}
-
 } // namespace
 
 void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
-    fresh.read_again = read_document_again;
-    fresh.read_ahead = read_document_ahead;
-    fresh.again.memory = fresh.memory;
     start_reporting(fresh);
-    allow_workers(fresh, fcinfo->flinfo->fn_oid);
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
     fresh.signature_type = signature_type(fcinfo->flinfo->fn_oid);
@@ -357,26 +335,13 @@ void end_reading(bulk_job& job)
     notice_spilling(job.budget);
 }
 
-bulk::text_bytes utf8_of(bulk_job& job, const text* document)
-{
-    open(job.reader, document);
-    if (!OidIsValid(job.reader.conversion))
-        return {job.reader.at, job.reader.left};
-    std::size_t bytes = 0;
-    while (!at_end(job.reader)) {
-        const std::span<const std::uint8_t> slice = read(job.reader);
-        bulk::grow(job, job.converted, bytes, bytes + slice.size());
-        memcpy(job.converted.values + bytes, slice.data(), slice.size());
-        bytes += slice.size();
-    }
-    return {job.converted.values, bytes};
-}
-
 void end_job(bulk_job& job)
 {
-    end_workers(job); // they read from the tables
-    end_rereading(job.again);
+    if (job.rows != nullptr)
+        bulk::end_rows(*job.rows);
     bulk::close_stores(job.budget);
+    end_sharing(job);
+    end_rereading(job.again);
 }
 
 std::uint32_t row_count(const bulk_job& job)

@@ -8,9 +8,7 @@
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
 #include "pg/bulk/numbered.h"
-#include "pg/bulk/reread.h"
 #include "pg/bulk/select.h"
-#include "pg/text_reader.h"
 
 #include "bulk/rows.h"
 
@@ -42,14 +40,10 @@ struct bulk_job : bulk_host {
     std::optional<double> other_rows; // expected of a second query, which comes later
     waiting_rows waiting;
 
-    bool from_texts; // else from signatures
     Oid signature_type;
     Oid short_id;                      // of the query in hand: convert_id()
     std::uint8_t header[header_bytes]; // of the first signature that came stored, and its size
     std::size_t header_size;
-    text_reader reader;
-    rereading again;
-    bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
     MemoryContext row_memory;
 };
 
@@ -62,10 +56,7 @@ void read_query(bulk_job& job, const planned_select& query);
 // Reports rows that were left out, and temporary files, once a call.
 void end_reading(bulk_job& job);
 
-// A text's bytes in UTF-8: where they lie, or converted.
-bulk::text_bytes utf8_of(bulk_job& job, const text* document);
-
-// Ends a call: its temporary files and workers.
+// Ends a call: frees its rows and temporary files.
 void end_job(bulk_job& job);
 
 // How many rows the engine has.

@@ -1,9 +1,9 @@
-// Workers of a bulk function: background workers of PostgreSQL that need no database, each with a
-// queue there and one back in shared memory that ends with the call, whatever ends it. (A parallel
-// context would forbid the user's query to write, as it runs while they work.) They read texts in
-// the tables that the query scans by themselves (reread.h).
+// Workers of a bulk function: parallel workers of PostgreSQL's, which have the snapshot, the user
+// and the settings of the call. They are started when its queries have ended, so that nothing of
+// the user's runs while they work, and do parts of the engine's steps (bulk/steps.h).
 //
-// A worker that cannot be had is done without. One that fails, or is terminated, fails the call.
+// What they share is in memory and files that end with the call, whatever ends it. Workers that
+// cannot be had are done without.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -11,19 +11,13 @@
 namespace minhash::pg {
 
 // Lets a host have as many workers as max_parallel_maintenance_workers says, or none where there
-// can be none. `function` is the SQL function that is called.
-void allow_workers(bulk_host& host, Oid function);
+// can be none.
+void allow_workers(bulk_host& host);
 
-// Lets workers read the values of a table by their places, before any is sent to them: the first or
-// the second of the call.
-void share_table(bulk_host& host, int number, const block_file& file);
+// Frees what was shared, as far as this process has it.
+void end_sharing(bulk_host& host);
 
-// Ends the workers, and waits until they are gone.
-void end_workers(bulk_host& host);
-
-// Calls work(host), and ends the host's workers if an error, or the end of the session, leaves it.
-// Else they would go on until the transaction gives back its resources: by then its snapshot is
-// gone, and with it what keeps the rows that they read.
-void run_with_workers(bulk_host& host, void (*work)(bulk_host& host));
+// The file of a number that the engine has.
+File file_of(bulk_host& host, int number);
 
 } // namespace minhash::pg

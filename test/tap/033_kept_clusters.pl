@@ -20,18 +20,17 @@ my $seed = $ENV{MINHASH_SEED} || 0.27;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-$node->append_conf('postgresql.conf', "autovacuum = off\n");
+$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n"); # a disabled plan would be compiled each time
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 SET check_function_bodies = off;
 -- Windows of 16 words into one of 25 families of 40: those 4 words apart have a similarity of 0.6, and with 5 of 0.52.
--- So families are chains, which fall apart where a row in their midst goes. Windows begin at multiples of `apart`.
-CREATE TABLE windows AS SELECT 1 AS apart;
+-- So families are chains, which fall apart where a row in their midst goes.
 CREATE FUNCTION some_text() RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word)
     FROM generate_series(1, 16) AS word,
-        (SELECT floor(25 * random()) AS family, apart * floor(24 / apart * random()) AS place FROM windows OFFSET 0) AS s
+        (SELECT floor(25 * random()) AS family, floor(24 * random()) AS place OFFSET 0) AS s
 $$;
 CREATE TABLE docs (id int PRIMARY KEY, body text, part int, preferred int);
 CREATE TABLE told (id int);
@@ -162,13 +161,11 @@ sub live
 
 my $of_index = "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes WHERE indexrelname = 'docs_words'";
 live(1 / 3, 60, 'SELECT id, body FROM docs', 'true', 'false', 'rows near their representatives');
-# An index misses some of the rows close to the threshold: at a similarity of 0.6 it was a difference after 19,344 steps.
-# So here rows that are near have at least 0.68.
-$node->safe_psql('postgres', 'UPDATE windows SET apart = 3; TRUNCATE docs');
+# Lookups find what the bands that are given promise, here all but one pair in 10^9.
 $node->safe_psql('postgres', q{CREATE INDEX docs_words ON docs USING lsh (minhash(body, unit => 'word', shingle_size => 1))});
 live(1 / 3, 20, 'SELECT id, body FROM docs', 'true', 'true', 'rows that are told, and an index');
 cmp_ok($node->safe_psql('postgres', $of_index), '>', 20, 'the index is used');
-$node->safe_psql('postgres', 'UPDATE windows SET apart = 1; DROP INDEX docs_words');
+$node->safe_psql('postgres', 'DROP INDEX docs_words');
 live(1 / 3, 40, 'SELECT id, body, part AS scope, preferred AS rank FROM docs', 'false', 'false', 'connected rows with scope and rank');
 
 # A cluster of 10,000 rows, made and taken apart.

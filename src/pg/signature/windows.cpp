@@ -22,18 +22,42 @@ bool is_space(char byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
+// A word, or the space between two, may be as long as the text: so many bytes are looked at before
+// the next look whether the query is cancelled.
+constexpr std::ptrdiff_t slice = 1 << 16;
+
+const char* skip(const char* at, const char* end, bool space)
+{
+    while (true) {
+        const char* const pause = end - at < slice ? end : at + slice;
+        while (at < pause && is_space(*at) == space)
+            at++;
+        if (at < pause || at == end)
+            return at;
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
 const char* skip_space(const char* at, const char* end)
 {
-    while (at < end && is_space(*at))
-        at++;
-    return at;
+    return skip(at, end, true);
 }
 
 const char* skip_word(const char* at, const char* end)
 {
-    while (at < end && !is_space(*at))
-        at++;
-    return at;
+    return skip(at, end, false);
+}
+
+int count_characters(const char* at, const char* end)
+{
+    int count = 0;
+    while (end - at > slice) {
+        const int bytes = pg_mbcliplen(at, static_cast<int>(end - at), slice);
+        count += pg_mbstrlen_with_len(at, bytes);
+        at += bytes;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
 } // namespace
@@ -59,7 +83,7 @@ MINHASH_FUNCTION(lsh_windows)
              next < end && last_number < first_number + words;
              next = skip_space(last, end), last_number++)
             last = skip_word(next, end);
-        position += pg_mbstrlen_with_len(counted, static_cast<int>(first - counted));
+        position += count_characters(counted, first);
         counted = first;
         Datum values[] = {
             Int32GetDatum(position),

@@ -8,7 +8,8 @@ UNICODE = ('Straße STRASSE İstanbul ıstanbul Σίσυφος ΣΊΣΥΦΟΣ e\
 
 # Rows, and the lengths of texts in characters.
 SHAPES = {'tiny': ((0, 12), (0, 60)), 'titles': ((100, 700), (5, 80)), 'paragraphs': ((80, 500), (60, 900)),
-          'articles': ((20, 100), (800, 6000)), 'books': ((8, 20), (5000, 40000)), 'workers': ((350, 450), (6500, 7500))}
+          'articles': ((20, 100), (800, 6000)), 'books': ((8, 20), (5000, 40000)), 'workers': ((350, 450), (6500, 7500)),
+          'large': ((2500, 6000), (60, 200))}
 
 
 def text_of(chance, kind, length):
@@ -49,7 +50,7 @@ def table_of(chance, shape):
     """Rows (family, text). Every row of a family comes from one text, most directly."""
     (least, most), lengths = SHAPES[shape]
     rows = []
-    kind = 'words' if shape == 'workers' else chance.choice(['words', 'words', 'few', 'unicode', 'letters', 'digits'])
+    kind = 'words' if shape in ('workers', 'large') else chance.choice(['words', 'words', 'few', 'unicode', 'letters', 'digits'])
     count = chance.randint(least, most)
     size = chance.choice([2, 3, 5, 20, 60])
     copies = chance.random() < 0.08 and shape in ('titles', 'paragraphs')

@@ -121,7 +121,7 @@ ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD
     OPERATOR 4 pg_catalog.= (integer, smallint), OPERATOR 4 pg_catalog.= (smallint, integer), OPERATOR 4 pg_catalog.= (smallint, bigint);
 
 CREATE FUNCTION lsh_check(index regclass, heap boolean DEFAULT false,
-    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT run_records bigint[], OUT contents bigint)
+    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT run_records bigint[], OUT contents bigint, OUT lost_pages bigint)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_check(regclass, boolean) IS
     'verifies an lsh index, with heap also against its table, and counts what it holds. '

@@ -73,20 +73,19 @@ run make_run(build_crew& crew, BlockNumber end, double records)
     const std::size_t all = pages.count;
     const std::size_t part = sortable_pages(shape, maintenance_work_mem / crew.processes);
     shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    if (all <= part && crew.context == nullptr)
-        return write_run(crew.index, shape, {pages.at, all}, shared.run_id, &shared.supply);
     run made = run_of({pages.at, all}, shared.run_id);
     growing<BlockNumber> chains;
     chains.start(all / part + 1);
     for (std::size_t first = 0; first < all; first += part) {
         const std::size_t count = std::min(part, all - first);
         const sorted_leaves sorted = sort_pages(crew, shape, {pages.at + first, count});
-        made.records += sorted.records;
         report_tuples(records * static_cast<double>(first + count) / static_cast<double>(all));
-        if (all <= part)
+        if (all <= part) {
             add_tree(crew.index, sorted, &shared.supply, made);
-        else
+        } else {
+            made.records += sorted.records;
             chains.add(sorted.first);
+        }
     }
     if (chains.count > 0) {
         report(merging);

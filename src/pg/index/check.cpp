@@ -5,10 +5,12 @@
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
 #include "pg/index/columns.h"
+#include "pg/index/inner_pages.h"
 #include "pg/index/keys.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/search.h"
+#include "pg/index/sweep.h"
 
 #include "core/hash.h"
 
@@ -127,8 +129,8 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages, bool 
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
-// `first_key` is the key that leads to the page; none leads to the root.
-bool check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_key)
+// The page that leads to it, as which child; none leads to the root.
+bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
     const layout& shape = state.known.shape;
     const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
@@ -139,7 +141,7 @@ bool check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_ke
     }
     if (state.expected != InvalidBlockNumber && state.expected != block)
         fail_damaged(state.known.index, block, "Leaves are not linked in the order of the tree.");
-    if (first_key != nullptr && leaf.key(0) != *first_key)
+    if (parent != nullptr && leaf.key(0) != parent->keys[child])
         fail_damaged(state.known.index,
                      block,
                      "A leaf does not begin with the key that leads to it.");
@@ -149,6 +151,8 @@ bool check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_ke
         if (key < state.last_key)
             fail_damaged(state.known.index, block, "Keys are out of order.");
         state.last_key = key;
+        if (parent != nullptr && parent->has_filters() && !parent->may_have(child, key))
+            fail_damaged(state.known.index, block, "A filter has not all keys of its leaf.");
         const std::uint64_t records_block = number >> shape.place_bits;
         const int place = static_cast<int>(number & ((1u << shape.place_bits) - 1));
         if (records_block >= state.blocks || place >= shape.records_per_page)
@@ -162,37 +166,32 @@ bool check_leaf(checker& state, BlockNumber block, const std::uint64_t* first_ke
     return true;
 }
 
-bool check_tree(checker& state,
-                BlockNumber block,
-                std::uint32_t level,
-                const std::uint64_t* first_key)
+bool check_tree(
+    checker& state, BlockNumber block, std::uint32_t level, const inner_view* parent, int child)
 {
     CHECK_FOR_INTERRUPTS();
     if (++state.visited > state.blocks)
         fail_damaged(state.known.index, block, "A run has more pages than the index.");
     check_block(state.known.index, block, state.blocks);
     if (level == 0)
-        return check_leaf(state, block, first_key);
+        return check_leaf(state, block, parent, child);
     char* const copy = static_cast<char*>(palloc(BLCKSZ));
     const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
-    const std::uint64_t* keys;
-    const char* children;
-    int count;
-    if (!view_inner(state.known.index, buffer, state.which->id, level, keys, children, count)) {
+    inner_view view;
+    if (!view_inner(state.known.index, buffer, state.which->id, level, view) || view.count() == 0) {
         UnlockReleaseBuffer(buffer);
         return doubt(state, block, "An inner page of a run is missing.");
     }
     memcpy(copy, BufferGetPage(buffer), BLCKSZ);
     UnlockReleaseBuffer(buffer);
-    keys = reinterpret_cast<const std::uint64_t*>(contents_of(copy) + sizeof(node_head));
-    children = inner_blocks(copy);
-    if (first_key != nullptr && keys[0] != *first_key)
+    view = inner_view_of(copy);
+    if (parent != nullptr && view.keys[0] != parent->keys[child])
         fail_damaged(state.known.index,
                      block,
                      "A page does not begin with the key that leads to it.");
     bool valid = true;
-    for (int at = 0; valid && at < count; at++)
-        valid = check_tree(state, block_at(children, at), level - 1, &keys[at]);
+    for (int at = 0; valid && at < view.count(); at++)
+        valid = check_tree(state, view.blocks[at], level - 1, &view, at);
     pfree(copy);
     return valid;
 }
@@ -208,7 +207,7 @@ bool check_run(checker& state, const run& which)
     state.expected = InvalidBlockNumber;
     state.visited = 0;
     if (which.root != InvalidBlockNumber) {
-        if (!check_tree(state, which.root, which.height, nullptr))
+        if (!check_tree(state, which.root, which.height, nullptr, 0))
             return false;
         if (state.expected != InvalidBlockNumber)
             return doubt(state, state.expected, "A run continues after its last leaf.");
@@ -231,7 +230,7 @@ bool check_all(checker& state)
 bool try_structure(checker& state)
 {
     known_records& known = state.known;
-    read_meta(known.index, known.now);
+    read_whole_meta(known.index, known.now);
     known.shape = layout_of(known.index, known.now);
     known.records.count = 0;
     state.records = state.dead = state.in_tail = state.contents = 0;
@@ -316,7 +315,7 @@ Relation open_index(Oid oid, Relation& table)
 
 namespace minhash::pg {
 
-// lsh_check(index, heap) -> (records, dead, in_tail, runs, run_records, contents)
+// lsh_check(index, heap) -> (records, dead, in_tail, runs, run_records, contents, lost_pages)
 MINHASH_FUNCTION(lsh_check)
 {
     const Oid oid = PG_GETARG_OID(0);
@@ -339,6 +338,7 @@ MINHASH_FUNCTION(lsh_check)
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
     lsh::lock_runs(state.known.index, ShareLock);
     lsh::check_structure(state);
+    const std::uint64_t lost_pages = lsh::count_lost_pages(state.known.index, state.known.now);
     lsh::unlock_runs(state.known.index, ShareLock);
     if (heap) {
         lsh::check_table(state.known, table, snapshot);
@@ -355,6 +355,7 @@ MINHASH_FUNCTION(lsh_check)
         Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
         PointerGetDatum(lsh::sizes_of_runs(state.known.now)),
         Int64GetDatum(static_cast<std::int64_t>(state.contents)),
+        Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
     };
     return make_row(fcinfo, values);
 }

@@ -1,5 +1,5 @@
 #include "pg/index/dead_trees.h"
-#include "pg/index/pages.h"
+#include "pg/index/inner_pages.h"
 
 #include <algorithm>
 
@@ -32,16 +32,15 @@ last_pages find_last_pages(Relation index, const dead_tree& tree)
     for (std::uint32_t level = tree.height; level > 0; level--) {
         check_block(index, block, end);
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
-        const Page page = BufferGetPage(buffer);
-        if (!is_kind(page, page_kind::inner) || trailer_of(page).id != tree.id ||
-            trailer_of(page).level != level || head_of(page).count > inner_room)
+        inner_view view;
+        if (!view_inner(index, buffer, tree.id, level, view))
             fail_damaged(index, block, "An inner page of a merged run is missing.");
-        const int children = head_of(page).count;
+        const int children = view.count();
         if (children > 0) {
             found.parent = block;
             found.count = level > 1 ? 1 : std::min<int>(children, std::size(found.children));
             for (int at = 0; at < found.count; at++)
-                found.children[at] = block_at(inner_blocks(page), children - 1 - at);
+                found.children[at] = view.blocks[children - 1 - at];
             block = found.children[0];
         }
         UnlockReleaseBuffer(buffer);

@@ -33,7 +33,9 @@
 //               the other, the first in the lowest bits; both
 //               are offsets from the least of the page. id: the run. next: the next leaf
 //     inner     node_head, count keys of 8 bytes (the first of each page below) in room for
-//               inner_room, count blocks of 4. id: the run. Without a key: about to be freed
+//               head.room, count blocks of 4 in as much room. id: the run. Without a key: about to
+//               be freed. Where head.room is filtered_room, there follows for each page below,
+//               which is a leaf, a filter of its keys (see inner_pages.h)
 //     free      nothing; it is used again
 //
 // The id is what makes reading without locks safe: ids are never used twice, so a page that is of
@@ -147,12 +149,15 @@ struct node_head {
     std::uint16_t count;
     std::uint8_t key_width;
     std::uint8_t number_width;
-    std::uint32_t spare;
+    std::uint32_t room; // of an inner page, for so many children
 };
 
 constexpr int node_room = page_room - static_cast<int>(sizeof(node_head));
 constexpr int inner_width = sizeof(std::uint64_t) + sizeof(BlockNumber);
 constexpr int inner_room = node_room / inner_width;
+constexpr int filtered_room = 12;
+constexpr int filter_words = (node_room / filtered_room - inner_width) / 8;
+constexpr std::uint32_t filtered_pages = 8192; // of records, of the largest runs with filters
 
 static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(run) == 56);
 static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);

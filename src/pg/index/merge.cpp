@@ -1,5 +1,6 @@
 #include "pg/growing.h"
 #include "pg/index/dead_trees.h"
+#include "pg/index/inner_pages.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
@@ -156,12 +157,10 @@ leaf_chain leaves_of(Relation index, const run& which)
     for (std::uint32_t level = which.height; level > 0; level--) {
         check_block(index, block, RelationGetNumberOfBlocks(index));
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
-        const std::uint64_t* keys = nullptr;
-        const char* below = nullptr;
-        int count = 0;
-        if (!view_inner(index, buffer, which.id, level, keys, below, count))
+        inner_view view;
+        if (!view_inner(index, buffer, which.id, level, view) || view.count() == 0)
             fail_damaged(index, block, "A page of a run is missing.");
-        block = block_at(below, 0);
+        block = view.blocks[0];
         UnlockReleaseBuffer(buffer);
     }
     return {which.id, block, 0};
@@ -261,7 +260,12 @@ int continue_merge(
     for (std::uint32_t at = parts.from; at < parts.to; at++)
         chains[count++] = {now.runs[at].id, now.runs[at].cursor_leaf, now.runs[at].cursor_entry};
     entry_stream stream = make_stream(index, {chains, count}, nullptr);
-    tree_writer out = {index, which, &stream, nullptr, nullptr};
+    tree_writer out = {index,
+                       which,
+                       static_cast<std::uint32_t>(record_pages_of(now, parts)),
+                       &stream,
+                       nullptr,
+                       nullptr};
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
     const std::uint64_t most_entries = record_pages_of(now, parts) *
                                        static_cast<std::uint64_t>(shape.records_per_page) *

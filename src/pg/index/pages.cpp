@@ -46,6 +46,27 @@ page_place places[place_count];
 // the hottest pages would be the first to leave memory.
 constexpr std::uint32_t uses_that_count = 16;
 
+page_place& place_of(Oid file, BlockNumber block)
+{
+    return places[(file * 31 + block) % place_count];
+}
+
+// Where the page is if it is where it was, or next to where the page before it was: those that are
+// read one after the other often came to memory so. Pins it there.
+Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
+{
+    if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
+        return ++place.uses % uses_that_count != 0 && pin_recent(index, block, place.buffer)
+                   ? place.buffer
+                   : InvalidBuffer;
+    const page_place& before = place_of(file, block - 1);
+    const Buffer guess = before.buffer + 1;
+    return before.file == file && before.block == block - 1 && before.buffer != InvalidBuffer &&
+                   guess <= NBuffers && pin_recent(index, block, guess)
+               ? guess
+               : InvalidBuffer;
+}
+
 } // namespace
 
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)
@@ -53,15 +74,14 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
     // To the buffer manager, this block is a wish for a new page.
     if (block == InvalidBlockNumber)
         fail_damaged(index, block, "A page leads nowhere.");
-    const bool may_recall = strategy == nullptr && !RelationUsesLocalBuffers(index);
+    if (strategy != nullptr || RelationUsesLocalBuffers(index))
+        return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
     const Oid file = file_of(index);
-    page_place& place = places[(file * 31 + block) % place_count];
-    const bool known = may_recall && place.buffer != InvalidBuffer && place.file == file &&
-                       place.block == block && ++place.uses % uses_that_count != 0 &&
-                       pin_recent(index, block, place.buffer);
-    const Buffer buffer =
-        known ? place.buffer : ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
-    if (may_recall && !known)
+    page_place& place = place_of(file, block);
+    const Buffer known = recall_page(index, file, block, place);
+    const Buffer buffer = known != InvalidBuffer ? known : ReadBuffer(index, block);
+    if (place.buffer != buffer || place.block != block || place.file != file ||
+        known == InvalidBuffer)
         place = {file, block, buffer, 0};
     return buffer;
 }
@@ -79,6 +99,23 @@ bool is_kind(Page page, page_kind kind)
            trailer_of(page).kind == kind;
 }
 
+bool is_free(Page page)
+{
+    return PageIsNew(page) || is_kind(page, page_kind::free);
+}
+
+BlockNumber count_blocks(Relation index)
+{
+    // Who extends the index has locked the new page before giving this lock back.
+    const bool shared = !RELATION_IS_LOCAL(index);
+    if (shared)
+        LockRelationForExtension(index, ExclusiveLock);
+    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    if (shared)
+        UnlockRelationForExtension(index, ExclusiveLock);
+    return blocks;
+}
+
 namespace {
 
 // A page that the map of free space names. The map is not logged: after a crash it may name pages
@@ -91,8 +128,7 @@ Buffer take_free_page(Relation index)
             return InvalidBuffer;
         const Buffer buffer = ReadBuffer(index, block);
         if (ConditionalLockBuffer(buffer)) {
-            const Page page = BufferGetPage(buffer);
-            if (PageIsNew(page) || is_kind(page, page_kind::free))
+            if (is_free(BufferGetPage(buffer)))
                 return buffer;
             LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
         }
@@ -322,25 +358,6 @@ bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& v
     view.head = &head;
     view.entries = contents_of(page) + sizeof(node_head);
     return true;
-}
-
-bool view_inner(Relation index,
-                Buffer buffer,
-                std::uint64_t run_id,
-                std::uint32_t level,
-                const std::uint64_t*& keys,
-                const char*& blocks,
-                int& count)
-{
-    const Page page = BufferGetPage(buffer);
-    if (!is_kind(page, page_kind::inner) || trailer_of(page).id != run_id)
-        return false;
-    count = head_of(page).count;
-    if (count > inner_room || trailer_of(page).level != level)
-        fail_damaged(index, BufferGetBlockNumber(buffer), "An inner page is not of its level.");
-    keys = reinterpret_cast<const std::uint64_t*>(contents_of(page) + sizeof(node_head));
-    blocks = inner_blocks(page);
-    return count > 0;
 }
 
 } // namespace minhash::pg::lsh

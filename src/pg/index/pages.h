@@ -25,6 +25,12 @@ read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy stra
 // Whether a page is initialised and of the kind.
 bool is_kind(Page page, page_kind kind);
 
+// Whether there is nothing on it.
+bool is_free(Page page);
+
+// How many blocks there are, none of which is being added.
+BlockNumber count_blocks(Relation index);
+
 // The new pages of a build, which all of its processes take in the order of their blocks. The file
 // is extended by many pages at once, so some are left at the end.
 struct new_pages {
@@ -167,28 +173,7 @@ struct leaf_view {
     }
 };
 
-// Whether the page is a leaf, or an inner page of the level, of the run and not about to be freed;
-// an ERROR if it is but is damaged.
+// Whether the page is a leaf of the run; an ERROR if it is but is damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
-bool view_inner(Relation index,
-                Buffer buffer,
-                std::uint64_t run_id,
-                std::uint32_t level,
-                const std::uint64_t*& keys,
-                const char*& blocks,
-                int& count);
-
-// Where the blocks of an inner page are, after room for its keys.
-inline char* inner_blocks(Page page)
-{
-    return contents_of(page) + sizeof(node_head) + inner_room * sizeof(std::uint64_t);
-}
-
-inline BlockNumber block_at(const char* blocks, int at)
-{
-    BlockNumber block;
-    memcpy(&block, blocks + at * sizeof(block), sizeof(block));
-    return block;
-}
 
 } // namespace minhash::pg::lsh

@@ -1,4 +1,5 @@
 #include "pg/growing.h"
+#include "pg/index/inner_pages.h"
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
@@ -36,8 +37,8 @@ struct leaf_writer {
     new_pages* supply;
     std::uint64_t id;
     BlockNumber next;
-    growing<fence> fences; // from the last to the first
-    leaf_entries entries;  // from the greatest key to the least
+    BlockNumber last;
+    leaf_entries entries; // from the greatest key to the least
 };
 
 void write_leaf(leaf_writer& out)
@@ -49,7 +50,8 @@ void write_leaf(leaf_writer& out)
     pack_leaf(page, out.entries);
     out.next = BufferGetBlockNumber(buffer);
     finish_page(out.index, buffer);
-    out.fences.add({out.entries.least_key(), out.next});
+    if (out.last == InvalidBlockNumber)
+        out.last = out.next;
     out.entries.count = 0;
 }
 
@@ -111,6 +113,21 @@ std::size_t read_band(Relation index,
     return count;
 }
 
+// Adds a page to an inner one, with the filter of a leaf.
+void append_page(Relation index, Page page, const fence& child, bool is_leaf)
+{
+    append_child(page, child.key, child.block);
+    if (!is_leaf || head_of(page).room != filtered_room)
+        return;
+    const Buffer buffer = read_page(index, child.block, BUFFER_LOCK_SHARE);
+    leaf_view leaf;
+    if (!view_leaf(index, buffer, trailer_of(page).id, leaf))
+        fail_damaged(index, child.block, "A leaf that was just written is missing.");
+    for (int at = 0; at < leaf.head->count; at++)
+        add_to_filter(page, leaf.key(at));
+    UnlockReleaseBuffer(buffer);
+}
+
 // The levels above the leaves. `fences` is from the first page to the last.
 void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences, run& made)
 {
@@ -118,23 +135,18 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
     above.start(256);
     while (fences.count > 1) {
         made.height++;
+        const int room = children_room(made.record_pages, made.height);
         above.count = 0;
-        for (std::size_t first = 0; first < fences.count; first += inner_room) {
+        for (std::size_t first = 0; first < fences.count; first += static_cast<std::size_t>(room)) {
             CHECK_FOR_INTERRUPTS();
-            const int count =
-                static_cast<int>(std::min<std::size_t>(inner_room, fences.count - first));
+            const std::size_t end = std::min(fences.count, first + static_cast<std::size_t>(room));
+            // A copy, as a page cannot be written while others are read.
+            PGAlignedBlock copy;
+            init_inner(copy.data, made.id, made.height, room);
+            for (std::size_t at = first; at < end; at++)
+                append_page(index, copy.data, fences.at[at], made.height == 1);
             const Buffer buffer = new_page(index, supply);
-            const Page page = BufferGetPage(buffer);
-            init_page(page, page_kind::inner, static_cast<int>(made.height), made.id);
-            head_of(page) = {0, 0, static_cast<std::uint16_t>(count), 8, 4, 0};
-            char* const keys = contents_of(page) + sizeof(node_head);
-            char* const blocks = inner_blocks(page);
-            for (int at = 0; at < count; at++) {
-                const fence& below = fences.at[first + at];
-                memcpy(keys + at * sizeof(below.key), &below.key, sizeof(below.key));
-                memcpy(blocks + at * sizeof(below.block), &below.block, sizeof(below.block));
-            }
-            set_used_bytes(page, static_cast<int>(sizeof(node_head)) + inner_room * inner_width);
+            memcpy(BufferGetPage(buffer), copy.data, BLCKSZ);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
             finish_page(index, buffer);
         }
@@ -172,9 +184,8 @@ band_writer* make_writer(Relation index,
     made->out.index = index;
     made->out.supply = supply;
     made->out.id = id;
-    made->out.next = InvalidBlockNumber;
+    made->out.next = made->out.last = InvalidBlockNumber;
     made->out.entries.count = 0;
-    made->out.fences.start(1024);
     return made;
 }
 
@@ -198,18 +209,6 @@ std::size_t write_band(band_writer& writer, int band)
     return count;
 }
 
-// The leaves of all bands.
-sorted_leaves write_all_bands(band_writer& writer)
-{
-    leaf_writer& out = writer.out;
-    std::uint64_t records = 0;
-    for (int band = writer.shape->shape.bands - 1; band >= 0; band--)
-        records = write_band(writer, band);
-    if (out.entries.count > 0)
-        write_leaf(out);
-    return {out.next, out.fences.count > 0 ? out.fences.at[0].block : InvalidBlockNumber, records};
-}
-
 } // namespace
 
 std::size_t sortable_pages(const layout& shape, int memory)
@@ -231,27 +230,6 @@ run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
     return made;
 }
 
-run write_run(Relation index,
-              const layout& shape,
-              std::span<const BlockNumber> pages,
-              std::uint64_t id,
-              new_pages* supply)
-{
-    const MemoryContext context = make_context();
-    const MemoryContext old = MemoryContextSwitchTo(context);
-    band_writer& writer = *make_writer(index, shape, pages, id, supply);
-    run made = run_of(pages, id);
-    made.records = write_all_bands(writer).records;
-    growing<fence>& fences = writer.out.fences;
-    if (fences.count > 0) {
-        std::reverse(fences.at, fences.at + fences.count);
-        write_inner_pages(index, supply, fences, made);
-    }
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
-    return made;
-}
-
 sorted_leaves write_sorted(Relation index,
                            const layout& shape,
                            std::span<const BlockNumber> pages,
@@ -260,9 +238,27 @@ sorted_leaves write_sorted(Relation index,
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    const sorted_leaves made = write_all_bands(*make_writer(index, shape, pages, id, supply));
+    band_writer& writer = *make_writer(index, shape, pages, id, supply);
+    leaf_writer& out = writer.out;
+    std::uint64_t records = 0;
+    for (int band = shape.shape.bands - 1; band >= 0; band--)
+        records = write_band(writer, band);
+    if (out.entries.count > 0)
+        write_leaf(out);
+    const sorted_leaves made = {out.next, out.last, records};
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
+    return made;
+}
+
+run write_run(Relation index,
+              const layout& shape,
+              std::span<const BlockNumber> pages,
+              std::uint64_t id,
+              new_pages* supply)
+{
+    run made = run_of(pages, id);
+    add_tree(index, write_sorted(index, shape, pages, id, supply), supply, made);
     return made;
 }
 
@@ -285,13 +281,11 @@ void write_bands(Relation index,
         if (left == 0)
             break;
         const int band = static_cast<int>(left) - 1;
-        out.next = InvalidBlockNumber;
-        out.fences.count = 0;
+        out.next = out.last = InvalidBlockNumber;
         const std::size_t records = write_band(writer, band);
         if (out.entries.count > 0)
             write_leaf(out);
-        const BlockNumber last = out.fences.count > 0 ? out.fences.at[0].block : InvalidBlockNumber;
-        made[band] = {out.next, last, records};
+        made[band] = {out.next, out.last, records};
     }
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
@@ -312,6 +306,7 @@ void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, ru
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
+    made.records += leaves.records;
     growing<fence> fences;
     fences.start(1024);
     for (BlockNumber block = leaves.first; block != InvalidBlockNumber;) {

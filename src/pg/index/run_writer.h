@@ -50,7 +50,7 @@ void write_bands(Relation index,
                  sorted_leaves* made);
 sorted_leaves join_bands(Relation index, const layout& shape, const sorted_leaves* made);
 
-// Writes the tree above leaves.
+// Writes the tree above leaves, which are those of a run.
 void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, run& made);
 
 // A run of these pages of records, without records and a tree so far.

@@ -27,7 +27,7 @@ constexpr std::size_t first_entries = first_candidates;
 constexpr std::size_t more_entries = 8;
 
 // The best that are kept at first; more each time.
-constexpr std::size_t first_wanted = 1024;
+constexpr std::size_t first_wanted = 256;
 constexpr std::size_t more_wanted = 16;
 
 // How many values of a size are an eighth of work_mem.

@@ -1,3 +1,4 @@
+#include "pg/index/inner_pages.h"
 #include "pg/index/keys.h"
 #include "pg/index/pages.h"
 #include "pg/index/search.h"
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 extern "C" {
 #include "miscadmin.h"
@@ -98,54 +100,114 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The page below that has the first entry of a key, or those before it: pages may share a key.
-BlockNumber child_of(const std::uint64_t* keys, const char* blocks, int count, std::uint64_t key)
+// The child that has the first entry of a key, or those before it: pages may share a key.
+int child_of(const inner_view& page, std::uint64_t key)
 {
-    const std::ptrdiff_t after = std::lower_bound(keys, keys + count, key) - keys;
-    return block_at(blocks, after == 0 ? 0 : static_cast<int>(after) - 1);
+    const std::ptrdiff_t after =
+        std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
+    return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// Goes down from the root, for several keys at once. False if the run's pages are gone.
+// The first child that may have entries with a key, by the filters; from the first one that has no
+// lesser keys only. The last one where more may be on the next page, as `next_key` is what that
+// begins with. Negative: none has.
+int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
+{
+    for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
+        if (page.may_have(at, key))
+            return at;
+    return page.keys[page.count() - 1] <= key && next_key <= key ? page.count() - 1 : -1;
+}
+
+constexpr std::size_t at_once = 6; // PostgreSQL remembers 8 pins of a session fast
+
+// Asks for the first bytes of a pinned page from memory.
+void prefetch(Buffer buffer, int bytes)
+{
+    const Page page = BufferGetPage(buffer);
+    for (int at = 0; at < bytes; at += 64)
+        __builtin_prefetch(page + at);
+    __builtin_prefetch(page + trailer_offset);
+}
+
+// What a look at a page above leaves needs of it, but for filters.
+constexpr int inner_start =
+    contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
+
+// Goes down a level, for keys that are sorted, so that one page serves several of them. False if
+// the run's pages are gone.
+bool descend_level(const search& state,
+                   const run& which,
+                   std::uint32_t level,
+                   std::span<const std::uint64_t> keys,
+                   BlockNumber* blocks,
+                   std::uint64_t* next_keys)
+{
+    bool valid = true;
+    for (std::size_t first = 0; valid && first < keys.size();) {
+        // Waiting for memory is most of the time of a lookup, so pages are waited for together.
+        Buffer pages[at_once];
+        std::size_t count = 0;
+        std::size_t end = first;
+        for (; end < keys.size(); end++) {
+            if (end > first && blocks[end] == blocks[end - 1])
+                continue;
+            if (count == at_once)
+                break;
+            check_block(state.index, blocks[end], state.blocks);
+            pages[count] = pin_page(state.index, blocks[end]);
+            prefetch(pages[count++], inner_start);
+        }
+        for (std::size_t at = 0; at < count; at++) {
+            const Buffer buffer = pages[at];
+            const BlockNumber block = BufferGetBlockNumber(buffer);
+            LockBuffer(buffer, BUFFER_LOCK_SHARE);
+            inner_view page;
+            valid =
+                valid && view_inner(state.index, buffer, which.id, level, page) && page.count() > 0;
+            for (; first < end && blocks[first] == block; first++) {
+                if (!valid)
+                    continue;
+                int child = child_of(page, keys[first]);
+                if (page.has_filters() && state.span == 0)
+                    child = filtered_child(page, child, keys[first], next_keys[first]);
+                else if (child + 1 < page.count())
+                    next_keys[first] = page.keys[child + 1];
+                blocks[first] = child < 0 ? InvalidBlockNumber : page.blocks[child];
+            }
+            UnlockReleaseBuffer(buffer);
+        }
+    }
+    return valid;
+}
+
+// Goes down from the root. The leaf of a key is none if the run does not have it. False if the
+// run's pages are gone.
 bool descend(const search& state,
              const run& which,
              std::span<const std::uint64_t> keys,
-             BlockNumber* blocks)
+             BlockNumber* blocks,
+             std::uint64_t* next_keys)
 {
-    const Relation index = state.index;
     std::fill_n(blocks, keys.size(), which.root);
-    for (std::uint32_t level = which.height; level > 0; level--) {
-        Buffer buffer = InvalidBuffer;
-        const std::uint64_t* page_keys = nullptr;
-        const char* page_blocks = nullptr;
-        int count = 0;
-        for (std::size_t at = 0; at < keys.size(); at++) {
-            // Keys are sorted, so one page serves several.
-            if (buffer == InvalidBuffer || BufferGetBlockNumber(buffer) != blocks[at]) {
-                if (buffer != InvalidBuffer)
-                    UnlockReleaseBuffer(buffer);
-                check_block(index, blocks[at], state.blocks);
-                buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE);
-                if (!view_inner(index, buffer, which.id, level, page_keys, page_blocks, count)) {
-                    UnlockReleaseBuffer(buffer);
-                    return false;
-                }
-            }
-            blocks[at] = child_of(page_keys, page_blocks, count, keys[at]);
-        }
-        UnlockReleaseBuffer(buffer);
-    }
-    return true;
+    std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
+    bool valid = true;
+    for (std::uint32_t level = which.height; valid && level > 0; level--)
+        valid = descend_level(state, which, level, keys, blocks, next_keys);
+    return valid;
 }
 
-// Pins a leaf, and asks for its first bytes from memory. A large run has too many leaves for one to
-// be read twice soon, so a session does not remember where they are.
+// Of records, where a run is large.
+constexpr std::uint32_t many_pages = 1024;
+
+// Pins a leaf. A large run has too many leaves for one to be read twice soon, so a session does not
+// remember where they are.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);
-    const Buffer buffer =
-        which.height > 1 ? ReadBuffer(state.index, block) : pin_page(state.index, block);
-    __builtin_prefetch(BufferGetPage(buffer));
-    __builtin_prefetch(BufferGetPage(buffer) + trailer_offset);
+    const Buffer buffer = which.record_pages > many_pages ? ReadBuffer(state.index, block)
+                                                          : pin_page(state.index, block);
+    prefetch(buffer, 64);
     return buffer;
 }
 
@@ -188,7 +250,6 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
 // and so their leaves are waited for together. Only those with entries left stay.
 bool read_ranges(search& state, std::size_t most)
 {
-    constexpr std::size_t at_once = 6; // PostgreSQL remembers 8 pins of a session fast
     Buffer leaves[at_once];
     growing<entry_range>& ranges = state.ranges;
     most = std::max<std::size_t>(
@@ -277,14 +338,18 @@ bool find_ranges(search& state)
     const std::span<const std::uint64_t> keys = {state.keys.at, state.keys.count};
     BlockNumber* const blocks =
         static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
+    auto* const next_keys =
+        static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
         if (state.now.runs[at].root == InvalidBlockNumber)
             continue;
-        valid = descend(state, state.now.runs[at], keys, blocks);
+        valid = descend(state, state.now.runs[at], keys, blocks, next_keys);
         for (std::size_t key = 0; valid && key < keys.size(); key++)
-            state.ranges.add({at, keys[key], blocks[key], std::nullopt});
+            if (blocks[key] != InvalidBlockNumber)
+                state.ranges.add({at, keys[key], blocks[key], std::nullopt});
     }
+    pfree(next_keys);
     pfree(blocks);
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
@@ -328,7 +393,8 @@ void begin_bands(search& state, const scan_plan& plan)
     Assert(plan.depth > 0 && plan.depth <= state.shape.shape.rows);
     Assert(plan.bands > 0 && plan.bands <= state.shape.shape.bands);
     state.work.plan = plan;
-    state.span = prefix_span(state.shape.shape.rows, plan.depth);
+    const int rows = state.shape.shape.rows;
+    state.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
     const std::uint8_t* const query =
         state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
     state.keys.count = 0;

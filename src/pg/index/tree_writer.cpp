@@ -1,3 +1,4 @@
+#include "pg/index/inner_pages.h"
 #include "pg/index/tree_writer.h"
 
 #include <algorithm>
@@ -71,34 +72,17 @@ void finish(change& all, bool with_leaf)
         UnlockReleaseBuffer(all.buffers[at]);
 }
 
-void append_child(Page page, std::uint64_t key, BlockNumber block)
-{
-    node_head& head = head_of(page);
-    Assert(head.count < inner_room);
-    memcpy(contents_of(page) + sizeof(head) + head.count * sizeof(key), &key, sizeof(key));
-    memcpy(inner_blocks(page) + head.count * sizeof(block), &block, sizeof(block));
-    head.count++;
-}
-
-void init_inner(Page page, const tree_writer& out, std::uint32_t level)
-{
-    init_page(page, page_kind::inner, static_cast<int>(level), out.state.id);
-    head_of(page) = {0, 0, 0, 8, 4, 0};
-    set_used_bytes(page, static_cast<int>(sizeof(node_head)) + inner_room * inner_width);
-}
-
 // The number of children of the last page of a level, and the first key below it.
 int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
 {
     const BlockNumber block = out.state.open[level - 1];
     check_block(out.index, block, RelationGetNumberOfBlocks(out.index));
     const Buffer buffer = read_page(out.index, block, BUFFER_LOCK_SHARE);
-    const Page page = BufferGetPage(buffer);
-    if (!is_kind(page, page_kind::inner) || trailer_of(page).id != out.state.id ||
-        head_of(page).count > inner_room)
+    inner_view view;
+    if (!view_inner(out.index, buffer, out.state.id, level, view))
         fail_damaged(out.index, block, "An inner page of a merge is missing.");
-    const int count = head_of(page).count;
-    memcpy(&first_key, contents_of(page) + sizeof(node_head), sizeof(first_key));
+    const int count = view.count();
+    first_key = view.keys[0];
     UnlockReleaseBuffer(buffer);
     return count;
 }
@@ -107,8 +91,9 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
 void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
 {
     std::uint32_t& height = out.state.height;
+    const int room = children_room(out.record_pages, level);
     std::uint64_t first_key = 0;
-    if (level <= height && children_of(out, level, first_key) < inner_room)
+    if (level <= height && children_of(out, level, first_key) < room)
         return;
     if (level > height) {
         // The root is full, or there is none yet.
@@ -120,7 +105,7 @@ void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
         change all = start_change(out);
         const Buffer buffer = take_page(out);
         const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
-        init_inner(page, out, level);
+        init_inner(page, out.state.id, level, room);
         if (height > 0)
             append_child(page, first_key, out.state.open[height - 1]);
         out.state.open[height++] = BufferGetBlockNumber(buffer);
@@ -130,7 +115,7 @@ void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
     make_room(out, level + 1, key);
     change all = start_change(out);
     const Buffer buffer = take_page(out);
-    init_inner(all.add(buffer, GENERIC_XLOG_FULL_IMAGE), out, level);
+    init_inner(all.add(buffer, GENERIC_XLOG_FULL_IMAGE), out.state.id, level, room);
     append_child(all.add(out.state.open[level]), key, BufferGetBlockNumber(buffer));
     out.state.open[level - 1] = BufferGetBlockNumber(buffer);
     finish(all, false);
@@ -159,7 +144,10 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf)
     pack_leaf(page, leaf);
     if (out.state.last_leaf != InvalidBlockNumber)
         trailer_of(all.add(out.state.last_leaf)).next = block;
-    append_child(all.add(out.state.open[0]), key, block);
+    const Page parent = all.add(out.state.open[0]);
+    append_child(parent, key, block);
+    for (int at = 0; at < leaf.count; at++)
+        add_to_filter(parent, leaf.keys[at]);
     out.state.last_leaf = block;
     out.state.entries += static_cast<std::uint64_t>(leaf.count);
     finish(all, true);
@@ -181,7 +169,7 @@ void merge_chains(Relation index,
     for (const BlockNumber first : chains)
         parts.add({id, first, 0});
     entry_stream stream = make_stream(index, {parts.at, parts.count}, &spare);
-    tree_writer out = {index, start_merge(id), nullptr, supply, &spare};
+    tree_writer out = {index, start_merge(id), made.record_pages, nullptr, supply, &spare};
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
     for (read_leafful(stream, leaf); leaf.count > 0; read_leafful(stream, leaf)) {
         vacuum_delay();

@@ -9,6 +9,7 @@ namespace minhash::pg::lsh {
 struct tree_writer {
     Relation index;
     merge state;
+    std::uint32_t record_pages; // of the run
     // Where the entries come from, if the merge is one of the meta page: then each page is written
     // together with the new state of merge and stream there, in one record of the log. Null: nobody
     // else knows of this tree yet.
@@ -27,8 +28,8 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf);
 // Names the tree that was written.
 void end_tree(const merge& state, run& made);
 
-// Merges chains of leaves, all with the id, into one tree, which nobody else knows of yet. They are
-// used up: their pages become those of the tree, or free. Memory: a page of each chain.
+// Merges chains of leaves, all with the id, into one tree of a run, which nobody else knows of yet.
+// They are used up: their pages become those of the tree, or free. Memory: a page of each chain.
 void merge_chains(Relation index,
                   std::span<const BlockNumber> chains,
                   std::uint64_t id,

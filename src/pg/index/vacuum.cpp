@@ -1,12 +1,10 @@
 // VACUUM: records of dead rows are marked, runs are merged or written again, and pages that nothing
 // leads to any more are free again.
-#include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/rewrite.h"
-
-#include <algorithm>
+#include "pg/index/sweep.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -14,7 +12,6 @@ extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/indexfsm.h"
-#include "storage/lmgr.h"
 #include "utils/rel.h"
 }
 
@@ -26,128 +23,6 @@ Buffer read_for_vacuum(const IndexVacuumInfo& info, BlockNumber block)
 {
     vacuum_delay();
     return read_page(info.index, block, BUFFER_LOCK_EXCLUSIVE, info.strategy);
-}
-
-BlockNumber count_blocks(Relation index)
-{
-    // Who extends the index has locked the new page before giving this lock back.
-    const bool shared = !RELATION_IS_LOCAL(index);
-    if (shared)
-        LockRelationForExtension(index, ExclusiveLock);
-    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
-    if (shared)
-        UnlockRelationForExtension(index, ExclusiveLock);
-    return blocks;
-}
-
-// One bit for each block: whether it is a page of records that a run or the tail has.
-struct block_set {
-    std::uint8_t* bits;
-    BlockNumber blocks;
-
-    bool has(BlockNumber block) const
-    {
-        return (bits[block / 8] >> block % 8 & 1) != 0;
-    }
-};
-
-block_set find_record_pages(Relation index, const layout& shape, const meta& now)
-{
-    block_set found;
-    found.blocks = RelationGetNumberOfBlocks(index);
-    found.bits =
-        static_cast<std::uint8_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
-                                                              found.blocks / 8 + 1,
-                                                              MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-    const auto add = [&](Buffer buffer, Page, int) {
-        const BlockNumber block = BufferGetBlockNumber(buffer);
-        if (block < found.blocks)
-            found.bits[block / 8] |= static_cast<std::uint8_t>(1 << block % 8);
-    };
-    bool valid = each_page(index, shape, now.tail_first, now.tail_pages, now.next_id, add);
-    for (std::uint32_t at = 0; valid && at < now.run_count; at++)
-        valid = each_page(index,
-                          shape,
-                          now.runs[at].first,
-                          now.runs[at].record_pages,
-                          now.next_id,
-                          add);
-    if (!valid)
-        fail_damaged(index, meta_block, "A page of records is missing.");
-    return found;
-}
-
-// Whether nothing leads to a page any more. Pages whose numbers were drawn later may be those of
-// work that has not come to its end.
-bool is_unreachable(Page page, BlockNumber block, const meta& now, const block_set& records)
-{
-    const page_trailer& trailer = trailer_of(page);
-    if (trailer.id >= now.next_id)
-        return false;
-    const auto is_its = [&](const auto& one) { return one.id == trailer.id; };
-    switch (trailer.kind) {
-    case page_kind::records:
-        return block < records.blocks && !records.has(block);
-    case page_kind::leaf:
-    case page_kind::inner:
-        return std::none_of(now.runs, now.runs + now.run_count, is_its) &&
-               std::none_of(now.merges, now.merges + now.merge_count, is_its) &&
-               std::none_of(now.dead_trees, now.dead_trees + now.dead_tree_count, is_its);
-    case page_kind::meta:
-    case page_kind::free:
-        break;
-    }
-    return false;
-}
-
-bool is_free(Page page)
-{
-    return PageIsNew(page) || is_kind(page, page_kind::free);
-}
-
-// Gives pages that nothing leads to back to the index. Under the lock of the runs nobody has one in
-// hand that is not reachable yet. So the lock is needed only to read the meta page: what is written
-// later has other numbers, and records move in VACUUM only.
-void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
-{
-    const Relation index = info.index;
-    meta now;
-    lock_runs(index, ExclusiveLock);
-    read_whole_meta(index, now);
-    unlock_runs(index, ExclusiveLock);
-    const layout shape = layout_of(index, now);
-    IndexFreeSpaceMapVacuum(index); // what bulk_delete found
-    if (now.unswept == 0 || shape.shape.bands == 0)
-        return;
-    const block_set records = find_record_pages(index, shape, now);
-    const BlockNumber blocks = count_blocks(index);
-    stats.pages_free = 0;
-    for (BlockNumber block = meta_block + 1; block < blocks; block++) {
-        const Buffer buffer = read_for_vacuum(info, block);
-        const Page page = BufferGetPage(buffer);
-        // Not `page`, which may have been the copy that generic WAL changes and frees.
-        const bool free = is_free(BufferGetPage(buffer));
-        if (!free && is_kind(page, trailer_of(page).kind) &&
-            is_unreachable(page, block, now, records)) {
-            free_page(index, buffer);
-            stats.pages_newly_deleted++;
-            stats.pages_deleted++;
-            stats.pages_free++;
-            continue;
-        }
-        UnlockReleaseBuffer(buffer);
-        if (free) {
-            RecordFreeIndexPage(index, block);
-            stats.pages_free++;
-        }
-    }
-    IndexFreeSpaceMapVacuum(index);
-    lock_runs(index, ExclusiveLock);
-    change_meta(index, [&](meta& stored) {
-        if (stored.unswept == now.unswept)
-            stored.unswept = 0;
-    });
-    unlock_runs(index, ExclusiveLock);
 }
 
 IndexBulkDeleteResult* make_stats()

@@ -1,0 +1,55 @@
+// The pages above leaves.
+//
+// In a small run, those just above leaves have few children, and beside each a filter of its keys:
+// a lookup goes only to leaves that are likely to have what it looks for. Most runs are small and
+// have nothing of it. (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable
+// Errors", 1970; both bits in one word: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient
+// Bloom Filters", 2007. With four bits a key, a sixth of the keys that are not there pass.)
+#pragma once
+
+#include "pg/index/pages.h"
+
+namespace minhash::pg::lsh {
+
+// How many children a page of the level has room for, in a run of so many pages of records.
+inline int children_room(std::uint32_t record_pages, std::uint32_t level)
+{
+    return level == 1 && record_pages <= filtered_pages ? filtered_room : inner_room;
+}
+
+// An inner page, its counts checked.
+struct inner_view {
+    const node_head* head;
+    const std::uint64_t* keys;
+    const BlockNumber* blocks;
+
+    int count() const
+    {
+        return head->count;
+    }
+
+    bool has_filters() const
+    {
+        return head->room == filtered_room;
+    }
+
+    // Whether a child with a filter may have entries with the key.
+    bool may_have(int child, std::uint64_t key) const;
+};
+
+// Whether the page is an inner one of the run; an ERROR if it is but is damaged. It has no child if
+// it is about to be freed.
+bool view_inner(
+    Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
+inner_view inner_view_of(Page page); // of a page that has been checked
+
+// Makes an inner page without children, as a copy or in place.
+void init_inner(Page page, std::uint64_t run_id, std::uint32_t level, int room);
+
+// Adds a child; there must be room.
+void append_child(Page page, std::uint64_t first_key, BlockNumber block);
+
+// Adds a key of the child that was added last to its filter, if the page has filters.
+void add_to_filter(Page page, std::uint64_t key);
+
+} // namespace minhash::pg::lsh

@@ -1,0 +1,142 @@
+#include "pg/index/merge.h"
+#include "pg/index/pages.h"
+#include "pg/index/sweep.h"
+
+#include <algorithm>
+
+extern "C" {
+#include "access/genam.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/indexfsm.h"
+#include "utils/rel.h"
+}
+
+namespace minhash::pg::lsh {
+
+namespace {
+
+// One bit for each block: whether it is a page of records that a run or the tail has.
+struct block_set {
+    std::uint8_t* bits;
+    BlockNumber blocks;
+
+    bool has(BlockNumber block) const
+    {
+        return (bits[block / 8] >> block % 8 & 1) != 0;
+    }
+};
+
+block_set find_record_pages(Relation index, const layout& shape, const meta& now)
+{
+    block_set found;
+    found.blocks = RelationGetNumberOfBlocks(index);
+    found.bits =
+        static_cast<std::uint8_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
+                                                              found.blocks / 8 + 1,
+                                                              MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    const auto add = [&](Buffer buffer, Page, int) {
+        const BlockNumber block = BufferGetBlockNumber(buffer);
+        if (block < found.blocks)
+            found.bits[block / 8] |= static_cast<std::uint8_t>(1 << block % 8);
+    };
+    bool valid = each_page(index, shape, now.tail_first, now.tail_pages, now.next_id, add);
+    for (std::uint32_t at = 0; valid && at < now.run_count; at++)
+        valid = each_page(index,
+                          shape,
+                          now.runs[at].first,
+                          now.runs[at].record_pages,
+                          now.next_id,
+                          add);
+    if (!valid)
+        fail_damaged(index, meta_block, "A page of records is missing.");
+    return found;
+}
+
+// Whether a page is of a tree that is not there any more.
+bool is_of_no_tree(const page_trailer& trailer, const meta& now)
+{
+    const auto is_its = [&](const auto& one) { return one.id == trailer.id; };
+    return (trailer.kind == page_kind::leaf || trailer.kind == page_kind::inner) &&
+           std::none_of(now.runs, now.runs + now.run_count, is_its) &&
+           std::none_of(now.merges, now.merges + now.merge_count, is_its) &&
+           std::none_of(now.dead_trees, now.dead_trees + now.dead_tree_count, is_its);
+}
+
+// Pages whose numbers were drawn later may be those of work that has not come to its end.
+bool is_older(Page page, const meta& now)
+{
+    return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
+}
+
+} // namespace
+
+// Gives pages that nothing leads to back to the index. Under the lock of the runs nobody has one in
+// hand that is not reachable yet. So the lock is needed only to read the meta page: what is written
+// later has other numbers, and records move in VACUUM only.
+void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
+{
+    const Relation index = info.index;
+    meta now;
+    lock_runs(index, ExclusiveLock);
+    read_whole_meta(index, now);
+    unlock_runs(index, ExclusiveLock);
+    const layout shape = layout_of(index, now);
+    IndexFreeSpaceMapVacuum(index); // what bulk_delete found
+    if (now.unswept == 0 || shape.shape.bands == 0)
+        return;
+    const block_set records = find_record_pages(index, shape, now);
+    const BlockNumber blocks = count_blocks(index);
+    stats.pages_free = 0;
+    for (BlockNumber block = meta_block + 1; block < blocks; block++) {
+        vacuum_delay();
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE, info.strategy);
+        const Page page = BufferGetPage(buffer);
+        const bool free = is_free(page);
+        const page_trailer& trailer = trailer_of(page);
+        if (!free && is_older(page, now) &&
+            (is_of_no_tree(trailer, now) || (trailer.kind == page_kind::records &&
+                                             block < records.blocks && !records.has(block)))) {
+            free_page(index, buffer);
+            stats.pages_newly_deleted++;
+            stats.pages_deleted++;
+            stats.pages_free++;
+            continue;
+        }
+        UnlockReleaseBuffer(buffer);
+        if (free) {
+            RecordFreeIndexPage(index, block);
+            stats.pages_free++;
+        }
+    }
+    IndexFreeSpaceMapVacuum(index);
+    lock_runs(index, ExclusiveLock);
+    change_meta(index, [&](meta& stored) {
+        if (stored.unswept == now.unswept)
+            stored.unswept = 0;
+    });
+    unlock_runs(index, ExclusiveLock);
+}
+
+std::uint64_t count_lost_pages(Relation index, const meta& now)
+{
+    std::uint64_t lost = 0;
+    std::uint64_t records = 0;
+    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    for (BlockNumber block = meta_block + 1; block < blocks; block++) {
+        CHECK_FOR_INTERRUPTS();
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        if (!is_free(page) && is_older(page, now)) {
+            lost += is_of_no_tree(trailer_of(page), now);
+            records += trailer_of(page).kind == page_kind::records;
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    std::uint64_t wanted = now.tail_pages;
+    for (std::uint32_t at = 0; at < now.run_count; at++)
+        wanted += now.runs[at].record_pages;
+    return lost + (records > wanted ? records - wanted : 0);
+}
+
+} // namespace minhash::pg::lsh

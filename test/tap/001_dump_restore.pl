@@ -41,7 +41,20 @@ INSERT INTO bands SELECT key, id FROM texts, lsh_bands(sig, bands => 16, rows =>
 
 CREATE TABLE kept (id int, sig minhash_signature, EXCLUDE USING lsh (sig WITH %, id WITH <>) WITH (threshold = 0.6));
 INSERT INTO kept SELECT id, sig FROM texts WHERE id % 4 = 1;
+CREATE TABLE kept_by_default (id int, sig minhash_signature, EXCLUDE USING lsh (sig WITH %));
+INSERT INTO kept_by_default SELECT id, sig FROM kept ON CONFLICT DO NOTHING;
+CREATE INDEX texts_shaped ON texts USING lsh (sig) WITH (bands = 16, rows = 4);
+CREATE INDEX texts_unshaped ON texts USING lsh (sig);
 SQL
+
+# What would make a dump of another index, or one that cannot be restored, is refused, by a session that has not used the
+# extension before.
+for my $change ('kept_sig_id_excl SET (threshold = 0.1)', 'kept_sig_id_excl RESET (threshold)',
+    'kept_by_default_sig_excl SET (threshold = 0.5)', 'texts_shaped SET (bands = 8, rows = 2)',
+    'texts_shaped RESET (bands, rows)', 'texts_unshaped SET (bands = 8, rows = 2)', 'texts_unshaped SET (threshold = 0.5)')
+{
+    like(($node->psql('original', "ALTER INDEX $change"))[2], qr/cannot change options of lsh index/, "refused: $change");
+}
 
 # Everything that both databases must agree on.
 my $sums = <<'SQL';
@@ -62,7 +75,7 @@ UNION ALL
 SELECT 'indexes', count(*), string_agg(indexdef, ',' ORDER BY indexname)
 FROM pg_indexes WHERE tablename = 'texts'
 UNION ALL
-SELECT 'constraint', count(*), string_agg(pg_get_constraintdef(oid), ',') FROM pg_constraint WHERE contype = 'x'
+SELECT 'constraint', count(*), string_agg(pg_get_constraintdef(oid), ',' ORDER BY conname) FROM pg_constraint WHERE contype = 'x'
 ORDER BY 1
 SQL
 my $original = $node->safe_psql('original', $sums);
@@ -112,6 +125,10 @@ for my $format (qw(plain custom))
         qr/violates exclusion constraint.*conflicts with existing key \(sig, id\)=\(fss\S+, 1\)/s, "$format: a constraint is enforced");
     like(($node->psql($format, q{INSERT INTO parts VALUES (minhash('no', 64), 1)}))[2],
         qr/expected a signature of 32 hashes/, "$format: the type modifier is enforced");
+    is($node->safe_psql($format, q{SELECT c.relname, c.reloptions, l.records = (SELECT count(*) FROM texts WHERE sig IS NOT NULL)
+            FROM pg_class c, lsh_check(c.oid, heap => true) l
+            WHERE relname IN ('texts_shaped', 'texts_unshaped') ORDER BY 1}),
+        "texts_shaped|{bands=16,rows=4}|t\ntexts_unshaped||t", "$format: indexes have their options, and every row");
 }
 $node->stop;
 done_testing();

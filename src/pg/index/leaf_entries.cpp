@@ -16,12 +16,27 @@ void pack_leaf(Page page, const leaf_entries& leaf)
                      0};
     char* const entries = contents_of(page) + sizeof(node_head);
     const auto place = [&](int at) { return ascending ? at : leaf.count - 1 - at; };
-    std::uint32_t bit = 0;
-    for (int at = 0; at < leaf.count; at++, bit += static_cast<std::uint32_t>(leaf.key_width))
-        put_bits(entries, bit, leaf.keys[place(at)] - base);
-    for (int at = 0; at < leaf.count; at++, bit += static_cast<std::uint32_t>(leaf.number_width))
-        put_bits(entries, bit, leaf.numbers[place(at)] - leaf.least_number);
-    set_used_bytes(page, static_cast<int>(sizeof(node_head) + (bit + 7) / 8));
+    // One after the other, eight bytes at a time.
+    std::uint64_t waiting = 0;
+    int bits = 0;
+    char* to = entries;
+    const auto put = [&](std::uint64_t value, int width) {
+        waiting |= value << bits;
+        bits += width;
+        if (bits < 64)
+            return;
+        memcpy(to, &waiting, sizeof(waiting));
+        to += sizeof(waiting);
+        bits -= 64;
+        waiting = bits > 0 ? value >> (width - bits) : 0;
+    };
+    for (int at = 0; at < leaf.count; at++)
+        put(leaf.keys[place(at)] - base, leaf.key_width);
+    for (int at = 0; at < leaf.count; at++)
+        put(leaf.numbers[place(at)] - leaf.least_number, leaf.number_width);
+    const int rest = (bits + 7) / 8;
+    memcpy(to, &waiting, static_cast<std::size_t>(rest));
+    set_used_bytes(page, static_cast<int>(to - contents_of(page)) + rest);
 }
 
 } // namespace minhash::pg::lsh

@@ -119,17 +119,9 @@ void change_meta(Relation index, Change change)
 layout layout_of(Relation index, const meta& value);
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
-// Numbers of some bits, at most most_width. Both look at 8 bytes, of which the bits that are not of
-// the number may be any of the page; writing keeps them, and wants zeros for the number.
+// A number of some bits, at most most_width. It looks at 8 bytes, of which the bits that are not of
+// the number may be any of the page.
 constexpr int most_width = 57;
-
-inline void put_bits(char* to, std::uint32_t bit, std::uint64_t value)
-{
-    std::uint64_t word;
-    memcpy(&word, to + bit / 8, sizeof(word));
-    word |= value << bit % 8;
-    memcpy(to + bit / 8, &word, sizeof(word));
-}
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
 {

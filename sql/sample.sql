@@ -1,0 +1,48 @@
+-- lsh_sample(): how many pairs there will be, from a sample. bench/sample_bench.sh has more kinds of texts and seeds.
+
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+SET client_min_messages = warning;
+CREATE SCHEMA sample;
+SET search_path = sample, public;
+
+-- Families of 2, 5 and 40 texts, which differ in a word each, and texts that are alone.
+CREATE TABLE docs AS SELECT i AS id, i % 2 AS part, (
+    SELECT string_agg(left(md5(concat(family, '-', w, CASE WHEN w = 1 + i % 20 THEN '-' || i END)), 6), ' ')
+    FROM generate_series(1, 20) AS w) AS body
+FROM (SELECT i, CASE WHEN i <= 800 THEN i / 2 WHEN i <= 1600 THEN 1000 + i / 5 WHEN i <= 2400 THEN 2000 + i / 40
+    ELSE 10000 + i END AS family FROM generate_series(1, 8000) AS i) AS s;
+CREATE TABLE truth AS
+SELECT count(*) AS pairs FROM lsh_pairs('SELECT id, body FROM docs', threshold => 0.6, recall => 0.9999);
+CREATE VIEW near AS SELECT count(*) / 8000.0 AS share
+FROM lsh_clusters('SELECT id, body FROM docs', threshold => 0.6, recall => 0.9999);
+
+-- All rows are no sample.
+SELECT row_count, s.pairs = t.pairs AS all, pairs_low = s.pairs AS low, pairs_high = s.pairs AS high,
+    near_share_low <= share AND share <= near_share_high AS near_share, seconds > 0 AS takes_time
+FROM lsh_sample('SELECT id, body FROM docs; ', threshold => 0.6, share => 1) AS s, truth AS t, near;
+-- Samples of a quarter: two thousand rows are the fewest.
+CREATE TABLE samples AS SELECT s.*
+FROM generate_series(1, 20) AS seed, lsh_sample('SELECT id, body FROM docs', threshold => 0.6, seed => seed) AS s;
+SELECT count(*) FILTER (WHERE t.pairs BETWEEN pairs_low AND pairs_high) >= 17 AS pairs,
+    count(*) FILTER (WHERE share BETWEEN near_share_low AND near_share_high) >= 17 AS near_share,
+    max(pairs_high) < 3 * max(t.pairs) AS is_narrow, count(DISTINCT s.pairs) > 10 AS differ
+FROM samples AS s, truth AS t, near;
+-- The same seed, the same sample; other ids; signatures; scopes; nothing to be found; no rows.
+SELECT count(DISTINCT s.pairs) FROM generate_series(1, 3), lsh_sample('SELECT id, body FROM docs', seed => 7) AS s;
+SELECT pairs BETWEEN 5000 AND 40000 AS found FROM lsh_sample('SELECT md5(id::text)::uuid, body FROM docs', 0.6);
+SELECT pairs BETWEEN 5000 AND 40000 AS found FROM lsh_sample('SELECT id, minhash(body) FROM docs', 0.6);
+SELECT s.pairs < t.pairs AS fewer FROM lsh_sample('SELECT id, body, part AS scope FROM docs', 0.6, 1) AS s, truth AS t;
+SELECT pairs, pairs_low, pairs_high > 0 AS perhaps, near_share_low
+FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
+SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
+FROM lsh_sample('SELECT id, body FROM docs WHERE false');
+-- Errors.
+SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_sample(NULL)', 'lsh_sample(''docs'')',
+    'lsh_sample(''SELECT id, body FROM docs'', share => 0)', 'lsh_sample(''SELECT id, body FROM docs'', share => 1.1)',
+    'lsh_sample(''SELECT id, body FROM docs'', share => NULL)', 'lsh_sample(''SELECT id FROM docs'')',
+    'lsh_sample(''SELECT id, body FROM docs'', threshold => 2)']) AS call;
+
+RESET search_path;
+DROP SCHEMA sample CASCADE;

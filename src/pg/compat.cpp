@@ -235,28 +235,6 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-block_file blocks_of(const RelationData* relation)
-{
-    const bool logged = relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
-#if PG_VERSION_NUM >= 160000
-    const RelFileLocator& file = relation->rd_locator;
-    return {file.spcOid, file.dbOid, file.relNumber, logged};
-#else
-    const RelFileNode& file = relation->rd_node;
-    return {file.spcNode, file.dbNode, file.relNode, logged};
-#endif
-}
-
-int read_block(const block_file& file, std::uint32_t block)
-{
-    return ReadBufferWithoutRelcache({file.tablespace, file.database, file.number},
-                                     MAIN_FORKNUM,
-                                     block,
-                                     RBM_NORMAL,
-                                     nullptr,
-                                     file.logged);
-}
-
 // 16 reserves the space on disk. Before, writing the last page lets the file have a hole, as
 // PostgreSQL's hash indexes do: writing zeros took a fifth of the time of building an index.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)

@@ -89,17 +89,6 @@ bool may_remove_visible_rows();
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
-// A relation that is not temporary, as a process without a database needs it to read blocks.
-struct block_file {
-    Oid tablespace;
-    Oid database;
-    Oid number;
-    bool logged;
-};
-
-block_file blocks_of(const RelationData* relation);
-int read_block(const block_file& file, std::uint32_t block);
-
 // Appends empty pages to a relation's file. The caller has locked it against others who do so.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 

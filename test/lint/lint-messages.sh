@@ -17,6 +17,7 @@ perl -CSD -e '
         "texts are too long to be compared exactly",
         # It needs a file system of its own: test/README.md says how.
         "no workers are used, as /dev/shm has too little room",
+        "out of shared memory",
         # A catalogue that somebody has changed by hand.
         "default conversion function for encoding \"%s\" to \"%s\" does not exist",
         # test/tap/019 damages many pages, and looks at the SQLSTATE alone.

@@ -15,6 +15,7 @@ extern "C" {
 #include "storage/barrier.h"
 #include "storage/dsm.h"
 #include "storage/dsm_impl.h"
+#include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "storage/sharedfileset.h"
 #include "tcop/tcopprot.h"
@@ -268,7 +269,7 @@ File file_of(bulk_host& host, int number)
             return FileSetOpen(&host.call->files.fs, file_name(number).text, O_RDWR);
         });
     if (open <= 0)
-        ereport(ERROR, errcode_for_file_access(), errmsg("could not open temporary file: %m"));
+        elog(ERROR, "could not open temporary file \"%s\": %m", file_name(number).text);
     return open;
 }
 
@@ -341,9 +342,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
         static_cast<const dsm_handle*>(shm_toc_lookup(directory, handle_key, false));
     dsm_segment* const segment = dsm_attach(*handle);
     if (segment == nullptr)
-        ereport(ERROR,
-                errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("could not map dynamic shared memory segment"));
+        elog(ERROR, "could not map dynamic shared memory segment");
     bulk_host& self = *allocate<bulk_host>(CurrentMemoryContext);
     start_host(self);
     allow_workers(self);

@@ -32,7 +32,8 @@ SELECT id, minhash(left(string_agg(md5(id - CASE WHEN id % 10 = 0 THEN 3 ELSE 0 
                    CASE WHEN id % 10 = 0 THEN repeat(md5(id::text), id::int % 4) ELSE '' END)
 FROM generate_series(1, 5000) AS id, generate_series(1, 20) AS part GROUP BY id;
 SQL
-block export | run >"$work/docs.json"
+block 'export keys' | run >"$work/keys.csv"
+block 'export slots' | run >"$work/slots.csv"
 cat >"$work/run.js" <<'JS'
 const { DuckDBInstance } = require('@duckdb/node-api');
 const { readFileSync } = require('fs');
@@ -44,8 +45,8 @@ const { readFileSync } = require('fs');
 JS
 block DuckDB >"$work/duckdb.sql"
 (cd "$work" && NODE_PATH=$modules/node_modules node run.js)
-run -c 'CREATE TABLE found (left_id bigint, right_id bigint, similarity float8)' \
-    -c "\copy found FROM '$work/pairs.csv' (FORMAT csv)" \
-    -c "CREATE TABLE wanted AS SELECT * FROM lsh_pairs('SELECT id, sig FROM docs', bands => 13, rows => 7)" \
+run -c 'CREATE TABLE found (left_id bigint, right_id bigint, similarity numeric)' \
+    -c "\copy found FROM '$work/pairs.csv' (FORMAT csv)" -c 'UPDATE found SET similarity = round(similarity, 9)' \
+    -c "CREATE TABLE wanted AS SELECT left_id, right_id, round(similarity::numeric, 9) AS similarity FROM lsh_pairs('SELECT id, minhash_compress(sig, 16) FROM docs', bands => 13, rows => 7)" \
     -c "SELECT format('%s pairs, %s missing, %s extra', count(*), (SELECT count(*) FROM (TABLE wanted EXCEPT TABLE found) x),
         (SELECT count(*) FROM (TABLE found EXCEPT TABLE wanted) x)) FROM wanted"

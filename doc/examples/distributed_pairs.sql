@@ -85,7 +85,8 @@ BEGIN
                         _lsh_schema_of(job.target, '_job'), id, sig) ELSE '' END);
 END $$;
 
--- The tables of a job, and the column that Citus distributes each by. What is kept between runs is always logged.
+-- The tables of a job, and the column that Citus distributes each by. What is kept between runs is always logged,
+-- and what says of which texts a run is: made again, it might have others.
 CREATE FUNCTION _lsh_tables(job lsh_distributed_jobs, words jsonb) RETURNS TABLE (name text, definition text, key text)
 LANGUAGE sql STABLE AS $$
     SELECT name, _lsh_filled(format('CREATE %s {schema}.%s (%s)', CASE WHEN (job.arguments->'unlogged')::boolean
@@ -98,8 +99,9 @@ LANGUAGE sql STABLE AS $$
         ('near', false, '{pair_columns}', 'left_id'),
         ('bodies', false, '{pair_columns}, body text NOT NULL', 'right_id'),
         ('done', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
-        ('fresh', false, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
-        ('gone', false, 'id {id_type} PRIMARY KEY', 'id')) AS t(name, is_kept, columns, key)
+        ('fresh', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
+        ('gone', true, 'id {id_type} PRIMARY KEY', 'id'),
+        ('orphans', true, 'id {id_type} PRIMARY KEY', 'id')) AS t(name, is_kept, columns, key)
 $$;
 
 -- The steps of a job in their order, with their inputs. A step fills the table of its name; "pairs" the target. Each can
@@ -113,18 +115,20 @@ LANGUAGE sql STABLE AS $$
     FROM (SELECT job.is_first, (job.arguments->'keep')::boolean AS is_kept, job.arguments->>'body' IS NOT NULL AS is_exact,
               CASE WHEN job.is_first THEN 'bands' ELSE 'new_bands' END AS bands) AS run,
     LATERAL (VALUES
-    -- New are texts that no run has seen, or not with this signature: so one that another transaction commits late is new
-    -- whenever it comes. What a run sees is written down before it reads signatures, which may change meanwhile.
-    (is_kept, 'fresh', '{}'::text[], ARRAY['INSERT INTO {schema}.fresh SELECT {id}, {hash} FROM {source} AS s WHERE {sig} IS NOT NULL'
-        || CASE WHEN is_first THEN '' ELSE ' AND NOT EXISTS
-            (SELECT FROM {schema}.done d WHERE d.id = {id} AND d.hash = {hash})' END]),
-    (NOT is_first, 'gone', '{fresh}', ARRAY['INSERT INTO {schema}.gone SELECT d.id FROM {schema}.done d
-        WHERE NOT EXISTS (SELECT FROM {source} AS s WHERE {id} = d.id AND {sig} IS NOT NULL)
-            OR EXISTS (SELECT FROM {schema}.fresh f WHERE f.id = d.id)']),
-    (NOT is_first, 'forget', '{gone}', ARRAY[
-        'DELETE FROM {schema}.bands WHERE id IN (SELECT id FROM {all_gone})',
+    -- Gone are texts that are not there any more, or with another signature. Texts that only had a pair with one that is
+    -- gone are treated anew, as it may have been the first of a star.
+    (NOT is_first, 'gone', '{}'::text[], ARRAY['INSERT INTO {schema}.gone SELECT d.id FROM {schema}.done d
+        WHERE NOT EXISTS (SELECT FROM {source} AS s WHERE {id} = d.id AND {hash} = d.hash AND {sig} IS NOT NULL)']),
+    (NOT is_first, 'orphans', '{gone}', ARRAY['INSERT INTO {schema}.orphans SELECT right_id FROM {pairs}
+        WHERE left_id IN (SELECT id FROM {all_gone}) ON CONFLICT DO NOTHING']),
+    (NOT is_first, 'forget', '{gone,orphans}', ARRAY[
+        'DELETE FROM {schema}.bands WHERE id IN (SELECT id FROM {all_gone} UNION ALL SELECT id FROM {all_orphans})',
         'DELETE FROM {pairs} WHERE left_id IN (SELECT id FROM {all_gone}) OR right_id IN (SELECT id FROM {all_gone})',
-        'DELETE FROM {schema}.done WHERE id IN (SELECT id FROM {schema}.gone)']),
+        'DELETE FROM {schema}.done WHERE id IN (SELECT id FROM {schema}.gone UNION ALL SELECT id FROM {schema}.orphans)']),
+    -- New are texts that are not done: so one that another transaction commits late is new whenever it comes. What a run
+    -- sees is written down before it reads signatures, which may change meanwhile.
+    (is_kept, 'fresh', '{}', ARRAY['INSERT INTO {schema}.fresh SELECT {id}, {hash} FROM {source} AS s
+        WHERE {sig} IS NOT NULL AND NOT EXISTS (SELECT FROM {schema}.done d WHERE d.id = {id})']),
     (true, bands, CASE WHEN is_kept THEN '{fresh}'::text[] ELSE '{}' END, ARRAY['INSERT INTO {schema}.' || bands || ' {keys}']),
     -- Of each key the array of its texts: its memory does not grow with the square of a bucket, as that of a join does.
     -- i and j are places in the array; of a star, i is that of the first.

@@ -33,6 +33,7 @@ BEGIN
     words := words || jsonb_build_object('pairs', job.target,
         'pair_columns', format('left_id %1$s NOT NULL, right_id %1$s NOT NULL', id_type), 'pair', 'left_id, right_id',
         'candidate', 'least(ids[i], ids[j]), greatest(ids[i], ids[j])', 'arrays', '', 'all_gone', schema || '.gone',
+        'all_orphans', schema || '.orphans',
         'keys', _lsh_filled('SELECT key, {id} FROM {source} AS s{of_fresh} CROSS JOIN LATERAL {keys_of_text}', words),
         'candidates_of_left', schema || '.candidates', 'halves_of_right', schema || '.halves',
         'near_of_left', schema || '.near', 'bodies_of_right', schema || '.bodies',

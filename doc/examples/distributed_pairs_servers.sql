@@ -83,6 +83,7 @@ BEGIN
     END IF;
     words := _lsh_words(job, source, id_types[1], schemes[1]);
     words := words || jsonb_build_object('pairs', parts || '.pairs', 'all_gone', schema || '.all_gone',
+        'all_orphans', schema || '.all_orphans',
         'text', format('id %s NOT NULL, server int NOT NULL', id_types[1]),
         'pair_columns', format('left_id %1$s NOT NULL, left_server int NOT NULL, right_id %1$s NOT NULL, right_server int NOT NULL',
                                id_types[1]),
@@ -120,7 +121,7 @@ BEGIN
                                        ' UNION ALL ') FROM generate_series(1, cardinality(servers)) AS n);
             END LOOP;
         END $lsh$ $do$, schema, servers, (SELECT string_agg(format('(%L, %L)', name, _lsh_filled(columns, words)), ', ') FROM (VALUES
-            ('keys', 'key bigint, {text}'), ('gone', 'id {id_type}'), ('candidates', '{pair_columns}'),
+            ('keys', 'key bigint, {text}'), ('gone', 'id {id_type}'), ('orphans', 'id {id_type}'), ('candidates', '{pair_columns}'),
             ('halves', '{pair_columns}, sig minhash_signature'), ('near', '{pair_columns}'),
             ('bodies', '{pair_columns}, body text')) AS t(name, columns)), schema));
     IF to_regclass(job.target) IS NULL THEN

@@ -82,7 +82,7 @@ sub job
 }
 
 # What a job has left on the servers: its schemas.
-sub left_over { return join ' ', map { $_->safe_psql('postgres', q{SELECT nspname FROM pg_namespace WHERE nspname LIKE '%_job'}) } @servers }
+sub left_over { return join ' ', map { $_->safe_psql('postgres', q{SELECT nspname FROM pg_namespace WHERE nspname LIKE '%_job' ORDER BY 1}) } @servers }
 
 my $by_number = job('No.', 'pairs_of_numbers', ', star_above => NULL');
 result_of($by_number);
@@ -103,6 +103,17 @@ my ($all, $kinds) = split /\|/, $copies;
 is(result_of('SELECT count(*) FROM stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - $kinds, 'identical texts each with the first');
 cmp_ok($all, '>', 6, 'there are such');
 unlike(($coordinator->psql('postgres', $by_number))[2], qr/candidates or more/, 'nothing is said where nothing is left out');
+
+# The first of a star is deleted; the others are then with the next one.
+my $stars = job('No.', 'kept_stars', ', keep => true, star_above => 3');
+result_of($stars);
+my $first = result_of('SELECT left_id FROM kept_stars WHERE left_id % 400 = 0 GROUP BY left_id ORDER BY count(*) DESC LIMIT 1');
+result_of("DELETE FROM all_texts WHERE id = $first");
+everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." = $first});
+result_of($stars);
+is(result_of('SELECT count(*) FROM kept_stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - 1 - $kinds,
+    'of identical texts the first is deleted');
+result_of($by_number);
 
 # Clusters.
 compare_query($coordinator, q{SELECT id, cluster_id FROM lsh_components('SELECT left_id, right_id FROM pairs_of_numbers')},
@@ -170,7 +181,7 @@ result_of('UPDATE all_texts SET body = body || md5(body) WHERE id % 13 = 1; DELE
 everywhere(qq{INSERT INTO $letters SELECT id + 2001, md5((id + 2001)::text)::uuid, body FROM ($last) AS t WHERE id % $count = :me;
     UPDATE $letters SET "The wording" = "The wording" || md5("The wording") WHERE "No." % 13 = 1;
     DELETE FROM $letters WHERE "No." % 17 = 1});
-my @steps = qw(fresh gone bands new_bands candidates halves pairs bands done);
+my @steps = qw(gone orphans bands fresh new_bands candidates halves pairs bands done);
 for my $table (@steps) {
     ($holder, $waiting) = job_that_waits($faulty, $table eq 'pairs' ? 'faulty_parts.pairs' : "faulty_job.$table");
     $coordinator->stop('immediate');
@@ -187,13 +198,13 @@ for my $table (@steps) {
         $notices = finish_psql($waiting);
         $coordinator->start;
         like($notices, qr/$_ has \d+ rows instead of \d+, and is made again/, "$_ is empty after a crash, which is noticed")
-            for qw(halves candidates new_bands fresh);
+            for qw(halves candidates new_bands);
     }
     eval { $holder->query_safe('COMMIT') };
     eval { $holder->quit };
 }
 (undef, undef, $notices) = $coordinator->psql('postgres', $faulty);
-like($notices, qr/run 2: goes on after 8 steps/, 'and then gone on with');
+like($notices, qr/run 2: goes on after 9 steps/, 'and then gone on with');
 compare_query($coordinator, 'TABLE faulty', wanted('id'), 'pairs after all these faults');
 
 # Errors.
@@ -203,10 +214,10 @@ like(error_of(job('The wording', 'nowhere', '')), qr/is not of one type and with
 like(error_of(job('No.', 'all_texts', '')), qr/relation public.all_texts already exists, and no job has made it/, 'a table of the user');
 like(error_of(job('No.', 'x' x 51, '')), qr/name .* is too long/, 'a name that is too long');
 result_of(q{CALL lsh_drop_distributed_pairs('kept')});
-is(left_over(), join(' ', ('faulty_job') x $count), 'nothing is left of a job that is dropped');
+is(left_over(), join(' ', ("faulty_job\nkept_stars_job") x $count), 'nothing is left of a job that is dropped');
 like(error_of('TABLE kept'), qr/relation "kept" does not exist/, 'nor its pairs');
 like(error_of(q{CALL lsh_drop_distributed_pairs('kept')}), qr/no job has made kept/, 'a job that is not there');
-result_of(q{CALL lsh_drop_distributed_pairs('faulty')});
+result_of(qq{CALL lsh_drop_distributed_pairs('$_')}) for qw(faulty kept_stars);
 $servers[1]->safe_psql('postgres', qq{ALTER TABLE $letters DROP "MH";
     ALTER TABLE $letters ADD "MH" minhash_signature GENERATED ALWAYS AS (minhash("The wording", seed => 7)) STORED});
 like(error_of(job('No.', 'nowhere', '')), qr/different schemes.*DETAIL: .*"seed": 7.*"seed": 42|different schemes.*DETAIL: .*"seed": 42.*"seed": 7/s,

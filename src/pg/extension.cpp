@@ -9,11 +9,6 @@ extern "C" {
 
 namespace minhash::pg {
 
-const char* extension_schema(FunctionCallInfo fcinfo)
-{
-    return quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
-}
-
 Oid signature_type(Oid function)
 {
     return GetSysCacheOid2(TYPENAMENSP,

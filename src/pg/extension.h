@@ -1,12 +1,9 @@
-// The extension's own objects, found from the function that is called, and names quoted for SQL.
+// What is looked up in the catalogue: the extension's type, names quoted for SQL, output of types.
 #pragma once
 
 #include "pg/glue.h"
 
 namespace minhash::pg {
-
-// The schema of the extension, quoted.
-const char* extension_schema(FunctionCallInfo fcinfo);
 
 // The type minhash_signature of the extension that has the function.
 Oid signature_type(Oid function);

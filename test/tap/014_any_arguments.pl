@@ -60,6 +60,8 @@ my %usual = (
     regclass => [ q('source'), q('empty'), q('source_bands') ],
     regtype => [ q('bigint'), q('uuid') ],
     name => [ q('id'), q('sig') ],
+    _lsh_column => [ q('body'), q('') ],
+    'regprocedure[]' => [ q('{}'), q('{0}') ],
     signature => [ q((SELECT sig FROM source LIMIT 1)) ],
     minhash_signature => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
     minhash_abridged => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],

@@ -1,6 +1,5 @@
 // Assertions fail where preconditions and invariants are broken: one of each kind.
 #include "bulk/exact_sets.h"
-#include "bulk/text_ring.h"
 #include "bulk/union_find.h"
 #include "bulk/verifier.h"
 #include "bulk/witnesses.h"
@@ -60,9 +59,6 @@ TEST(assertions, of_memory)
     bulk::append(store, "1234567", 8);
     char buffer[16];
     EXPECT_DEATH((void)bulk::fetch(store, 4, 8, buffer), "size");
-    bulk::text_ring ring;
-    bulk::start_ring(ring, host, 800);
-    EXPECT_DEATH((void)bulk::place_text(ring, 1, 101), "most_placed");
 }
 
 TEST(assertions, of_calls_in_the_wrong_order)

@@ -13,7 +13,7 @@
 //          ├─► merge: the tree that runs are being merged into, as far as it is written
 //          └─► dead tree: of a run that was merged, as far as it is not freed yet
 //
-// The promise: every later version of minhash_lsh reads indexes of the format versions from 3 on,
+// The promise: every later version of minhash_lsh reads indexes of the format versions from 4 on,
 // or says at the first statement that it does not, and that REINDEX is needed (check_meta).
 //
 // All is in standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
@@ -29,9 +29,8 @@
 //               Before the trailer, a bit for each record: whether it was seen to be of a dead
 //               row. It may get lost, and is not logged
 //     leaf      node_head, count keys of key_width bits, count numbers of number_width bits, one
-//     after
-//               the other, the first in the lowest bits; both
-//               are offsets from the least of the page. id: the run. next: the next leaf
+//               after the other, the first in the lowest bits; both are offsets from the least of
+//               the page. id: the run. next: the next leaf
 //     inner     node_head, count keys of 8 bytes (the first of each page below) in room for
 //               head.room, count blocks of 4 in as much room. id: the run. Without a key: about to
 //               be freed. Where head.room is filtered_room, there follows for each page below,
@@ -55,7 +54,7 @@ extern "C" {
 namespace minhash::pg::lsh {
 
 constexpr std::uint32_t format_magic = 0x58534C4D;
-constexpr std::uint32_t format_version = 3;
+constexpr std::uint32_t format_version = 4;
 constexpr BlockNumber meta_block = 0;
 
 // Values are stored.

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/indexfsm.h"

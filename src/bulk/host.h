@@ -51,9 +51,9 @@ struct host {
     // There are at most `most_workers` of them, perhaps none.
     int most_workers;
     std::uint64_t least_work; // bytes of texts that are worth workers
-    // Lets memory and files that are asked for from now on be reached by workers. False if they
-    // cannot be: then there will be no workers.
-    bool (*start_sharing)(host& self);
+    // Lets memory and files that are asked for from now on be reached by workers, at once `needed`
+    // bytes. False if they cannot be: then there will be no workers.
+    bool (*start_sharing)(host& self, std::size_t needed);
     // Memory that workers reach, too, if sharing was started; else memory like any other, whose
     // number is private_number(). 0 if there is none left, unless it is `needed`: then this does
     // not return.

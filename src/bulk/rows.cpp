@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
+constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be little
 constexpr std::size_t large_stores = 4; // slots, documents, and two of the host's
 
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
@@ -28,7 +29,8 @@ constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 
 std::size_t large_chunk_for(const memory_budget& budget)
 {
-    return chunk_for(budget, large_stores, large_chunk);
+    const bool may_be_shared = budget.owner->most_workers > 0;
+    return chunk_for(budget, large_stores, may_be_shared ? large_shared_chunk : large_chunk);
 }
 
 std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
@@ -165,7 +167,7 @@ void count_work(row_set& rows, std::size_t bytes)
     rows.work += bytes;
     if (rows.work < owner.least_work)
         return;
-    rows.sharing = owner.start_sharing(owner);
+    rows.sharing = owner.start_sharing(owner, shared_bytes(*rows.budget));
     rows.work = 0;
     if (!rows.sharing)
         owner.most_workers = 0;

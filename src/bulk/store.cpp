@@ -237,6 +237,14 @@ void move_file(byte_store& store)
 
 } // namespace
 
+std::size_t shared_bytes(const memory_budget& budget)
+{
+    std::size_t bytes = 0;
+    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
+        bytes += store->shared ? store->chunk_count * store->chunk_bytes : 0;
+    return bytes;
+}
+
 void share_stores(memory_budget& budget)
 {
     host& owner = *budget.owner;

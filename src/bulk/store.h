@@ -80,6 +80,9 @@ open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading
 byte_store*
 open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
+// What is in memory of shared stores.
+std::size_t shared_bytes(const memory_budget& budget);
+
 // Moves the chunks of shared stores to where workers reach them, after start_sharing().
 void share_stores(memory_budget& budget);
 

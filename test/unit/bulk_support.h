@@ -204,7 +204,7 @@ private:
         return first->first_shared_file > 0 ? sharing_mask : 0;
     }
 
-    static bool start_sharing(bulk::host& host)
+    static bool start_sharing(bulk::host& host, std::size_t)
     {
         test_host& self = self_of(host);
         self.first_shared_file = self.next_file;

@@ -34,7 +34,8 @@ struct shared_call {
     Barrier phases; // even: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
-    pg_atomic_uint64 bytes; // of the area that are in use
+    pg_atomic_uint64 bytes;   // of the area that have been asked for
+    std::uint64_t first_room; // of shared memory, before
     SharedFileSet files;
     scanned_column columns[most_scanned];
     int column_count;
@@ -74,16 +75,23 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// Whether so much more shared memory can be had, as far as that is known before it is asked for:
-// PostgreSQL fails where the file system for it is full, as that of a container may be. An area
-// grows by up to half of what it has.
-bool has_room(std::size_t bytes, std::uint64_t used)
+// How much more shared memory can be had, as far as that is known: PostgreSQL fails where the file
+// system for it is full, as that of a container may be.
+std::uint64_t shared_room()
 {
     struct statvfs of;
     if (dynamic_shared_memory_type != DSM_IMPL_POSIX || statvfs("/dev/shm", &of) != 0)
-        return true;
-    constexpr std::size_t least_growth = 2 * 1024 * 1024;
-    return of.f_bavail * of.f_frsize >= bytes + used / 2 + used / 8 + least_growth;
+        return PG_UINT64_MAX;
+    return of.f_bavail * of.f_frsize;
+}
+
+// Whether shared memory can be had that could be a file instead. An area grows by up to half of
+// what it has, and half of the room is left to what has to be in memory.
+bool has_room(shared_call& call, std::size_t bytes)
+{
+    const std::uint64_t room = shared_room();
+    return room >= call.first_room / 2 &&
+           room - call.first_room / 2 >= bytes + pg_atomic_read_u64(&call.bytes) / 2;
 }
 
 void* place_of_area(dsm_segment* segment)
@@ -91,12 +99,14 @@ void* place_of_area(dsm_segment* segment)
     return static_cast<char*>(dsm_segment_address(segment)) + area_offset;
 }
 
-bool start_sharing(bulk::host& host)
+bool start_sharing(bulk::host& host, std::size_t needed)
 {
     bulk_host& self = self_of(host);
     Assert(self.segment == nullptr);
     constexpr std::size_t bytes = area_offset + first_area;
-    if (!has_room(bytes, 0)) {
+    constexpr std::size_t least_room = 32 * 1024 * 1024; // beside what is moved there at once
+    const std::uint64_t room = shared_room();
+    if (room / 4 < needed || room < least_room) {
         ereport(NOTICE,
                 errmsg("no workers are used, as /dev/shm has too little room"),
                 errhint("Give the server's container more shared memory, or set "
@@ -109,6 +119,7 @@ bool start_sharing(bulk::host& host)
     self.call = static_cast<shared_call*>(dsm_segment_address(self.segment));
     shared_call& call = *self.call;
     memset(&call, 0, sizeof(call));
+    call.first_room = room;
     BarrierInit(&call.phases, 0);
     pg_atomic_init_u64(&call.bytes, 0);
     for_call(self, [&] {
@@ -127,7 +138,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
     bulk_host& self = self_of(host);
     if (self.area == nullptr)
         return bulk::private_number(host.allocate(host, bytes));
-    if (!needed && !has_room(bytes, pg_atomic_read_u64(&self.call->bytes)))
+    if (!needed && !has_room(*self.call, bytes))
         return 0;
     const dsa_pointer made = for_call(self, [&] {
         return dsa_allocate_extended(self.area, bytes, DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);

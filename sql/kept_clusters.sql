@@ -267,7 +267,8 @@ BEGIN
     END LOOP;
     FOREACH type IN ARRAY ARRAY['min(int8)', 'count()', 'array_agg(text)', 'unnest(text[])', 'concat(text, text, text)',
         'now()', 'quote_literal(text)', 'nextval(regclass)', 'set_config(text, text, bool)', 'typeof(uuid)',
-        'hash_record_extended(record, int8)', 'hashtextextended(text, int8)', 'minhash(text)', 'minhash_similar(text)'] LOOP
+        'hash_record_extended(record, int8)', 'hashtextextended(text, int8)', 'minhash(text)',
+        'minhash_similar(text)'] LOOP
         EXECUTE format('CREATE FUNCTION decoys.%s RETURNS text LANGUAGE plpgsql
             AS ''BEGIN RAISE EXCEPTION ''''a decoy''''; END''',
             type);

@@ -77,6 +77,7 @@ ORDER BY 1, 2;
 
 SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
 FROM lsh_sample('SELECT id, body FROM articles', threshold => 0.6);
+
 CREATE MATERIALIZED VIEW article_pairs AS
     SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);
 CREATE UNIQUE INDEX ON article_pairs (left_id, right_id);

@@ -105,6 +105,14 @@ SELECT shingle_headline(string_agg('new' || i, ' '), 'old', 'MaxWords=3, MaxFrag
 FROM generate_series(1, 100) i;
 SELECT shingle_headline(long || '東京' || long, long, 'MaxWords=2', 2) AS two,
     shingle_headline(long || '東京' || long, long, 'MaxWords=1', 2) AS one FROM repeat('日本', 100) long;
+-- Differences may begin and end with white space, or be nothing else: parts of the text are shown.
+SELECT quote_literal(shingle_headline(E' \n', 'word', fold => false)) AS blank;
+SELECT count(*) AS parts, count(*) FILTER (WHERE position(part IN a) = 0) AS wrong
+FROM (SELECT translate(md5(i::text), '0123456789abcdef', 'abc    ab    bac') AS a,
+        translate(md5((i % 50)::text), '0123456789abcdef', 'abc    ab    bac') AS b,
+        format('MaxWords=%s, MaxFragments=3, FragmentDelimiter="#", StartSel="", StopSel=""', 1 + i % 4) AS options,
+        1 + i % 5 AS k FROM generate_series(1, 2000) i) t,
+    string_to_table(shingle_headline(a, b, options, k, fold => false), '#') part;
 SELECT pg_temp.error_of(format('SELECT shingle_headline(''a'', ''b'', %L)', o))
 FROM unnest(ARRAY['MinWords=3', 'MaxWords=0', 'MaxFragments=-1', 'MaxWords=x', 'HighlightAll=perhaps', 'StartSel']) o;
 SELECT pg_temp.error_of('SELECT shingle_headline(''a'', ''b'', shingle_size => 0)'),

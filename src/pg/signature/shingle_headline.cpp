@@ -130,6 +130,7 @@ std::size_t count_words(const headline& line, std::size_t at, std::size_t before
 
 void append(headline& line, std::size_t from, std::size_t to)
 {
+    Assert(from <= to);
     appendBinaryStringInfo(&line.result, line.text + from, static_cast<int>(to - from));
 }
 
@@ -169,6 +170,7 @@ std::size_t append_fragment(headline& line, std::size_t shown)
     } else if (shown == 0) {
         start = skip_space(line, 0);
     }
+    start = std::min(start, from); // a difference may begin with white space
     std::size_t end = skip_words(line, start, most);
     if (end <= from)
         end = skip_word(line, from);

@@ -70,8 +70,9 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
             host.fail(kind, at);
             const outcome left = run(host, call_engine, call);
             // Processes make as many calls as each has units to do.
-            if (given.workers == 0 || left != finished)
+            if (given.workers == 0 || left != finished) {
                 ASSERT_EQ(left, kind) << "call " << at << " of " << calls;
+            }
         }
         host.fail(kind, given.workers == 0 ? calls + 1 : 0);
         ASSERT_EQ(run(host, call_engine, call), finished);

@@ -99,13 +99,10 @@ struct test_host : bulk::host {
             .start_sharing = start_sharing,
             .allocate_shared = take_shared,
             .find_shared = find_shared,
-            .release_shared =
-                [](bulk::host& host, bulk::shared_number number) {
-                    give(host, find_shared(host, number));
-                },
+            .release_shared = give_shared,
             .start_workers = start_workers,
             .meet_workers = meet_workers,
-            .end_workers = [](bulk::host& host) { self_of(host).workers.clear(); },
+            .end_workers = end_workers,
         };
     }
 
@@ -222,6 +219,16 @@ private:
     static void* find_shared(bulk::host& host, bulk::shared_number number)
     {
         return reinterpret_cast<void*>(number ^ self_of(host).mask());
+    }
+
+    static void give_shared(bulk::host& host, bulk::shared_number number)
+    {
+        give(host, find_shared(host, number));
+    }
+
+    static void end_workers(bulk::host& host)
+    {
+        self_of(host).workers.clear();
     }
 
     static int open(bulk::host& host)

@@ -46,7 +46,7 @@ TEST(assertions, of_tables)
     EXPECT_DEATH((void)minhash::probe(6, 1, never), "has_single_bit");
     EXPECT_DEATH((void)minhash::probe(7, 1, never), "at != first");
     std::vector<std::uint32_t> parent = {0, 2, 1};
-    EXPECT_DEATH((void)bulk::find_root(parent, 1), "parent");
+    EXPECT_DEATH((void)bulk::find_root(parent, 1), "above < row");
     EXPECT_DEATH((void)bulk::find_root(parent, 3), "size");
 }
 

@@ -335,8 +335,12 @@ void leave_store(byte_store* store, store_note& note)
 
 byte_store* open_view(memory_budget& budget, const store_note& note)
 {
+    // A process that did not come has left an empty note.
+    constexpr std::size_t least_chunk = std::bit_ceil(sizeof(spare_chunk));
     host& owner = *budget.owner;
-    byte_store* const store = open_store(budget, note.chunk_bytes);
+    assert(note.chunk_bytes != 0 || note.size == 0);
+    byte_store* const store =
+        open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : least_chunk);
     store->shared = true;
     store->view = true;
     store->size = note.size;

@@ -313,15 +313,18 @@ private:
             bulk::help(*self, self->first->rows, member);
     }
 
-    // Every other step is left to the workers.
+    // Every other step is left to the workers, of which all but the first may come late.
     static void meet_workers(bulk::host& host)
     {
         test_host& self = self_of(host);
         self.count(worker_failed);
         if (self.threads.empty()) {
             int member = 1;
-            for (const auto& each : self.workers)
-                self.threads.emplace_back(work, each.get(), member++);
+            for (const auto& each : self.workers) {
+                if (member == 1 || self.chance.below(4) != 0)
+                    self.threads.emplace_back(work, each.get(), member);
+                member++;
+            }
             if (self.chance.below(2) == 0)
                 return;
             for (std::thread& each : self.threads)

@@ -141,6 +141,7 @@ name_failures() {
         *) sed -nE -e 's/^(test)? +([[:alnum:]_-]+) +\.\.\. FAILED.*/\2/p' \
             -e 's/^not ok [0-9]+ +[-+] +([[:alnum:]_-]+) .*/\1/p' "$log" ;;
         esac)
+    names=$(awk '!seen[$0]++' <<<"$names")
     [[ -n $names ]] || names=$(grep -v '^ *$' "$log" | tail -n 1)
     sed -n -e "s/^/$verdict $1: /" -e 's/\(.\{160\}\).*/\1.../' -e '1,12p' -e "13s/.*/$verdict $1: and more/p" <<<"$names"
 }

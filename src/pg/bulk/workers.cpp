@@ -104,7 +104,7 @@ bool start_sharing(bulk::host& host, std::size_t needed)
     bulk_host& self = self_of(host);
     Assert(self.segment == nullptr);
     constexpr std::size_t bytes = area_offset + first_area;
-    constexpr std::size_t least_room = 32 * 1024 * 1024; // beside what is moved there at once
+    constexpr std::size_t least_room = 56 * 1024 * 1024; // beside what is moved there at once
     const std::uint64_t room = shared_room();
     if (room / 4 < needed || room < least_room) {
         ereport(NOTICE,
@@ -130,6 +130,10 @@ bool start_sharing(bulk::host& host, std::size_t needed)
                                         self.segment);
         return true;
     });
+    // An area grows by ever larger parts. With a limit the last ones are as large as what is left,
+    // where PostgreSQL would fail to make a larger one. The rest is for what workers need to start.
+    if (room != PG_UINT64_MAX)
+        dsa_set_size_limit(self.area, room - room / 8);
     return true;
 }
 

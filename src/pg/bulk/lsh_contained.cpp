@@ -6,12 +6,6 @@
 
 #include "bulk/containment.h"
 
-#include <utility>
-
-extern "C" {
-#include "miscadmin.h"
-}
-
 namespace minhash::pg {
 
 namespace {
@@ -20,18 +14,12 @@ namespace {
 // left, so that who deletes what is contained keeps the smallest id.
 void emit_contained(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
-    pair_job& job = static_cast<pair_job&>(host);
-    for (const bulk::found_pair& pair : pairs) {
-        CHECK_FOR_INTERRUPTS();
-        id_pair found = fetch_ids(job, pair);
-        if (!job.crossing && found.equal)
-            continue; // two rows of one id
-        const bool either =
-            bulk::set_size(*job.rows, pair.left) == bulk::set_size(*job.rows, pair.right);
-        if (!job.crossing && either && !found.falling)
-            std::swap(found.ids[0], found.ids[1]);
-        put_pair(job, found.ids[0], found.ids[1], pair.similarity);
-    }
+    const auto is_turned =
+        [](const pair_job& job, const bulk::found_pair& pair, const id_pair& found) {
+            return !found.falling &&
+                   bulk::set_size(*job.rows, pair.left) == bulk::set_size(*job.rows, pair.right);
+        };
+    put_pairs(host, pairs, is_turned);
 }
 
 void find_contained(pair_job& job)

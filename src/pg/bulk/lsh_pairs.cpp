@@ -1,28 +1,15 @@
 // lsh_pairs(): all near-duplicate pairs of a query's rows, or between two queries.
 #include "pg/bulk/pair_call.h"
 
-#include <utility>
-
-extern "C" {
-#include "miscadmin.h"
-}
-
 namespace minhash::pg {
 
 namespace {
 
 void emit_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
-    pair_job& job = static_cast<pair_job&>(host);
-    for (const bulk::found_pair& pair : pairs) {
-        CHECK_FOR_INTERRUPTS();
-        id_pair found = fetch_ids(job, pair);
-        if (!job.crossing && found.equal)
-            continue; // two rows of one id
-        if (!job.crossing && found.falling)
-            std::swap(found.ids[0], found.ids[1]);
-        put_pair(job, found.ids[0], found.ids[1], pair.similarity);
-    }
+    put_pairs(host, pairs, [](const pair_job&, const bulk::found_pair&, const id_pair& found) {
+        return found.falling;
+    });
 }
 
 void find_pairs(pair_job& job)

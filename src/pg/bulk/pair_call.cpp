@@ -3,6 +3,7 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -44,6 +45,22 @@ void read_and_find(pair_job& job)
     end_job(job);
 }
 
+id_pair fetch_ids(pair_job& job, const bulk::found_pair& pair)
+{
+    if (!job.plain_ids)
+        MemoryContextReset(job.pair_memory);
+    const MemoryContext former = MemoryContextSwitchTo(job.pair_memory);
+    bool null;
+    id_pair found = {
+        {fetch_datum(job.ids, pair.left, null), fetch_datum(job.ids, pair.right, null)},
+        false,
+        false};
+    found.falling = is_less(job, found.ids[1], found.ids[0]);
+    found.equal = !found.falling && !is_less(job, found.ids[0], found.ids[1]);
+    MemoryContextSwitchTo(former);
+    return found;
+}
+
 } // namespace
 
 void run_pair_call(const bulk_call& call,
@@ -72,27 +89,23 @@ void run_pair_call(const bulk_call& call,
     SPI_finish();
 }
 
-id_pair fetch_ids(pair_job& job, const bulk::found_pair& pair)
+void put_pairs(bulk::host& host,
+               std::span<const bulk::found_pair> pairs,
+               bool (*is_turned)(const pair_job& job,
+                                 const bulk::found_pair& pair,
+                                 const id_pair& found))
 {
-    if (!job.plain_ids)
-        MemoryContextReset(job.pair_memory);
-    const MemoryContext former = MemoryContextSwitchTo(job.pair_memory);
-    bool null;
-    id_pair found = {
-        {fetch_datum(job.ids, pair.left, null), fetch_datum(job.ids, pair.right, null)},
-        false,
-        false};
-    found.falling = is_less(job, found.ids[1], found.ids[0]);
-    found.equal = !found.falling && !is_less(job, found.ids[0], found.ids[1]);
-    MemoryContextSwitchTo(former);
-    return found;
-}
-
-void put_pair(const pair_job& job, Datum left, Datum right, double share)
-{
-    Datum values[] = {left, right, Float8GetDatum(share)};
-    bool nulls[] = {false, false, false};
-    tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
+    pair_job& job = static_cast<pair_job&>(host);
+    for (const bulk::found_pair& pair : pairs) {
+        CHECK_FOR_INTERRUPTS();
+        const id_pair found = fetch_ids(job, pair);
+        if (!job.crossing && found.equal)
+            continue;
+        const bool turned = !job.crossing && is_turned(job, pair, found);
+        Datum values[] = {found.ids[turned], found.ids[!turned], Float8GetDatum(pair.similarity)};
+        bool nulls[] = {false, false, false};
+        tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
+    }
 }
 
 } // namespace minhash::pg

@@ -31,8 +31,12 @@ struct id_pair {
     bool equal;
 };
 
-id_pair fetch_ids(pair_job& job, const bulk::found_pair& pair);
-
-void put_pair(const pair_job& job, Datum left, Datum right, double share);
+// Returns the rows of pairs, but for two rows of one id in one query. The ids of a pair that
+// is_turned() says change places: never those of two queries.
+void put_pairs(bulk::host& host,
+               std::span<const bulk::found_pair> pairs,
+               bool (*is_turned)(const pair_job& job,
+                                 const bulk::found_pair& pair,
+                                 const id_pair& found));
 
 } // namespace minhash::pg

@@ -17,7 +17,10 @@ if [[ ${2:-} == --inside ]]; then
     else
         demo='0 passed, 1 failed' status=1
     fi
-    test/check.sh regress isolation oracle tap || status=1
+    rings=(regress isolation tap)
+    # Brute force, of which nothing is the server's but its parallel workers: with the newest is enough.
+    [[ $suite != experimental ]] || rings+=(oracle)
+    test/check.sh "${rings[@]}" || status=1
     echo
     [[ $demo == 1* ]] || echo 'FAILED demo'
     echo "$demo"

@@ -57,7 +57,7 @@ $(error no headers of a PostgreSQL server. Install them (Debian: postgresql-serv
 endif
 
 # src/core and src/bulk know nothing of PostgreSQL; src/pg is glue.
-SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp pg/*.cpp pg/*/*.cpp)))
+SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp bulk/*/*.cpp pg/*.cpp pg/*/*.cpp)))
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)

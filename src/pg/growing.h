@@ -1,5 +1,5 @@
 // An array that grows, in the memory context that is current when it starts. (The engine has one of
-// its own, bulk/host.h: its memory is its host's, which counts it and can refuse it.)
+// its own, bulk/memory/host.h: its memory is its host's, which counts it and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"

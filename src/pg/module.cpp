@@ -122,7 +122,7 @@ void _PG_init(void)
                                check_instruction_set,
                                assign_instruction_set,
                                nullptr);
-    lsh::define_options();
-    show_scans(lsh::show_scan);
+    index::define_options();
+    show_scans(index::show_scan);
     MarkGUCPrefixReserved("minhash_lsh");
 }

@@ -8,7 +8,7 @@
 // of these, of 500 to 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of
 // them, of 20 words at least, in which some words are replaced. What is there to be found is
 // counted for every EVERYth row, by all its shingles.
-#include "bulk/containment.h"
+#include "bulk/containment/containment.h"
 
 #include "core/kernels.h"
 

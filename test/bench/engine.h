@@ -2,9 +2,9 @@
 // hashes, bands and rows as pg/bulk/choice.cpp makes it.
 #pragma once
 
-#include "bulk/pairs.h"
-#include "bulk/sample.h"
-#include "bulk/steps.h"
+#include "bulk/rows/steps.h"
+#include "bulk/search/pairs.h"
+#include "bulk/tuning/sample.h"
 
 #include <algorithm>
 #include <cstdio>

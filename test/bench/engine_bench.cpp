@@ -1,8 +1,8 @@
 // What the engine of the bulk functions costs on texts of a file, one in a line: CPU time of its
 // steps, with the choice by cost or a given one, and what that choice expected.
 // engine_bench FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]
-#include "bulk/clusters.h"
-#include "bulk/pairs.h"
+#include "bulk/search/clusters.h"
+#include "bulk/search/pairs.h"
 
 #include "core/kernels.h"
 

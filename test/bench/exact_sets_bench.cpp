@@ -1,7 +1,7 @@
-// What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/exact_sets.h),
+// What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/sets/exact_sets.h),
 // as ratios to a table of the first text that each second one is entered into, and taken out again.
 // exact_sets_bench [THRESHOLD]
-#include "bulk/exact_sets.h"
+#include "bulk/sets/exact_sets.h"
 
 #include "core/probe.h"
 #include "core/shingle.h"

@@ -2,8 +2,8 @@
 // of files, one in a line, with hashes, bands and rows chosen by cost, against the exact similarity
 // of all pairs. One file after the other, thresholds from 0.3 to 0.95, and as many seeds as wanted:
 // recall_bench SEEDS FILE...
-#include "bulk/pairs.h"
-#include "bulk/sample.h"
+#include "bulk/search/pairs.h"
+#include "bulk/tuning/sample.h"
 
 #include "core/kernels.h"
 

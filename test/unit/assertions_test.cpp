@@ -1,8 +1,8 @@
 // Assertions fail where preconditions and invariants are broken: one of each kind.
-#include "bulk/exact_sets.h"
-#include "bulk/union_find.h"
-#include "bulk/verifier.h"
-#include "bulk/witnesses.h"
+#include "bulk/components/union_find.h"
+#include "bulk/containment/witnesses.h"
+#include "bulk/search/verifier.h"
+#include "bulk/sets/exact_sets.h"
 
 #include "core/bands.h"
 #include "core/compress.h"

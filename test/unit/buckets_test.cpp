@@ -1,4 +1,4 @@
-#include "bulk/buckets.h"
+#include "bulk/buckets/buckets.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

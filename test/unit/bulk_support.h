@@ -2,12 +2,12 @@
 // engine should find among them, by comparing every row with every other.
 #pragma once
 
-#include "bulk/choose_bands.h"
-#include "bulk/clusters.h"
-#include "bulk/containment.h"
-#include "bulk/evaluation.h"
-#include "bulk/pairs.h"
-#include "bulk/steps.h"
+#include "bulk/containment/containment.h"
+#include "bulk/evaluation/evaluation.h"
+#include "bulk/rows/steps.h"
+#include "bulk/search/clusters.h"
+#include "bulk/search/pairs.h"
+#include "bulk/tuning/choose_bands.h"
 
 #include "core/compress.h"
 

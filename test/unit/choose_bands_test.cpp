@@ -1,4 +1,4 @@
-#include "bulk/choose_bands.h"
+#include "bulk/tuning/choose_bands.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

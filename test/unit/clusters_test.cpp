@@ -1,4 +1,4 @@
-#include "bulk/clusters.h"
+#include "bulk/search/clusters.h"
 
 #include <gtest/gtest.h>
 

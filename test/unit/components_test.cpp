@@ -1,5 +1,5 @@
-#include "bulk/components.h"
-#include "bulk/numbering.h"
+#include "bulk/components/components.h"
+#include "bulk/components/numbering.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -1,5 +1,5 @@
-#include "bulk/containment.h"
-#include "bulk/witnesses.h"
+#include "bulk/containment/containment.h"
+#include "bulk/containment/witnesses.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bulk/evaluation.h"
+#include "bulk/evaluation/evaluation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bulk/exact_sets.h"
+#include "bulk/sets/exact_sets.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

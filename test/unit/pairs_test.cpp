@@ -1,4 +1,4 @@
-#include "bulk/pairs.h"
+#include "bulk/search/pairs.h"
 
 #include <gtest/gtest.h>
 

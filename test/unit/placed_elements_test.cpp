@@ -1,4 +1,4 @@
-#include "bulk/placed_elements.h"
+#include "bulk/sets/placed_elements.h"
 
 #include "core/probe.h"
 

@@ -1,7 +1,7 @@
 // Crafted sets are as cheap as random ones in every table with open addressing. What is counted is
 // probes: how far entries lie from their place.
 
-#include "bulk/distinct_elements.h"
+#include "bulk/sets/distinct_elements.h"
 
 #include "core/probe.h"
 

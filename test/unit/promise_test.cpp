@@ -1,6 +1,6 @@
 // What is chosen by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has
 // more texts and seeds.)
-#include "bulk/sample.h"
+#include "bulk/tuning/sample.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bulk/sample.h"
+#include "bulk/tuning/sample.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bulk/store.h"
+#include "bulk/memory/store.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bulk/union_find.h"
+#include "bulk/components/union_find.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

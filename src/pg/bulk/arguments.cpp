@@ -25,26 +25,26 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
 }
 
 // The first argument given of those that say how texts are signed.
-const char* signing_argument(const bulk_call& call)
+const char* signing_argument(const call_form& form)
 {
     constexpr const char* names[] =
         {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};
 
-    const FunctionCallInfo fcinfo = call.fcinfo;
+    const FunctionCallInfo fcinfo = form.fcinfo;
     for (int each = 0; each < static_cast<int>(lengthof(names)); each++)
-        if (!PG_ARGISNULL(position_of(call, arg_num_hashes + each)))
+        if (!PG_ARGISNULL(position_of(form, arg_num_hashes + each)))
             return names[each];
     return nullptr;
 }
 
 } // namespace
 
-Oid arg_id_type(const bulk_call& call)
+Oid arg_id_type(const call_form& form)
 {
-    const FunctionCallInfo fcinfo = call.fcinfo;
-    if (call.ids == id_form::bigints)
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    if (form.ids == id_form::bigints)
         return INT8OID;
-    const bool named = call.ids == id_form::named;
+    const bool named = form.ids == id_form::named;
     if (named && PG_ARGISNULL(arg_query + 1))
         fail_null_argument(arg_query + 1, fcinfo->flinfo->fn_oid);
     const Oid type =
@@ -76,10 +76,10 @@ void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<c
                 errmsg("columns of the result are not of the types that the call gives"));
 }
 
-double arg_threshold_of(const bulk_call& call)
+double arg_threshold_of(const call_form& form)
 {
-    const FunctionCallInfo fcinfo = call.fcinfo;
-    const int argument = position_of(call, arg_threshold);
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    const int argument = position_of(form, arg_threshold);
     // The typed form with a number for the type of ids, and without a threshold, comes here.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
@@ -90,15 +90,15 @@ double arg_threshold_of(const bulk_call& call)
     return arg_fraction(fcinfo, argument, "threshold");
 }
 
-bulk_request arg_bulk(const bulk_call& call)
+bulk_request arg_bulk(const call_form& form)
 {
-    const FunctionCallInfo fcinfo = call.fcinfo;
-    const auto at = [&call](int argument) { return position_of(call, argument); };
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    const auto at = [&form](int argument) { return position_of(form, argument); };
     if (PG_ARGISNULL(arg_query))
         fail_null_argument(arg_query, fcinfo->flinfo->fn_oid);
     bulk_request wanted = {};
-    wanted.id_type = arg_id_type(call);
-    wanted.threshold = arg_threshold_of(call);
+    wanted.id_type = arg_id_type(form);
+    wanted.threshold = arg_threshold_of(form);
     wanted.recall = PG_ARGISNULL(at(arg_recall)) ? default_recall
                                                  : arg_fraction(fcinfo, at(arg_recall), "recall");
     if (PG_ARGISNULL(at(arg_bands)) != PG_ARGISNULL(at(arg_rows)))
@@ -118,7 +118,7 @@ bulk_request arg_bulk(const bulk_call& call)
         wanted.max_bucket = arg_between(fcinfo, at(arg_max_bucket), "max_bucket", 1, INT_MAX);
     wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
     wanted.hashes_given = !PG_ARGISNULL(at(arg_num_hashes));
-    wanted.signing = signing_argument(call);
+    wanted.signing = signing_argument(form);
     return wanted;
 }
 

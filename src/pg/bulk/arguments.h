@@ -3,7 +3,7 @@
 
 #include "pg/arguments.h"
 
-#include "bulk/rows.h"
+#include "bulk/rows/rows.h"
 
 namespace minhash::pg {
 
@@ -48,28 +48,28 @@ enum bulk_argument {
 // better.
 enum class id_form { bigints, typed, named };
 
-struct bulk_call {
+struct call_form {
     FunctionCallInfo fcinfo;
     id_form ids;
 };
 
 // The position of an argument.
-inline int position_of(const bulk_call& call, int argument)
+inline int position_of(const call_form& form, int argument)
 {
-    return argument + (call.ids != id_form::bigints && argument > arg_query ? 1 : 0);
+    return argument + (form.ids != id_form::bigints && argument > arg_query ? 1 : 0);
 }
 
 // The type of ids that a call wants; an ERROR if it has no order.
-Oid arg_id_type(const bulk_call& call);
+Oid arg_id_type(const call_form& form);
 
 // An ERROR unless the first columns of the result, so many, are of the type of ids, and the others
 // of these types. Whoever calls the named form says what they are.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
 
 // The threshold of a call; an ERROR if it is NULL or out of range.
-double arg_threshold_of(const bulk_call& call);
+double arg_threshold_of(const call_form& form);
 
 // Reads the shared arguments; an ERROR if one of them is wrong.
-bulk_request arg_bulk(const bulk_call& call);
+bulk_request arg_bulk(const call_form& form);
 
 } // namespace minhash::pg

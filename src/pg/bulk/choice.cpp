@@ -2,7 +2,7 @@
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
 
-#include "bulk/sample.h"
+#include "bulk/tuning/sample.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,20 +32,20 @@ constexpr double many_candidates = 1000;
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 
-bool is_exact(const bulk_job& job)
+bool is_exact(const bulk_call& call)
 {
-    return job.from_texts && job.wanted.verify != verification::estimate;
+    return call.from_texts && call.wanted.verify != verification::estimate;
 }
 
 // Whether signatures come from a table where most can be read again.
-bool lie_elsewhere(const bulk_job& job)
+bool lie_elsewhere(const bulk_call& call)
 {
-    return job.again.scanned != nullptr && !job.from_texts && !job.wanted.whole_slots;
+    return call.again.scanned != nullptr && !call.from_texts && !call.wanted.whole_slots;
 }
 
-double recall_of(const bulk_job& job)
+double recall_of(const bulk_call& call)
 {
-    return is_exact(job) ? std::max(job.wanted.recall, least_exact_recall) : job.wanted.recall;
+    return is_exact(call) ? std::max(call.wanted.recall, least_exact_recall) : call.wanted.recall;
 }
 
 // A sample of the rows that wait, and the mean size of its texts.
@@ -55,26 +55,26 @@ struct sampled {
     double mean_bytes;
 };
 
-sampled take_sample(bulk_job& job)
+sampled take_sample(bulk_call& call)
 {
-    waiting_rows& waiting = job.waiting;
+    waiting_rows& waiting = call.waiting;
     sampled taken = {};
     bulk::text_signer* signer = nullptr;
-    if (job.from_texts) {
-        taken.scheme = job.wanted.texts;
+    if (call.from_texts) {
+        taken.scheme = call.wanted.texts;
         taken.scheme.num_hashes = bulk::most_sampled_slots;
-        signer = bulk::make_signer(job, taken.scheme);
+        signer = bulk::make_signer(call, taken.scheme);
     }
     const std::uint32_t count = std::min(waiting.count, bulk::most_sampled);
     for (std::uint32_t i = 0; i < count; i++) {
-        MemoryContextReset(job.row_memory);
-        const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
+        MemoryContextReset(call.row_memory);
+        const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
         const auto place = static_cast<std::uint32_t>(std::uint64_t{i} * waiting.count / count);
         bool null;
         const Datum value = fetch_datum(waiting.values, place, null);
         signature read;
-        if (job.from_texts) {
-            const bulk::text_bytes bytes = utf8_of(job, DatumGetTextPP(value));
+        if (call.from_texts) {
+            const bulk::text_bytes bytes = utf8_of(call, DatumGetTextPP(value));
             taken.mean_bytes += static_cast<double>(bytes.size()) / count;
             read = {taken.scheme, bulk::sign(*signer, bytes)};
         } else {
@@ -84,7 +84,7 @@ sampled take_sample(bulk_job& job)
         }
         if (i == 0) {
             taken.scheme = read.scheme;
-            taken.rows = bulk::start_sample(job, read.scheme);
+            taken.rows = bulk::start_sample(call, read.scheme);
         }
         if (comparable({taken.scheme, {}}, {read.scheme, {}}))
             bulk::add_to_sample(taken.rows, read);
@@ -94,12 +94,12 @@ sampled take_sample(bulk_job& job)
 }
 
 // How many rows the queries will have given.
-void expect_rows(const bulk_job& job, bool ended, double& rows, double& pairs)
+void expect_rows(const bulk_call& call, bool ended, double& rows, double& pairs)
 {
-    const double met = job.waiting.count;
-    const double first = ended ? met : std::max(job.expected_rows, 2 * met);
-    rows = first + job.other_rows.value_or(0);
-    pairs = job.other_rows ? first * *job.other_rows : first * (first - 1) / 2;
+    const double met = call.waiting.count;
+    const double first = ended ? met : std::max(call.expected_rows, 2 * met);
+    rows = first + call.other_rows.value_or(0);
+    pairs = call.other_rows ? first * *call.other_rows : first * (first - 1) / 2;
 }
 
 // Two digits of a number of 10 or more.
@@ -132,120 +132,120 @@ void tell(const bulk::bands_plan& plan, double threshold)
 
 } // namespace
 
-bool are_waiting(const bulk_job& job)
+bool are_waiting(const bulk_call& call)
 {
-    return !job.wanted.sets_only && job.wanted.shape.bands == 0 && job.wanted.max_bucket == 0;
+    return !call.wanted.sets_only && call.wanted.shape.bands == 0 && call.wanted.max_bucket == 0;
 }
 
-bool keep_waiting(bulk_job& job, const query_row& row)
+bool keep_waiting(bulk_call& call, const query_row& row)
 {
-    waiting_rows& waiting = job.waiting;
+    waiting_rows& waiting = call.waiting;
     if (waiting.count == 0) {
-        waiting.ids = open_datums(job.budget, job.ids.type);
+        waiting.ids = open_datums(call.budget, call.ids.type);
         waiting.values =
-            open_datums(job.budget, job.from_texts ? Oid{TEXTOID} : job.signature_type);
-        if (job.wanted.ranked)
-            waiting.ranks = open_datums(job.budget, job.ranks.type);
+            open_datums(call.budget, call.from_texts ? Oid{TEXTOID} : call.signature_type);
+        if (call.wanted.ranked)
+            waiting.ranks = open_datums(call.budget, call.ranks.type);
     }
     append_datum(waiting.ids, row.id, false);
     append_datum(waiting.values, row.value, false);
-    if (job.wanted.ranked)
+    if (call.wanted.ranked)
         append_datum(waiting.ranks, row.rank, row.no_rank);
-    bulk::grow(job, waiting.places, waiting.count, waiting.count + std::size_t{1});
+    bulk::grow(call, waiting.places, waiting.count, waiting.count + std::size_t{1});
     waiting.places.values[waiting.count] = row.place;
-    if (job.scope_column > 0) {
-        bulk::grow(job, waiting.scopes, waiting.count, waiting.count + std::size_t{1});
+    if (call.scope_column > 0) {
+        bulk::grow(call, waiting.scopes, waiting.count, waiting.count + std::size_t{1});
         waiting.scopes.values[waiting.count] = row.scope;
     }
     waiting.count++;
     return waiting.count < most_waiting &&
-           waiting.values.bytes->size < job.budget.limit / share_of_memory;
+           waiting.values.bytes->size < call.budget.limit / share_of_memory;
 }
 
-query_row waiting_row(bulk_job& job, std::uint32_t place)
+query_row waiting_row(bulk_call& call, std::uint32_t place)
 {
-    waiting_rows& waiting = job.waiting;
+    waiting_rows& waiting = call.waiting;
     Assert(place < waiting.count);
     query_row row = {};
     bool null;
     row.id = fetch_datum(waiting.ids, place, null);
     row.value = fetch_datum(waiting.values, place, null);
-    if (job.wanted.ranked)
+    if (call.wanted.ranked)
         row.rank = fetch_datum(waiting.ranks, place, row.no_rank);
-    if (job.scope_column > 0)
+    if (call.scope_column > 0)
         row.scope = waiting.scopes.values[place];
     row.place = waiting.places.values[place];
     return row;
 }
 
-void drop_waiting(bulk_job& job)
+void drop_waiting(bulk_call& call)
 {
-    waiting_rows& waiting = job.waiting;
+    waiting_rows& waiting = call.waiting;
     for (datum_store* const store : {&waiting.ids, &waiting.values, &waiting.ranks})
         if (OidIsValid(store->type))
             close_datums(*store);
-    bulk::release(job, waiting.places.values);
-    bulk::release(job, waiting.scopes.values);
+    bulk::release(call, waiting.places.values);
+    bulk::release(call, waiting.scopes.values);
     waiting = {};
 }
 
-void choose_by_waiting(bulk_job& job, bool ended)
+void choose_by_waiting(bulk_call& call, bool ended)
 {
-    Assert(job.waiting.count > 0);
-    sampled taken = take_sample(job);
-    const bool open_hashes = is_exact(job) && !job.wanted.hashes_given;
-    const int hashes = job.from_texts ? job.wanted.texts.num_hashes : taken.scheme.num_hashes;
+    Assert(call.waiting.count > 0);
+    sampled taken = take_sample(call);
+    const bool open_hashes = is_exact(call) && !call.wanted.hashes_given;
+    const int hashes = call.from_texts ? call.wanted.texts.num_hashes : taken.scheme.num_hashes;
     bulk::bands_wanted wanted = {
         .rows = 0,
         .pairs = 0,
-        .window = static_cast<double>(job.waiting.count),
-        .threshold = job.wanted.threshold,
-        .recall = bulk::recall_to_expect(recall_of(job)),
-        .missed = bulk::share_missed(recall_of(job)),
+        .window = static_cast<double>(call.waiting.count),
+        .threshold = call.wanted.threshold,
+        .recall = bulk::recall_to_expect(recall_of(call)),
+        .missed = bulk::share_missed(recall_of(call)),
         .least_hashes = open_hashes ? least_hashes : hashes,
         .most_hashes = open_hashes ? most_hashes : hashes,
-        .exact = is_exact(job),
+        .exact = is_exact(call),
     };
-    expect_rows(job, ended, wanted.rows, wanted.pairs);
+    expect_rows(call, ended, wanted.rows, wanted.pairs);
 
-    bulk::work_costs costs = bulk::costs_of(taken.mean_bytes, is_exact(job));
+    bulk::work_costs costs = bulk::costs_of(taken.mean_bytes, is_exact(call));
     // What a hash costs matters only where their number is open, to texts: of these rows keep a
     // byte of each slot, as a rule (bulk::kept_scheme()).
-    const double slot_bytes = job.wanted.whole_slots ? sizeof(std::uint32_t) : 1;
-    if (wanted.rows * hashes * slot_bytes > static_cast<double>(job.budget.limit))
+    const double slot_bytes = call.wanted.whole_slots ? sizeof(std::uint32_t) : 1;
+    if (wanted.rows * hashes * slot_bytes > static_cast<double>(call.budget.limit))
         costs.hash += bulk::filing_cost;
     bulk::sampled_counts counts;
     const bulk::agreement_counts sample = bulk::count_agreements(taken.rows, counts);
     bulk::end_sample(taken.rows);
     bulk::bands_plan plan = bulk::choose_by_cost(wanted, sample, costs);
     if (plan.shape.bands == 0) { // few hashes: then no reserve for chance
-        wanted.recall = recall_of(job);
+        wanted.recall = recall_of(call);
         plan = bulk::choose_by_cost(wanted, sample, costs);
     }
     if (plan.shape.bands == 0)
         fail_no_choice(wanted.threshold, wanted.most_hashes, wanted.recall);
-    job.wanted.shape = {plan.shape.bands, plan.shape.rows};
-    job.wanted.texts.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
+    call.wanted.shape = {plan.shape.bands, plan.shape.rows};
+    call.wanted.texts.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     tell(plan, wanted.threshold);
 }
 
-bulk::task make_task(const bulk_job& job, const scheme& scheme)
+bulk::task make_task(const bulk_call& call, const scheme& scheme)
 {
-    banding shape = job.wanted.shape;
-    if (job.wanted.sets_only)
+    banding shape = call.wanted.shape;
+    if (call.wanted.sets_only)
         return {
             .scheme = scheme,
             .shape = {0, 0},
-            .threshold = job.wanted.threshold,
+            .threshold = call.wanted.threshold,
             .exact = true,
             .max_bucket = 0,
-            .scoped = job.scope_column > 0,
+            .scoped = call.scope_column > 0,
             .sets_only = true,
-            .recall = recall_of(job),
+            .recall = recall_of(call),
         };
     if (shape.bands == 0) {
-        const double threshold = job.wanted.threshold;
-        const double recall = recall_of(job);
+        const double threshold = call.wanted.threshold;
+        const double recall = recall_of(call);
         const band_choice choice = choose_by_recall(threshold, scheme.num_hashes, recall);
         if (choice.bands == 0)
             fail_no_choice(threshold, scheme.num_hashes, recall);
@@ -255,13 +255,13 @@ bulk::task make_task(const bulk_job& job, const scheme& scheme)
     return {
         .scheme = scheme,
         .shape = {shape.bands, shape.rows},
-        .threshold = job.wanted.threshold,
-        .exact = is_exact(job),
-        .max_bucket = static_cast<std::uint32_t>(job.wanted.max_bucket),
-        .scoped = job.scope_column > 0,
-        .recall = recall_of(job),
-        .whole_slots = job.wanted.whole_slots,
-        .elsewhere = lie_elsewhere(job) && scheme.bits == bits_per_slot,
+        .threshold = call.wanted.threshold,
+        .exact = is_exact(call),
+        .max_bucket = static_cast<std::uint32_t>(call.wanted.max_bucket),
+        .scoped = call.scope_column > 0,
+        .recall = recall_of(call),
+        .whole_slots = call.wanted.whole_slots,
+        .elsewhere = lie_elsewhere(call) && scheme.bits == bits_per_slot,
     };
 }
 

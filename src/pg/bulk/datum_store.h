@@ -4,7 +4,7 @@
 
 #include "pg/glue.h"
 
-#include "bulk/store.h"
+#include "bulk/memory/store.h"
 
 namespace minhash::pg {
 

@@ -1,4 +1,4 @@
-// PostgreSQL as the engine's host (bulk/host.h): a memory context, temporary files that
+// PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that
 // temp_file_limit counts, answers to cancel, and progress (progress.h). What the engine leaves when
 // an error or a cancel makes it end goes with the transaction.
 #pragma once
@@ -7,8 +7,8 @@
 #include "pg/progress.h"
 #include "pg/text_reader.h"
 
-#include "bulk/store.h"
-#include "bulk/text_signer.h"
+#include "bulk/memory/store.h"
+#include "bulk/sets/text_signer.h"
 
 extern "C" {
 #include "storage/dsm.h"
@@ -40,7 +40,7 @@ struct bulk_host : bulk::host {
     ResourceOwner resources; // of the call
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
-    shared_call* call;
+    shared_call* shared;
     ParallelContext* context;
     int member;
     int file_count;

@@ -3,7 +3,7 @@
 #include "pg/bulk/query.h"
 #include "pg/errors.h"
 
-#include "bulk/clusters.h"
+#include "bulk/search/clusters.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -19,7 +19,7 @@ namespace minhash::pg {
 
 namespace {
 
-struct cluster_job : bulk_job {
+struct cluster_call : bulk_call {
     planned_select query;
     bulk::cluster_options options;
     FmgrInfo compare_ids;
@@ -41,15 +41,15 @@ int compare(FmgrInfo& function, Oid collation, Datum a, Datum b)
     return DatumGetInt32(FunctionCall2Coll(&function, collation, a, b));
 }
 
-int compare_ids(cluster_job& self, Datum a, Datum b)
+int compare_ids(cluster_call& self, Datum a, Datum b)
 {
     return compare(self.compare_ids, self.id_collation, a, b);
 }
 
 // By rank, NULLs last, then by id: the first member is the representative.
-int compare_members(const void* left, const void* right, void* job)
+int compare_members(const void* left, const void* right, void* call)
 {
-    cluster_job& self = *static_cast<cluster_job*>(job);
+    cluster_call& self = *static_cast<cluster_call*>(call);
     const member& a = *static_cast<const member*>(left);
     const member& b = *static_cast<const member*>(right);
     if (a.no_rank != b.no_rank)
@@ -62,7 +62,7 @@ int compare_members(const void* left, const void* right, void* job)
 
 void order_members(bulk::host& host, std::span<std::uint32_t> rows)
 {
-    cluster_job& self = static_cast<cluster_job&>(host);
+    cluster_call& self = static_cast<cluster_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     member* const members = static_cast<member*>(
         MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
@@ -81,7 +81,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
-void put_member(const cluster_job& self,
+void put_member(const cluster_call& self,
                 Datum id,
                 Datum cluster,
                 Datum representative,
@@ -101,7 +101,7 @@ void emit_cluster(bulk::host& host,
                   std::span<const std::uint32_t> rows,
                   std::span<const double> similarities)
 {
-    cluster_job& self = static_cast<cluster_job&>(host);
+    cluster_call& self = static_cast<cluster_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     Datum* const ids = static_cast<Datum*>(
         MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(Datum)));
@@ -120,7 +120,7 @@ void emit_cluster(bulk::host& host,
 }
 
 // Empty and NULL texts are near nothing, so each is a cluster of its own.
-void emit_lone(cluster_job& self)
+void emit_lone(cluster_call& self)
 {
     const MemoryContext former = MemoryContextSwitchTo(self.row_memory);
     for (std::uint32_t place = 0; place < self.lone_count; place++) {
@@ -140,7 +140,7 @@ void prepare_order(FmgrInfo& compare, Oid& collation, Oid type, MemoryContext me
     fmgr_info_cxt(entry->cmp_proc, &compare, memory);
 }
 
-void find_clusters(cluster_job& self)
+void find_clusters(cluster_call& self)
 {
     prepare_order(self.compare_ids, self.id_collation, self.ids.type, self.memory);
     if (self.wanted.ranked)
@@ -152,25 +152,25 @@ void find_clusters(cluster_job& self)
     notice_large_buckets(left_out, self.rows->task.max_bucket);
 }
 
-void read_and_cluster(cluster_job& job)
+void read_and_cluster(cluster_call& call)
 {
-    read_query(job, job.query);
-    end_reading(job);
-    if (row_count(job) > 0)
-        find_clusters(job);
-    emit_lone(job);
-    end_job(job);
+    read_query(call, call.query);
+    end_reading(call);
+    if (row_count(call) > 0)
+        find_clusters(call);
+    emit_lone(call);
+    end_call(call);
 }
 
 // -> (id, cluster_id, representative, size, similarity)
-Datum return_clusters(const bulk_call& call)
+Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };
 
-    const FunctionCallInfo fcinfo = call.fcinfo;
-    const int near_representative = position_of(call, arg_near_representative);
-    const int singletons = position_of(call, arg_singletons);
-    bulk_request wanted = arg_bulk(call);
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    const int near_representative = position_of(form, arg_near_representative);
+    const int singletons = position_of(form, arg_singletons);
+    bulk_request wanted = arg_bulk(form);
     wanted.ranked = true;
     for (const int option : {near_representative, singletons})
         if (PG_ARGISNULL(option))
@@ -183,14 +183,14 @@ Datum return_clusters(const bulk_call& call)
     check_result(result, wanted.id_type, 3, others);
 
     SPI_connect();
-    cluster_job& job = *allocate<cluster_job>(CurrentMemoryContext);
-    job = {};
-    start_job(job, fcinfo, wanted);
-    job.result = &result;
-    job.options = options;
-    job.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)),
-                            {fcinfo->flinfo->fn_oid, nullptr, false});
-    read_and_cluster(job);
+    cluster_call& call = *allocate<cluster_call>(CurrentMemoryContext);
+    call = {};
+    start_call(call, fcinfo, wanted);
+    call.result = &result;
+    call.options = options;
+    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)),
+                             {fcinfo->flinfo->fn_oid, nullptr, false});
+    read_and_cluster(call);
     SPI_finish();
     return static_cast<Datum>(0);
 }

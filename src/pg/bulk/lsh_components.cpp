@@ -4,7 +4,7 @@
 #include "pg/bulk/select.h"
 #include "pg/errors.h"
 
-#include "bulk/components.h"
+#include "bulk/components/components.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ struct waiting_pair {
     int level;
 };
 
-struct component_job : bulk_host {
+struct component_call : bulk_host {
     Oid id_type;
     FmgrInfo compare;
     double* thresholds; // falling; null: there are none
@@ -64,95 +64,95 @@ struct component_job : bulk_host {
 
 struct receiver {
     DestReceiver pub; // PostgreSQL knows this part
-    component_job* job;
+    component_call* call;
 };
 
 // Joins the pairs that wait.
-void join_waiting(component_job& job)
+void join_waiting(component_call& call)
 {
-    const std::span<waiting_pair> pairs = {job.waiting,
-                                           static_cast<std::size_t>(job.waiting_count)};
+    const std::span<waiting_pair> pairs = {call.waiting,
+                                           static_cast<std::size_t>(call.waiting_count)};
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
-            pair.hashes[side] = hash_of(job.ids, pair.ids[side]);
-            bulk::prefetch_entry(job.ids.numbers, pair.hashes[side]);
+            pair.hashes[side] = hash_of(call.ids, pair.ids[side]);
+            bulk::prefetch_entry(call.ids.numbers, pair.hashes[side]);
         }
     }
     for (const waiting_pair& pair : pairs) {
         for (const std::uint32_t hash : pair.hashes) {
-            const std::uint32_t number = bulk::likely_number(job.ids.numbers, hash);
-            if (number != bulk::no_row && job.ids.plain)
-                prefetch_datum(job.ids.values, number);
+            const std::uint32_t number = bulk::likely_number(call.ids.numbers, hash);
+            if (number != bulk::no_row && call.ids.plain)
+                prefetch_datum(call.ids.values, number);
         }
     }
-    const std::uint32_t known = job.finder.count;
+    const std::uint32_t known = call.finder.count;
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
-            pair.numbers[side] = number_of(job.ids, pair.ids[side], pair.hashes[side]);
+            pair.numbers[side] = number_of(call.ids, pair.ids[side], pair.hashes[side]);
             if (pair.numbers[side] < known)
-                bulk::prefetch_row(job.finder, pair.numbers[side], pair.level);
+                bulk::prefetch_row(call.finder, pair.numbers[side], pair.level);
         }
     }
-    bulk::take_rows(job.finder, job.ids.numbers.count);
+    bulk::take_rows(call.finder, call.ids.numbers.count);
     for (const waiting_pair& pair : pairs)
-        bulk::join_rows(job.finder, pair.numbers[0], pair.numbers[1], pair.level);
-    job.waiting_count = 0;
+        bulk::join_rows(call.finder, pair.numbers[0], pair.numbers[1], pair.level);
+    call.waiting_count = 0;
 }
 
 // The first level whose threshold a similarity reaches.
-int level_of(const component_job& job, double similarity)
+int level_of(const component_call& call, double similarity)
 {
     int level = 0;
-    while (level < job.levels && similarity < job.thresholds[level])
+    while (level < call.levels && similarity < call.thresholds[level])
         level++;
     return level;
 }
 
 bool take_pair(TupleTableSlot* slot, DestReceiver* self)
 {
-    component_job& job = *reinterpret_cast<receiver*>(self)->job;
+    component_call& call = *reinterpret_cast<receiver*>(self)->call;
     slot_getallattrs(slot);
-    const std::uint64_t read = job.pairs++;
-    bulk::report(job,
+    const std::uint64_t read = call.pairs++;
+    bulk::report(call,
                  "joining pairs",
                  read,
-                 job.expected_pairs >= static_cast<double>(read)
-                     ? static_cast<std::uint64_t>(job.expected_pairs)
+                 call.expected_pairs >= static_cast<double>(read)
+                     ? static_cast<std::uint64_t>(call.expected_pairs)
                      : 0);
     if (slot->tts_isnull[0] || slot->tts_isnull[1] ||
-        (job.thresholds != nullptr && slot->tts_isnull[2])) {
-        job.skipped++;
+        (call.thresholds != nullptr && slot->tts_isnull[2])) {
+        call.skipped++;
         return true;
     }
     int level = 0;
-    if (job.thresholds != nullptr) {
+    if (call.thresholds != nullptr) {
         const double similarity = DatumGetFloat8(slot->tts_values[2]);
         if (std::isnan(similarity))
             ereport(ERROR,
                     errcode(ERRCODE_DATA_EXCEPTION),
                     errmsg("similarity of a pair is NaN"),
                     errhint("Leave such pairs out of the query, or make their similarity NULL."));
-        level = level_of(job, similarity);
+        level = level_of(call, similarity);
     }
-    if (level == job.levels)
+    if (level == call.levels)
         return true;
-    Assert(job.waiting_count < most_waiting);
-    waiting_pair& pair = job.waiting[job.waiting_count++];
-    pair.ids[0] = convert_id(job.short_left, slot->tts_values[0]);
-    pair.ids[1] = convert_id(job.short_right, slot->tts_values[1]);
+    Assert(call.waiting_count < most_waiting);
+    waiting_pair& pair = call.waiting[call.waiting_count++];
+    pair.ids[0] = convert_id(call.short_left, slot->tts_values[0]);
+    pair.ids[1] = convert_id(call.short_right, slot->tts_values[1]);
     pair.level = level;
-    if (job.ids.plain && job.waiting_count < most_waiting)
+    if (call.ids.plain && call.waiting_count < most_waiting)
         return true;
-    const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
-    join_waiting(job);
-    MemoryContextReset(job.row_memory);
+    const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
+    join_waiting(call);
+    MemoryContextReset(call.row_memory);
     MemoryContextSwitchTo(former);
     return true;
 }
 
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
-    component_job& job = *reinterpret_cast<receiver*>(self)->job;
+    component_call& call = *reinterpret_cast<receiver*>(self)->call;
     const bool similar = columns->natts == 3;
     if (columns->natts != 2 && !similar)
         ereport(ERROR,
@@ -163,9 +163,9 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                                  columns->natts,
                                  columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
-    job.short_left = check_ids(job.id_type, TupleDescAttr(columns, 0)->atttypid);
-    job.short_right = check_ids(job.id_type, TupleDescAttr(columns, 1)->atttypid);
-    if (job.thresholds == nullptr)
+    call.short_left = check_ids(call.id_type, TupleDescAttr(columns, 0)->atttypid);
+    call.short_right = check_ids(call.id_type, TupleDescAttr(columns, 1)->atttypid);
+    if (call.thresholds == nullptr)
         return;
     if (!similar)
         ereport(ERROR,
@@ -183,63 +183,63 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 
 void ignore(DestReceiver*) {}
 
-void read_pairs(component_job& job, const char* query, Oid function)
+void read_pairs(component_call& call, const char* query, Oid function)
 {
     receiver receiving = {};
     receiving.pub.receiveSlot = take_pair;
     receiving.pub.rStartup = take_columns;
     receiving.pub.rShutdown = ignore;
     receiving.pub.rDestroy = ignore;
-    receiving.job = &job;
+    receiving.call = &call;
     const planned_select planned = plan_select(query, {function, "left_id, right_id", true});
-    job.expected_pairs = planned.rows;
-    job.estimated = true;
+    call.expected_pairs = planned.rows;
+    call.estimated = true;
     run_select(planned, receiving.pub);
-    job.estimated = false;
-    join_waiting(job);
-    if (job.skipped > 0)
+    call.estimated = false;
+    join_waiting(call);
+    if (call.skipped > 0)
         ereport(NOTICE,
                 errmsg_plural("%llu pair with a NULL was left out",
                               "%llu pairs with a NULL were left out",
-                              static_cast<unsigned long>(job.skipped),
-                              static_cast<unsigned long long>(job.skipped)));
-    notice_spilling(job.budget);
+                              static_cast<unsigned long>(call.skipped),
+                              static_cast<unsigned long long>(call.skipped)));
+    notice_spilling(call.budget);
 }
 
-bool is_less(component_job& job, Datum a, Datum b)
+bool is_less(component_call& call, Datum a, Datum b)
 {
-    return job.ids.plain
+    return call.ids.plain
                ? DatumGetInt64(a) < DatumGetInt64(b)
-               : DatumGetInt32(FunctionCall2Coll(&job.compare, job.ids.collation, a, b)) < 0;
+               : DatumGetInt32(FunctionCall2Coll(&call.compare, call.ids.collation, a, b)) < 0;
 }
 
 // An id of a component, of which the next ones are asked for ahead.
-Datum fetch_id(component_job& job, const bulk::component_rows& found, std::size_t place)
+Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
     bool null;
-    if (!job.ids.plain)
-        return fetch_datum(job.ids.values, found.rows[place], null);
+    if (!call.ids.plain)
+        return fetch_datum(call.ids.values, found.rows[place], null);
     if (place + ahead < found.rows.size() + found.later)
-        prefetch_datum(job.ids.values, found.rows.data()[place + ahead]);
-    return fetch_plain(job.ids.values, found.rows[place]);
+        prefetch_datum(call.ids.values, found.rows.data()[place + ahead]);
+    return fetch_plain(call.ids.values, found.rows[place]);
 }
 
 // The smallest id of a component, in the current context.
-Datum smallest_of(component_job& job, const bulk::component_rows& found)
+Datum smallest_of(component_call& call, const bulk::component_rows& found)
 {
     Datum smallest = 0;
-    const MemoryContext outer = MemoryContextSwitchTo(job.row_memory);
+    const MemoryContext outer = MemoryContextSwitchTo(call.row_memory);
     for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        const Datum id = fetch_id(job, found, i);
-        if (i == 0 || is_less(job, id, smallest)) {
+        const Datum id = fetch_id(call, found, i);
+        if (i == 0 || is_less(call, id, smallest)) {
             MemoryContextSwitchTo(outer);
-            smallest = datumCopy(id, job.ids.values.by_value, job.ids.values.length);
-            MemoryContextSwitchTo(job.row_memory);
+            smallest = datumCopy(id, call.ids.values.by_value, call.ids.values.length);
+            MemoryContextSwitchTo(call.row_memory);
         }
-        if (!job.ids.plain)
-            MemoryContextReset(job.row_memory);
+        if (!call.ids.plain)
+            MemoryContextReset(call.row_memory);
     }
     MemoryContextSwitchTo(outer);
     return smallest;
@@ -247,76 +247,76 @@ Datum smallest_of(component_job& job, const bulk::component_rows& found)
 
 // A row of the answer whose ids are plain: its first four columns are written over for each row, as
 // making one from its values takes longer than all else that is done for it.
-void start_answer(component_job& job, int level)
+void start_answer(component_call& call, int level)
 {
-    const bool every_pair = job.thresholds == nullptr;
-    Datum values[] = {0, 0, 0, 0, every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
+    const bool every_pair = call.thresholds == nullptr;
+    Datum values[] = {0, 0, 0, 0, every_pair ? Datum{0} : Float8GetDatum(call.thresholds[level])};
     bool nulls[] = {false, false, false, false, every_pair};
-    job.answer = form_minimal_tuple(job.result->setDesc, values, nulls);
-    job.answer_level = level;
-    if (job.slot == nullptr)
-        job.slot = MakeSingleTupleTableSlot(job.result->setDesc, &TTSOpsMinimalTuple);
-    ExecStoreMinimalTuple(job.answer, job.slot, false);
+    call.answer = form_minimal_tuple(call.result->setDesc, values, nulls);
+    call.answer_level = level;
+    if (call.slot == nullptr)
+        call.slot = MakeSingleTupleTableSlot(call.result->setDesc, &TTSOpsMinimalTuple);
+    ExecStoreMinimalTuple(call.answer, call.slot, false);
 }
 
-void emit_plain(component_job& job, int level, const bulk::component_rows& found)
+void emit_plain(component_call& call, int level, const bulk::component_rows& found)
 {
-    if (job.answer == nullptr || job.answer_level != level)
-        start_answer(job, level);
-    const Datum smallest = smallest_of(job, found);
-    Datum* const columns = reinterpret_cast<Datum*>(reinterpret_cast<char*>(job.answer) -
-                                                    MINIMAL_TUPLE_OFFSET + job.answer->t_hoff);
+    if (call.answer == nullptr || call.answer_level != level)
+        start_answer(call, level);
+    const Datum smallest = smallest_of(call, found);
+    Datum* const columns = reinterpret_cast<Datum*>(reinterpret_cast<char*>(call.answer) -
+                                                    MINIMAL_TUPLE_OFFSET + call.answer->t_hoff);
     columns[1] = columns[2] = smallest;
     columns[3] = Int64GetDatum(static_cast<std::int64_t>(found.rows.size()));
     for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        columns[0] = fetch_id(job, found, i);
-        tuplestore_puttupleslot(job.result->setResult, job.slot);
+        columns[0] = fetch_id(call, found, i);
+        tuplestore_puttupleslot(call.result->setResult, call.slot);
     }
 }
 
 void emit_component(bulk::host& host, int level, const bulk::component_rows& found)
 {
-    component_job& job = static_cast<component_job&>(host);
-    if (job.ids.plain) {
-        emit_plain(job, level, found);
+    component_call& call = static_cast<component_call&>(host);
+    if (call.ids.plain) {
+        emit_plain(call, level, found);
         return;
     }
-    const MemoryContext former = MemoryContextSwitchTo(job.cluster_memory);
-    const Datum smallest = smallest_of(job, found);
-    const bool every_pair = job.thresholds == nullptr;
+    const MemoryContext former = MemoryContextSwitchTo(call.cluster_memory);
+    const Datum smallest = smallest_of(call, found);
+    const bool every_pair = call.thresholds == nullptr;
     Datum values[] = {0,
                       smallest,
                       smallest,
                       Int64GetDatum(static_cast<std::int64_t>(found.rows.size())),
-                      every_pair ? Datum{0} : Float8GetDatum(job.thresholds[level])};
+                      every_pair ? Datum{0} : Float8GetDatum(call.thresholds[level])};
     bool nulls[] = {false, false, false, false, every_pair};
-    MemoryContextSwitchTo(job.row_memory);
+    MemoryContextSwitchTo(call.row_memory);
     for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        values[0] = fetch_id(job, found, i);
-        tuplestore_putvalues(job.result->setResult, job.result->setDesc, values, nulls);
-        MemoryContextReset(job.row_memory);
+        values[0] = fetch_id(call, found, i);
+        tuplestore_putvalues(call.result->setResult, call.result->setDesc, values, nulls);
+        MemoryContextReset(call.row_memory);
     }
     MemoryContextSwitchTo(former);
-    MemoryContextReset(job.cluster_memory);
+    MemoryContextReset(call.cluster_memory);
 }
 
 // What ids are ordered by.
-void prepare_order(component_job& job)
+void prepare_order(component_call& call)
 {
-    const TypeCacheEntry* const type = lookup_type_cache(job.id_type, TYPECACHE_CMP_PROC);
+    const TypeCacheEntry* const type = lookup_type_cache(call.id_type, TYPECACHE_CMP_PROC);
     if (!OidIsValid(type->cmp_proc))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
                 errmsg("could not identify an ordering operator for type %s",
-                       format_type_be(job.id_type)),
+                       format_type_be(call.id_type)),
                 errdetail("Ids need an order."));
-    fmgr_info_cxt(type->cmp_proc, &job.compare, job.memory);
+    fmgr_info_cxt(type->cmp_proc, &call.compare, call.memory);
 }
 
 // The given thresholds, falling, each once.
-void take_thresholds(component_job& job, ArrayType* given)
+void take_thresholds(component_call& call, ArrayType* given)
 {
     Datum* values;
     bool* nulls;
@@ -337,17 +337,18 @@ void take_thresholds(component_job& job, ArrayType* given)
         ereport(ERROR,
                 errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                 errmsg("thresholds must have between 1 and %d values", bulk::most_levels));
-    job.thresholds = static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
+    call.thresholds =
+        static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
     for (int i = 0; i < count; i++) {
         if (nulls[i] || std::isnan(DatumGetFloat8(values[i])))
             ereport(ERROR,
                     errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("thresholds must not have %s", nulls[i] ? "NULLs" : "NaN"));
-        job.thresholds[i] = DatumGetFloat8(values[i]);
+        call.thresholds[i] = DatumGetFloat8(values[i]);
     }
-    std::sort(job.thresholds, job.thresholds + count, [](double a, double b) { return a > b; });
-    job.levels =
-        static_cast<int>(std::unique(job.thresholds, job.thresholds + count) - job.thresholds);
+    std::sort(call.thresholds, call.thresholds + count, [](double a, double b) { return a > b; });
+    call.levels =
+        static_cast<int>(std::unique(call.thresholds, call.thresholds + count) - call.thresholds);
 }
 
 // -> (id, cluster_id, representative, size, threshold)
@@ -360,27 +361,27 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
     ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
-    component_job& job = *allocate<component_job>(CurrentMemoryContext);
-    job = {};
-    start_host(job);
-    start_reporting(job);
-    job.result = &result;
-    job.id_type = id_type;
-    prepare_order(job);
-    job.levels = 1;
+    component_call& call = *allocate<component_call>(CurrentMemoryContext);
+    call = {};
+    start_host(call);
+    start_reporting(call);
+    call.result = &result;
+    call.id_type = id_type;
+    prepare_order(call);
+    call.levels = 1;
     if (!PG_ARGISNULL(thresholds))
-        take_thresholds(job, PG_GETARG_ARRAYTYPE_P(thresholds));
-    job.budget = make_budget(job);
-    open_numbered(job.ids, job, job.budget, id_type);
-    bulk::start_finder(job.finder, job, job.levels);
-    job.row_memory =
-        AllocSetContextCreate(job.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
-    job.cluster_memory =
-        AllocSetContextCreate(job.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
-    read_pairs(job, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), fcinfo->flinfo->fn_oid);
-    bulk::end_numbering(job.ids.numbers);
-    bulk::end_finder(job.finder, emit_component);
-    bulk::close_stores(job.budget);
+        take_thresholds(call, PG_GETARG_ARRAYTYPE_P(thresholds));
+    call.budget = make_budget(call);
+    open_numbered(call.ids, call, call.budget, id_type);
+    bulk::start_finder(call.finder, call, call.levels);
+    call.row_memory =
+        AllocSetContextCreate(call.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
+    call.cluster_memory =
+        AllocSetContextCreate(call.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
+    read_pairs(call, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), fcinfo->flinfo->fn_oid);
+    bulk::end_numbering(call.ids.numbers);
+    bulk::end_finder(call.finder, emit_component);
+    bulk::close_stores(call.budget);
     SPI_finish();
     return static_cast<Datum>(0);
 }

@@ -4,7 +4,7 @@
 #include "pg/errors.h"
 #include "pg/signer.h"
 
-#include "bulk/containment.h"
+#include "bulk/containment/containment.h"
 
 namespace minhash::pg {
 
@@ -15,37 +15,37 @@ namespace {
 void emit_contained(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
     const auto is_turned =
-        [](const pair_job& job, const bulk::found_pair& pair, const id_pair& found) {
+        [](const pair_call& call, const bulk::found_pair& pair, const id_pair& found) {
             return !found.falling &&
-                   bulk::set_size(*job.rows, pair.left) == bulk::set_size(*job.rows, pair.right);
+                   bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);
         };
     put_pairs(host, pairs, is_turned);
 }
 
-void find_contained(pair_job& job)
+void find_contained(pair_call& call)
 {
-    bulk::find_contained_pairs(*job.rows, job.crossing, emit_contained);
+    bulk::find_contained_pairs(*call.rows, call.crossing, emit_contained);
 }
 
 // -> (contained_id, container_id, containment)
-Datum return_contained(const bulk_call& call)
+Datum return_contained(const call_form& form)
 {
     // After arg_query, arg_threshold and arg_recall.
     enum { arg_shingle_size = arg_recall + 1, arg_other_query = arg_shingle_size + 4 };
 
-    const FunctionCallInfo fcinfo = call.fcinfo;
+    const FunctionCallInfo fcinfo = form.fcinfo;
     bulk_request wanted = {};
-    wanted.threshold = arg_threshold_of(call);
+    wanted.threshold = arg_threshold_of(form);
     for (int argument = arg_query; argument < arg_other_query; argument++)
-        if (PG_ARGISNULL(position_of(call, argument)))
-            fail_null_argument(position_of(call, argument), fcinfo->flinfo->fn_oid);
-    wanted.id_type = arg_id_type(call);
-    wanted.recall = arg_fraction(fcinfo, position_of(call, arg_recall), "recall");
+        if (PG_ARGISNULL(position_of(form, argument)))
+            fail_null_argument(position_of(form, argument), fcinfo->flinfo->fn_oid);
+    wanted.id_type = arg_id_type(form);
+    wanted.recall = arg_fraction(fcinfo, position_of(form, arg_recall), "recall");
     wanted.texts = default_text_scheme;
-    wanted.texts.shingles = arg_shingling(fcinfo, position_of(call, arg_shingle_size));
+    wanted.texts.shingles = arg_shingling(fcinfo, position_of(form, arg_shingle_size));
     wanted.sets_only = true;
     wanted.texts_only = "The signature of a large text says little about a small one in it.";
-    run_pair_call(call, wanted, position_of(call, arg_other_query), find_contained);
+    run_pair_call(form, wanted, position_of(form, arg_other_query), find_contained);
     return static_cast<Datum>(0);
 }
 

@@ -4,7 +4,7 @@
 #include "pg/errors.h"
 #include "pg/signer.h"
 
-#include "bulk/evaluation.h"
+#include "bulk/evaluation/evaluation.h"
 
 #include <algorithm>
 
@@ -52,21 +52,21 @@ struct drawn_row {
 
 // The rows with the smallest hashes of their ids: random ones, and the same every time, whatever
 // the order of rows. The first of them are as random.
-std::span<const std::uint32_t> draw_anchors(bulk_job& job, std::uint32_t most, std::uint64_t seed)
+std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
     bool varlena;
-    getTypeOutputInfo(job.ids.type, &output, &varlena);
-    const std::uint32_t count = std::min(most, row_count(job));
-    drawn_row* const drawn = bulk::allocate<drawn_row>(job, count);
-    std::uint32_t* const anchors = bulk::allocate<std::uint32_t>(job, count);
+    getTypeOutputInfo(call.ids.type, &output, &varlena);
+    const std::uint32_t count = std::min(most, row_count(call));
+    drawn_row* const drawn = bulk::allocate<drawn_row>(call, count);
+    std::uint32_t* const anchors = bulk::allocate<std::uint32_t>(call, count);
     std::uint32_t kept = 0;
-    const MemoryContext former = MemoryContextSwitchTo(job.row_memory);
-    for (std::uint32_t row = 0; row < row_count(job); row++) {
-        bulk::pause(job);
-        MemoryContextReset(job.row_memory);
+    const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
+    for (std::uint32_t row = 0; row < row_count(call); row++) {
+        bulk::pause(call);
+        MemoryContextReset(call.row_memory);
         bool null;
-        const char* const id = OidOutputFunctionCall(output, fetch_datum(job.ids, row, null));
+        const char* const id = OidOutputFunctionCall(output, fetch_datum(call.ids, row, null));
         const drawn_row next = {
             DatumGetUInt64(hash_any_extended(reinterpret_cast<const unsigned char*>(id),
                                              static_cast<int>(strlen(id)),
@@ -175,37 +175,37 @@ void return_settings(std::span<const bulk::setting> settings,
     }
 }
 
-void notice_few_pairs(const bulk_job& job, const bulk::evaluation_result& result)
+void notice_few_pairs(const bulk_call& call, const bulk::evaluation_result& result)
 {
-    if (result.true_pairs >= enough_pairs || result.anchors == row_count(job))
+    if (result.true_pairs >= enough_pairs || result.anchors == row_count(call))
         return;
     ereport(NOTICE,
             errmsg("too few pairs reach the threshold to judge recall by"),
             errdetail("%u anchors have %llu near-duplicates among %u rows.",
                       result.anchors,
                       static_cast<unsigned long long>(result.true_pairs),
-                      row_count(job)),
+                      row_count(call)),
             errhint("Take more anchors, or a lower threshold."));
 }
 
-struct evaluation_job : bulk_job {
+struct evaluate_call : bulk_call {
     planned_select query;
     std::uint32_t anchors;
     std::span<bulk::setting> settings;
 };
 
-void read_and_evaluate(evaluation_job& job)
+void read_and_evaluate(evaluate_call& call)
 {
-    read_query(job, job.query);
-    end_reading(job);
+    read_query(call, call.query);
+    end_reading(call);
     bulk::evaluation_result found = {};
-    if (row_count(job) > 0)
-        found = bulk::evaluate(*job.rows,
-                               draw_anchors(job, job.anchors, job.wanted.texts.seed),
-                               job.settings);
-    notice_few_pairs(job, found);
-    return_settings(job.settings, found, *job.result);
-    end_job(job);
+    if (row_count(call) > 0)
+        found = bulk::evaluate(*call.rows,
+                               draw_anchors(call, call.anchors, call.wanted.texts.seed),
+                               call.settings);
+    notice_few_pairs(call, found);
+    return_settings(call.settings, found, *call.result);
+    end_call(call);
 }
 
 } // namespace
@@ -235,15 +235,15 @@ MINHASH_FUNCTION(lsh_evaluate)
     ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
-    evaluation_job& job = *allocate<evaluation_job>(CurrentMemoryContext);
-    job = {};
-    start_job(job, fcinfo, wanted);
-    job.result = &result;
-    job.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)),
-                            {fcinfo->flinfo->fn_oid, nullptr, true});
-    job.anchors = static_cast<std::uint32_t>(anchors);
-    job.settings = settings;
-    read_and_evaluate(job);
+    evaluate_call& call = *allocate<evaluate_call>(CurrentMemoryContext);
+    call = {};
+    start_call(call, fcinfo, wanted);
+    call.result = &result;
+    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)),
+                             {fcinfo->flinfo->fn_oid, nullptr, true});
+    call.anchors = static_cast<std::uint32_t>(anchors);
+    call.settings = settings;
+    read_and_evaluate(call);
     SPI_finish();
     return static_cast<Datum>(0);
 }

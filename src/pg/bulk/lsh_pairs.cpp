@@ -7,23 +7,23 @@ namespace {
 
 void emit_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
-    put_pairs(host, pairs, [](const pair_job&, const bulk::found_pair&, const id_pair& found) {
+    put_pairs(host, pairs, [](const pair_call&, const bulk::found_pair&, const id_pair& found) {
         return found.falling;
     });
 }
 
-void find_pairs(pair_job& job)
+void find_pairs(pair_call& call)
 {
-    const std::uint64_t left_out = bulk::find_pairs(*job.rows, job.crossing, emit_pairs);
-    notice_large_buckets(left_out, job.rows->task.max_bucket);
+    const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, emit_pairs);
+    notice_large_buckets(left_out, call.rows->task.max_bucket);
 }
 
 // -> (left_id, right_id, similarity)
-Datum return_pairs(const bulk_call& call)
+Datum return_pairs(const call_form& form)
 {
     enum { arg_other_query = arg_own };
 
-    run_pair_call(call, arg_bulk(call), position_of(call, arg_other_query), find_pairs);
+    run_pair_call(form, arg_bulk(form), position_of(form, arg_other_query), find_pairs);
     return static_cast<Datum>(0);
 }
 

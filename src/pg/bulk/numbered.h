@@ -4,7 +4,7 @@
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/host.h"
 
-#include "bulk/numbering.h"
+#include "bulk/components/numbering.h"
 
 namespace minhash::pg {
 

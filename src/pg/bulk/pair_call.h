@@ -3,13 +3,13 @@
 
 #include "pg/bulk/query.h"
 
-#include "bulk/pairs.h"
+#include "bulk/search/pairs.h"
 
 namespace minhash::pg {
 
-struct pair_job : bulk_job {
+struct pair_call : bulk_call {
     planned_select queries[2];
-    void (*find)(pair_job& job);
+    void (*find)(pair_call& call);
     bool crossing;  // between two queries: the left row of a pair is the first's
     bool plain_ids; // of type bigint
     FmgrInfo less;  // of ids
@@ -17,12 +17,12 @@ struct pair_job : bulk_job {
     MemoryContext pair_memory;
 };
 
-// Runs a call: reads its rows, and calls find(job) where there are two or more. `other_query` is
+// Runs a call: reads its rows, and calls find(call) where there are two or more. `other_query` is
 // the position of the argument with the second query, or NULL.
-void run_pair_call(const bulk_call& call,
+void run_pair_call(const call_form& form,
                    const bulk_request& wanted,
                    int other_query,
-                   void (*find)(pair_job& job));
+                   void (*find)(pair_call& call));
 
 // The ids of a pair, left and right.
 struct id_pair {
@@ -35,7 +35,7 @@ struct id_pair {
 // is_turned() says change places: never those of two queries.
 void put_pairs(bulk::host& host,
                std::span<const bulk::found_pair> pairs,
-               bool (*is_turned)(const pair_job& job,
+               bool (*is_turned)(const pair_call& call,
                                  const bulk::found_pair& pair,
                                  const id_pair& found));
 

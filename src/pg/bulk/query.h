@@ -10,7 +10,7 @@
 #include "pg/bulk/numbered.h"
 #include "pg/bulk/select.h"
 
-#include "bulk/rows.h"
+#include "bulk/rows/rows.h"
 
 #include <optional>
 
@@ -21,7 +21,7 @@ extern "C" {
 namespace minhash::pg {
 
 // One call of a bulk function.
-struct bulk_job : bulk_host {
+struct bulk_call : bulk_host {
     bulk_request wanted;
     bulk::memory_budget budget;
     ReturnSetInfo* result;
@@ -48,18 +48,18 @@ struct bulk_job : bulk_host {
 };
 
 // Starts a call. `fresh` is cleared, and its memory is in the current context.
-void start_job(bulk_job& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
+void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
 // Runs a query as the user and takes its rows.
-void read_query(bulk_job& job, const planned_select& query);
+void read_query(bulk_call& call, const planned_select& query);
 
 // Reports rows that were left out, and temporary files, once a call.
-void end_reading(bulk_job& job);
+void end_reading(bulk_call& call);
 
 // Ends a call: frees its rows and temporary files.
-void end_job(bulk_job& job);
+void end_call(bulk_call& call);
 
 // How many rows the engine has.
-std::uint32_t row_count(const bulk_job& job);
+std::uint32_t row_count(const bulk_call& call);
 
 } // namespace minhash::pg

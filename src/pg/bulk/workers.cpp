@@ -1,7 +1,7 @@
 #include "pg/bulk/workers.h"
 #include "pg/errors.h"
 
-#include "bulk/steps.h"
+#include "bulk/rows/steps.h"
 
 #include <algorithm>
 #include <sys/statvfs.h>
@@ -116,8 +116,8 @@ bool start_sharing(bulk::host& host, std::size_t needed)
     self.segment = for_call(self, [] { return dsm_create(bytes, DSM_CREATE_NULL_IF_MAXSEGMENTS); });
     if (self.segment == nullptr)
         return false;
-    self.call = static_cast<shared_call*>(dsm_segment_address(self.segment));
-    shared_call& call = *self.call;
+    self.shared = static_cast<shared_call*>(dsm_segment_address(self.segment));
+    shared_call& call = *self.shared;
     memset(&call, 0, sizeof(call));
     call.first_room = room;
     BarrierInit(&call.phases, 0);
@@ -142,7 +142,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
     bulk_host& self = self_of(host);
     if (self.area == nullptr)
         return bulk::private_number(host.allocate(host, bytes));
-    if (!needed && !has_room(*self.call, bytes))
+    if (!needed && !has_room(*self.shared, bytes))
         return 0;
     const dsa_pointer made = for_call(self, [&] {
         return dsa_allocate_extended(self.area, bytes, DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
@@ -154,7 +154,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
     if (DsaPointerIsValid(made))
-        pg_atomic_fetch_add_u64(&self.call->bytes, static_cast<std::int64_t>(bytes));
+        pg_atomic_fetch_add_u64(&self.shared->bytes, static_cast<std::int64_t>(bytes));
     return made;
 }
 
@@ -207,8 +207,9 @@ int open_shared_file(bulk::host& host)
     if (self.file_count == 1 << member_shift)
         elog(ERROR, "too many temporary files");
     const int number = shared_file | self.member << member_shift | self.file_count++;
-    handle_of(self, number) =
-        for_call(self, [&] { return FileSetCreate(&self.call->files.fs, file_name(number).text); });
+    handle_of(self, number) = for_call(self, [&] {
+        return FileSetCreate(&self.shared->files.fs, file_name(number).text);
+    });
     return number;
 }
 
@@ -221,13 +222,13 @@ void close_shared_file(bulk::host& host, int number)
     }
     if (const File open = std::exchange(handle_of(self, number), 0); open > 0)
         FileClose(open);
-    FileSetDelete(&self.call->files.fs, file_name(number).text, false);
+    FileSetDelete(&self.shared->files.fs, file_name(number).text, false);
 }
 
 int start_workers(bulk::host& host, bulk::shared_number rows)
 {
     bulk_host& self = self_of(host);
-    shared_call& call = *self.call;
+    shared_call& call = *self.shared;
     call.rows = rows;
     call.column_count = self.again.count;
     memcpy(call.columns, self.again.columns, sizeof(call.columns));
@@ -258,15 +259,15 @@ void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     unpin(self.again); // a server that replays WAL may wait for it
-    BarrierArriveAndWait(&self.call->phases, bulk_wait_event());
+    BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
 }
 
 void end_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    self.call->ended = true;
+    self.shared->ended = true;
     meet_workers(host);
-    BarrierDetach(&self.call->phases);
+    BarrierDetach(&self.shared->phases);
     WaitForParallelWorkersToFinish(self.context);
     DestroyParallelContext(self.context);
     ExitParallelMode();
@@ -281,7 +282,7 @@ File file_of(bulk_host& host, int number)
     File& open = handle_of(host, number);
     if (open <= 0)
         open = for_call(host, [&] {
-            return FileSetOpen(&host.call->files.fs, file_name(number).text, O_RDWR);
+            return FileSetOpen(&host.shared->files.fs, file_name(number).text, O_RDWR);
         });
     if (open <= 0)
         elog(ERROR, "could not open temporary file \"%s\": %m", file_name(number).text);
@@ -328,7 +329,7 @@ namespace {
 // those who wait for it are told of its error, and end.
 void help_with_steps(bulk_host& self)
 {
-    shared_call& call = *self.call;
+    shared_call& call = *self.shared;
     bool in_step = BarrierAttach(&call.phases) % 2 != 0;
     for (;; in_step = false) {
         if (!in_step)
@@ -364,13 +365,13 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.most_workers = 0;
     self.member = ParallelWorkerNumber + 1;
     self.segment = segment;
-    self.call = static_cast<shared_call*>(dsm_segment_address(segment));
+    self.shared = static_cast<shared_call*>(dsm_segment_address(segment));
     self.area = dsa_attach_in_place(place_of_area(segment), segment);
-    SharedFileSetAttach(&self.call->files, segment);
-    debug_query_string = self.call->query;
+    SharedFileSetAttach(&self.shared->files, segment);
+    debug_query_string = self.shared->query;
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
-    self.from_texts = self.call->texts;
-    join_rereading(self.again, self.call->columns, self.call->column_count);
+    self.from_texts = self.shared->texts;
+    join_rereading(self.again, self.shared->columns, self.shared->column_count);
     self.memory = AllocSetContextCreate(self.lasting, "minhash_lsh step", ALLOCSET_DEFAULT_SIZES);
     help_with_steps(self);
     end_rereading(self.again);

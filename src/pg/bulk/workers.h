@@ -1,6 +1,6 @@
 // Workers of a bulk function: parallel workers of PostgreSQL's, which have the snapshot, the user
 // and the settings of the call. They are started when its queries have ended, so that nothing of
-// the user's runs while they work, and do parts of the engine's steps (bulk/steps.h).
+// the user's runs while they work, and do parts of the engine's steps (bulk/rows/steps.h).
 //
 // What they share is in memory and files that end with the call, whatever ends it. Workers that
 // cannot be had are done without.

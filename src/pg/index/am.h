@@ -12,7 +12,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // build.cpp
 IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info);
@@ -56,4 +56,4 @@ void estimate_cost(PlannerInfo* root,
                    double* correlation,
                    double* pages);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -27,7 +27,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -56,7 +56,7 @@ sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const 
     shared.first = pages.front();
     shared.pages = static_cast<std::uint32_t>(pages.size());
     pg_atomic_write_u32(&shared.bands_left, static_cast<std::uint32_t>(shape.shape.bands));
-    do_together(crew, build_job::writing_leaves);
+    do_together(crew, build_step::writing_leaves);
     return join_bands(crew.index, shape, shared.leaves);
 }
 
@@ -134,7 +134,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     shared_build& shared = *crew.shared;
     write_empty_page(index, shared.supply, page_kind::meta, 0);
     report(reading_table);
-    do_together(crew, build_job::reading_table);
+    do_together(crew, build_step::reading_table);
     info->ii_BrokenHotChain = shared.broken_hot_chain;
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     const BlockNumber open = write_empty_page(index, shared.supply, page_kind::records, open_id);
@@ -194,4 +194,4 @@ void build_empty(Relation index)
     }
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -19,7 +19,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -174,4 +174,4 @@ void write_leaves(Relation index, shared_build& shared)
     pfree(pages.at);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

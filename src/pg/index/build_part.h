@@ -15,9 +15,9 @@ extern "C" {
 
 struct ParallelTableScanDescData;
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
-enum class build_job {
+enum class build_step {
     reading_table,
     writing_leaves,
     nothing_more,
@@ -28,9 +28,9 @@ struct shared_build {
     Oid index;
     bool concurrently;
 
-    // Its phases are in turns: all processes do the job; the session's own prepares the next job.
+    // Its phases are in turns: all processes do the step; the session's own prepares the next step.
     Barrier phases;
-    build_job job;
+    build_step step;
 
     new_pages supply;
     pg_atomic_uint64 next_id;
@@ -68,4 +68,4 @@ void read_rows(Relation table,
 // Writes leaves of bands until none is left.
 void write_leaves(Relation index, shared_build& shared);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

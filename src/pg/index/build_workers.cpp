@@ -18,7 +18,7 @@ extern "C" {
 [[gnu::visibility("default")]] void minhash_lsh_build(dsm_segment*, shm_toc* directory);
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -31,37 +31,37 @@ enum : std::uint64_t {
 
 void do_part(build_crew& crew)
 {
-    switch (crew.shared->job) {
-    case build_job::reading_table:
+    switch (crew.shared->step) {
+    case build_step::reading_table:
         read_rows(crew.table, crew.index, crew.info, *crew.shared, crew.scan);
         break;
-    case build_job::writing_leaves:
+    case build_step::writing_leaves:
         write_leaves(crew.index, *crew.shared);
         break;
-    case build_job::nothing_more:
+    case build_step::nothing_more:
         break;
     }
 }
 
-// Waits until all have ended their job, or until the next one is known.
-void start_or_end_job(build_crew& crew)
+// Waits until all have ended their step, or until the next one is known.
+void start_or_end_step(build_crew& crew)
 {
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 }
 
-// All jobs of a worker. One that comes late takes part from then on. One that fails never arrives,
+// All steps of a worker. One that comes late takes part from then on. One that fails never arrives,
 // but those who wait for it are told of its error, and end.
-void do_jobs(build_crew& crew)
+void do_steps(build_crew& crew)
 {
-    bool in_job = BarrierAttach(&crew.shared->phases) % 2 != 0;
+    bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
     while (true) {
-        if (!in_job)
-            start_or_end_job(crew);
-        if (crew.shared->job == build_job::nothing_more)
+        if (!in_step)
+            start_or_end_step(crew);
+        if (crew.shared->step == build_step::nothing_more)
             break;
         do_part(crew);
-        start_or_end_job(crew);
-        in_job = false;
+        start_or_end_step(crew);
+        in_step = false;
     }
     BarrierDetach(&crew.shared->phases);
 }
@@ -119,23 +119,23 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info)
     return crew;
 }
 
-void do_together(build_crew& crew, build_job job)
+void do_together(build_crew& crew, build_step step)
 {
-    crew.shared->job = job;
+    crew.shared->step = step;
     if (crew.context == nullptr) {
         do_part(crew);
         return;
     }
-    start_or_end_job(crew);
+    start_or_end_step(crew);
     do_part(crew);
-    start_or_end_job(crew);
+    start_or_end_step(crew);
 }
 
 void dismiss(build_crew& crew)
 {
     if (crew.context != nullptr) {
-        crew.shared->job = build_job::nothing_more;
-        start_or_end_job(crew);
+        crew.shared->step = build_step::nothing_more;
+        start_or_end_step(crew);
         BarrierDetach(&crew.shared->phases);
         WaitForParallelWorkersToFinish(crew.context);
         DestroyParallelContext(crew.context);
@@ -145,16 +145,16 @@ void dismiss(build_crew& crew)
     }
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index
 
 // What a worker of CREATE INDEX runs.
 void minhash_lsh_build(dsm_segment*, shm_toc* directory)
 {
-    namespace lsh = minhash::pg::lsh;
-    lsh::build_crew crew = {};
-    crew.shared = lsh::look_up<lsh::shared_build>(directory, lsh::of_build);
-    crew.scan = lsh::look_up<ParallelTableScanDescData>(directory, lsh::of_scan);
-    debug_query_string = lsh::look_up<const char>(directory, lsh::of_query);
+    namespace pg = minhash::pg;
+    pg::index::build_crew crew = {};
+    crew.shared = pg::index::look_up<pg::index::shared_build>(directory, pg::index::of_build);
+    crew.scan = pg::index::look_up<ParallelTableScanDescData>(directory, pg::index::of_scan);
+    debug_query_string = pg::index::look_up<const char>(directory, pg::index::of_query);
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     const bool concurrently = crew.shared->concurrently;
     crew.table =
@@ -163,7 +163,7 @@ void minhash_lsh_build(dsm_segment*, shm_toc* directory)
         index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
     crew.info = BuildIndexInfo(crew.index);
     crew.info->ii_Concurrent = concurrently;
-    lsh::do_jobs(crew);
+    pg::index::do_steps(crew);
     index_close(crew.index, NoLock);
     table_close(crew.table, NoLock);
 }

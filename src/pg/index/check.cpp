@@ -33,7 +33,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -311,7 +311,7 @@ Relation open_index(Oid oid, Relation& table)
 
 } // namespace
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index
 
 namespace minhash::pg {
 
@@ -323,9 +323,9 @@ MINHASH_FUNCTION(lsh_check)
     if (!owns_relation(oid, GetUserId()))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(oid));
     Relation table;
-    lsh::checker state = {};
-    state.known.index = lsh::open_index(oid, table);
-    state.known.which = lsh::columns_of(state.known.index);
+    index::checker state = {};
+    state.known.index = index::open_index(oid, table);
+    state.known.which = index::columns_of(state.known.index);
     state.known.records.start(1024);
     state.for_table = heap;
     // Expressions of the index run with the rights of its owner, and what they set is undone.
@@ -336,12 +336,12 @@ MINHASH_FUNCTION(lsh_check)
     const int settings = NewGUCNestLevel();
     restrict_search_path();
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
-    lsh::lock_runs(state.known.index, ShareLock);
-    lsh::check_structure(state);
-    const std::uint64_t lost_pages = lsh::count_lost_pages(state.known.index, state.known.now);
-    lsh::unlock_runs(state.known.index, ShareLock);
+    index::lock_runs(state.known.index, ShareLock);
+    index::check_structure(state);
+    const std::uint64_t lost_pages = index::count_lost_pages(state.known.index, state.known.now);
+    index::unlock_runs(state.known.index, ShareLock);
     if (heap) {
-        lsh::check_table(state.known, table, snapshot);
+        index::check_table(state.known, table, snapshot);
         UnregisterSnapshot(snapshot);
     }
     AtEOXact_GUC(false, settings);
@@ -353,7 +353,7 @@ MINHASH_FUNCTION(lsh_check)
         Int64GetDatum(static_cast<std::int64_t>(state.dead)),
         Int64GetDatum(static_cast<std::int64_t>(state.in_tail)),
         Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
-        PointerGetDatum(lsh::sizes_of_runs(state.known.now)),
+        PointerGetDatum(index::sizes_of_runs(state.known.now)),
         Int64GetDatum(static_cast<std::int64_t>(state.contents)),
         Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
     };

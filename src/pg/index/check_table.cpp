@@ -16,7 +16,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -172,4 +172,4 @@ void check_table(known_records& known, Relation table, Snapshot snapshot)
         check_places(known, table);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

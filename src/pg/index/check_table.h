@@ -11,7 +11,7 @@ extern "C" {
 #include "utils/snapshot.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // A living record.
 struct known_record {
@@ -35,4 +35,4 @@ std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 // record, no row may have two, and each record must have a row.
 void check_table(known_records& known, Relation table, Snapshot snapshot);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -9,7 +9,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::uint32_t hash_scope(
     return hash;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

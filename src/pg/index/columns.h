@@ -7,9 +7,9 @@
 #pragma once
 
 #include "pg/index/format.h"
-#include "pg/lsh/query.h"
+#include "pg/similar/query.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // Strategies of operators: those of similar_strategy, and
 enum {
@@ -49,4 +49,4 @@ std::uint32_t hash_scope(Relation index,
                          const bool* nulls,
                          const Oid* types = nullptr);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -13,7 +13,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -110,4 +110,4 @@ void close_reader(row_reader& reader)
     FreeExecutorState(reader.executor);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

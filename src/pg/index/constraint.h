@@ -16,7 +16,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // What reads rows of the table, made when it is first needed.
 struct row_reader {
@@ -43,4 +43,4 @@ bool conflicts(
 void release_row(row_reader& reader);
 void close_reader(row_reader& reader);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -4,8 +4,8 @@
 #include "pg/index/columns.h"
 #include "pg/index/pages.h"
 #include "pg/index/plan.h"
-#include "pg/lsh/query.h"
 #include "pg/settings.h"
+#include "pg/similar/query.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ extern "C" {
 #include "utils/selfuncs.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -177,4 +177,4 @@ void estimate_cost(PlannerInfo* root,
         *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

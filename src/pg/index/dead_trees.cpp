@@ -11,7 +11,7 @@ extern "C" {
 #include "storage/indexfsm.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -111,4 +111,4 @@ void free_dead_pages(Relation index, const meta& now, int most)
     }
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

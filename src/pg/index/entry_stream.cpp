@@ -7,7 +7,7 @@ extern "C" {
 #include "storage/bufmgr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -107,4 +107,4 @@ void read_leafful(entry_stream& stream, leaf_entries& leaf)
     }
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

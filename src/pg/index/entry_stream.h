@@ -6,7 +6,7 @@
 #include "pg/index/leaf_entries.h"
 #include "pg/index/pages.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // The leaves of a run from a place on.
 struct leaf_chain {
@@ -37,4 +37,4 @@ make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNum
 // Collects entries until no more fit or none are left, and moves the chains' places behind them.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -51,7 +51,7 @@ extern "C" {
 #include "storage/itemptr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 constexpr std::uint32_t format_magic = 0x58534C4D;
 constexpr std::uint32_t format_version = 4;
@@ -290,4 +290,4 @@ inline bool is_empty_set(const ItemPointerData& tid)
     return (tid.ip_posid & empty_set) != 0;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

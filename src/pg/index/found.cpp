@@ -8,7 +8,7 @@ extern "C" {
 #include "miscadmin.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 void found_rows::start(std::size_t rows_of_room)
 {
@@ -130,4 +130,4 @@ void found_rows::close()
     sort = nullptr;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

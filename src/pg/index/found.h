@@ -18,7 +18,7 @@ extern "C" {
 #include "utils/tuplesort.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 using rank = std::uint64_t;
 
@@ -119,4 +119,4 @@ private:
     void spill();
 };
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -17,7 +17,7 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -96,14 +96,14 @@ constexpr IndexAmRoutine method = make_method();
 
 } // namespace
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index
 
 namespace minhash::pg {
 
 // lsh_handler(internal) -> index_am_handler
 MINHASH_FUNCTION(lsh_handler)
 {
-    return hand_out(lsh::method);
+    return hand_out(index::method);
 }
 
 } // namespace minhash::pg

@@ -9,7 +9,7 @@ extern "C" {
 #include "storage/bufpage.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -102,4 +102,4 @@ void add_to_filter(Page page, std::uint64_t key)
     words_after(blocks_of(page))[place.word] |= place.bits;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -9,7 +9,7 @@
 
 #include "pg/index/pages.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // How many children a page of the level has room for, in a run of so many pages of records.
 inline int children_room(std::uint32_t record_pages, std::uint32_t level)
@@ -52,4 +52,4 @@ void append_child(Page page, std::uint64_t first_key, BlockNumber block);
 // Adds a key of the child that was added last to its filter, if the page has filters.
 void add_to_filter(Page page, std::uint64_t key);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

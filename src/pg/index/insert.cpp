@@ -16,7 +16,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -181,4 +181,4 @@ bool insert(Relation index,
     return false;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

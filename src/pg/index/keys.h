@@ -6,7 +6,7 @@
 
 #include "pg/index/format.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
@@ -44,4 +44,4 @@ inline std::uint64_t prefix_span(int rows, int depth)
     return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -14,7 +14,7 @@ extern "C" {
 #include "storage/bufpage.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -56,4 +56,4 @@ void mark_killed(scan_state& state)
     killed.count = 0;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -1,7 +1,7 @@
 #include "pg/index/leaf_entries.h"
 #include "pg/index/pages.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 void pack_leaf(Page page, const leaf_entries& leaf)
 {
@@ -39,4 +39,4 @@ void pack_leaf(Page page, const leaf_entries& leaf)
     set_used_bytes(page, static_cast<int>(to - contents_of(page)) + rest);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -4,7 +4,7 @@
 
 #include "pg/index/format.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 struct leaf_entries {
     int count;
@@ -57,4 +57,4 @@ inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t numbe
 // Fills an initialised page. There must be entries.
 void pack_leaf(Page page, const leaf_entries& leaf);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -18,7 +18,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -400,4 +400,4 @@ bool has_locked_runs(Relation index)
     return holds_lock(tag, ExclusiveLock);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

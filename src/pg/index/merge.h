@@ -29,7 +29,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // A longer tail becomes a run: one of this many pages.
 std::uint32_t long_tail(const layout& shape);
@@ -54,4 +54,4 @@ void lock_runs(Relation index, LOCKMODE mode);
 void unlock_runs(Relation index, LOCKMODE mode);
 bool has_locked_runs(Relation index); // for assertions
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -19,7 +19,7 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -184,4 +184,4 @@ banding shape_for(Relation index, const scheme& scheme)
     return {std::min(default_bands, scheme.num_hashes / rows), rows};
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -9,7 +9,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // Makes the options known to PostgreSQL; once, when the library is loaded. From then on, ALTER
 // INDEX that would change them is an ERROR: an index does not follow, and its constraint would be
@@ -24,4 +24,4 @@ std::optional<double> threshold_option(Relation index);
 // The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
 banding shape_for(Relation index, const scheme& scheme);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

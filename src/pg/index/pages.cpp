@@ -16,7 +16,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 void fail_damaged(Relation index, BlockNumber block, const char* what)
 {
@@ -360,4 +360,4 @@ bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& v
     return true;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -12,7 +12,7 @@ extern "C" {
 #include "storage/bufpage.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // A page that is not as it must be: an ERROR.
 [[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
@@ -168,4 +168,4 @@ struct leaf_view {
 // Whether the page is a leaf of the run; an ERROR if it is but is damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

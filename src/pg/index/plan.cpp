@@ -11,7 +11,7 @@ extern "C" {
 #include "utils/spccache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -92,4 +92,4 @@ double cost_of_bands(const index_size& size, const scan_plan& plan)
            size.tail_records * operators_a_record * cpu_operator_cost;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -5,7 +5,7 @@
 #include "pg/arguments.h"
 #include "pg/index/format.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // Records that agree in `depth` slots of one of the first `bands` bands; at depth 0, all records.
 struct scan_plan {
@@ -52,4 +52,4 @@ inline bool should_compare_all(const index_size& size, double candidates)
     return cost_of_candidates(size, candidates) > cost_of_all(size);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -8,7 +8,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 constexpr int copy_bits = 8;
 
@@ -71,4 +71,4 @@ void make_record(const layout& shape,
     set_tid(record, shape, stored);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -7,7 +7,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 constexpr int most_record_bytes =
     max_num_hashes + static_cast<int>(sizeof(std::uint32_t) + sizeof(ItemPointerData));
@@ -26,4 +26,4 @@ void make_record(const layout& shape,
                  const ItemPointerData& tid,
                  std::uint8_t* record);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -13,7 +13,7 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -205,4 +205,4 @@ void rewrite_runs(Relation index)
             rewrite(index, shape, now, which);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -14,7 +14,7 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -323,4 +323,4 @@ void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, ru
     MemoryContextDelete(context);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -10,7 +10,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // How many pages of records can be sorted at once, so that it keeps to the memory (in kB) and to
 // what the sort can number.
@@ -56,4 +56,4 @@ void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, ru
 // A run of these pages of records, without records and a tree so far.
 run run_of(std::span<const BlockNumber> pages, std::uint64_t id);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

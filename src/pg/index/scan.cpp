@@ -18,7 +18,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -350,4 +350,4 @@ void show_scan(IndexScanDescData& scan, ExplainState& state)
     show_property(state, "Records Found", static_cast<std::int64_t>(work.found));
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

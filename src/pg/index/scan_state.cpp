@@ -11,7 +11,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -237,4 +237,4 @@ void search_in_order(scan_state& state)
     state.end = found.pass(upto);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -8,9 +8,9 @@
 
 #include "pg/index/constraint.h"
 #include "pg/index/search.h"
-#include "pg/lsh/query.h"
+#include "pg/similar/query.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // What a scan is ordered by.
 enum class order_kind {
@@ -71,4 +71,4 @@ void find_in_table(IndexScanDesc scan, scan_state& state, bool all);
 // Marks the records of rows that the executor has seen to be dead.
 void mark_killed(scan_state& state);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

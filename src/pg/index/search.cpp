@@ -15,7 +15,7 @@ extern "C" {
 #include "storage/bufpage.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -422,4 +422,4 @@ void find_in_all(search& state)
         start_again(state);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

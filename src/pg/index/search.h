@@ -10,7 +10,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // What searches did, for EXPLAIN.
 struct search_work {
@@ -68,4 +68,4 @@ bool find_some(search& state, std::size_t entries);
 // Compares all records.
 void find_in_all(search& state);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

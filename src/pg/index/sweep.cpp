@@ -13,7 +13,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::uint64_t count_lost_pages(Relation index, const meta& now)
     return lost + (records > wanted ? records - wanted : 0);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

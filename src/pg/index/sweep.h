@@ -8,7 +8,7 @@ extern "C" {
 #include "utils/relcache.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 // VACUUM's: lets them be used again.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats);
@@ -16,4 +16,4 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats);
 // How many there are, by a whole copy of the meta page.
 std::uint64_t count_lost_pages(Relation index, const meta& now);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -10,7 +10,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -62,4 +62,4 @@ void find_in_table(IndexScanDesc scan, scan_state& state, bool all)
     state.end = found.pass(last_rank);
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -9,7 +9,7 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -189,4 +189,4 @@ void end_tree(const merge& state, run& made)
     made.root = state.height > 0 ? state.open[state.height - 1] : InvalidBlockNumber;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

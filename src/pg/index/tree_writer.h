@@ -4,7 +4,7 @@
 
 #include "pg/index/entry_stream.h"
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 struct tree_writer {
     Relation index;
@@ -36,4 +36,4 @@ void merge_chains(Relation index,
                   new_pages* supply,
                   run& made);
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -15,7 +15,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-namespace minhash::pg::lsh {
+namespace minhash::pg::index {
 
 namespace {
 
@@ -109,4 +109,4 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
     return stats;
 }
 
-} // namespace minhash::pg::lsh
+} // namespace minhash::pg::index

@@ -1,0 +1,91 @@
+// Connected components of pairs that come one after the other, from anywhere, for one or several
+// thresholds at once. A pair is joined only at the first level that it reaches, where levels have
+// falling thresholds; in the end each level takes over what the one before it has connected.
+#pragma once
+
+#include "bulk/buckets/buckets.h"
+#include "bulk/memory/host.h"
+
+#include <algorithm>
+#include <cassert>
+#include <span>
+#include <utility>
+
+namespace minhash::bulk {
+
+constexpr int most_levels = 100;
+
+// What is connected at each level. A row that no pair of a level has is in none of its components.
+struct component_finder {
+    host* owner;
+    int levels;
+    std::uint32_t count;                         // of rows
+    growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: not at this level
+};
+
+// Starts without rows. `fresh` is cleared.
+void start_finder(component_finder& fresh, host& owner, int levels);
+
+// Makes room for `count` rows, if there are fewer.
+void take_rows(component_finder& finder, std::uint32_t count);
+
+// Joins two rows, which may be the same, at a level and all after it.
+void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
+
+// Asks for the memory that joining a row at a level begins with.
+[[gnu::always_inline]] inline void
+prefetch_row(const component_finder& finder, std::uint32_t row, int level)
+{
+    __builtin_prefetch(&finder.parents[level].values[row]);
+}
+
+// Rows of a component, and after them in memory those of components that are visited later.
+struct component_rows {
+    std::span<const std::uint32_t> rows;
+    std::size_t later;
+};
+
+// Calls visit(owner, level, rows) for each component, level by level. Frees the finder's memory.
+void end_finder(component_finder& finder,
+                void (*visit)(host& owner, int level, const component_rows& rows));
+
+// Calls visit(rows, later) for each component of at least `least` rows, given the smallest row of
+// the component of each row, or no_row for rows in none. Rows rise. After them in memory lie
+// `later` rows of the next components. (They are put in order by counting, as a chain of them would
+// have to wait for the memory of each.)
+template <typename Visit>
+void each_component(host& owner,
+                    std::span<const std::uint32_t> roots,
+                    std::size_t least,
+                    Visit&& visit)
+{
+    const std::uint32_t count = static_cast<std::uint32_t>(roots.size());
+    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // of each root's members
+    std::fill_n(ends, count, 0);
+    for (const std::uint32_t root : roots) {
+        pause(owner);
+        assert(root == no_row || (root < count && roots[root] == root));
+        if (root != no_row)
+            ends[root]++;
+    }
+    std::uint32_t total = 0;
+    for (std::uint32_t root = 0; root < count; root++)
+        total += std::exchange(ends[root], total);
+    std::uint32_t* const members = allocate<std::uint32_t>(owner, total);
+    for (std::uint32_t row = 0; row < count; row++) {
+        pause(owner);
+        if (roots[row] != no_row)
+            members[ends[roots[row]]++] = row;
+    }
+    for (std::uint32_t root = 0, begin = 0; root < count; root++) {
+        pause(owner);
+        const std::uint32_t size = ends[root] - begin;
+        if (size > 0 && size >= least)
+            visit(std::span<std::uint32_t>(members + begin, size), total - ends[root]);
+        begin = ends[root];
+    }
+    release(owner, ends);
+    release(owner, members);
+}
+
+} // namespace minhash::bulk

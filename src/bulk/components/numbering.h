@@ -1,0 +1,99 @@
+// Numbers for values that the engine does not know, in the order in which they are first met: a
+// hash table with open addressing (core/probe.h). An entry is 64 bits, a part of the value's hash
+// and its number. Whoever has the values says whether two are the same.
+#pragma once
+
+#include "bulk/buckets/buckets.h"
+#include "bulk/memory/host.h"
+
+#include "core/probe.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace minhash::bulk {
+
+struct numbering {
+    host* owner;
+    std::uint64_t* entries;
+    std::size_t mask;
+    std::uint32_t count; // of the values that have a number
+};
+
+constexpr std::uint64_t no_entry = std::numeric_limits<std::uint64_t>::max();
+
+inline std::uint64_t* make_free_entries(host& owner, std::size_t count)
+{
+    std::uint64_t* const entries = allocate<std::uint64_t>(owner, count);
+    std::fill_n(entries, count, no_entry);
+    return entries;
+}
+
+inline numbering start_numbering(host& owner)
+{
+    constexpr std::size_t entries = 1024; // a power of two
+    return {&owner, make_free_entries(owner, entries), entries - 1, 0};
+}
+
+inline void end_numbering(numbering& numbers)
+{
+    release(*numbers.owner, numbers.entries);
+    numbers.entries = nullptr;
+}
+
+// Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32
+// while this is done.
+inline void widen(numbering& numbers)
+{
+    const std::size_t mask = numbers.mask * 2 + 1;
+    std::uint64_t* const wider = make_free_entries(*numbers.owner, mask + 1);
+    for (std::size_t i = 0; i <= numbers.mask; i++) {
+        pause(*numbers.owner);
+        const std::uint64_t entry = numbers.entries[i];
+        if (entry != no_entry)
+            wider[probe(mask, entry >> 32, [&](std::size_t at) { return wider[at] == no_entry; })] =
+                entry;
+    }
+    release(*numbers.owner, numbers.entries);
+    numbers.entries = wider;
+    numbers.mask = mask;
+}
+
+// Asks for the memory where a search for this hash begins.
+[[gnu::always_inline]] inline void prefetch_entry(const numbering& numbers, std::uint32_t hash)
+{
+    __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
+}
+
+// The number of the first value that has this hash, most likely the value's; no_row: none has it.
+inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
+{
+    return static_cast<std::uint32_t>(
+        numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
+            return numbers.entries[place] == no_entry || numbers.entries[place] >> 32 == hash;
+        })]);
+}
+
+// The number of a value, a new one if it has none: then it is numbers.count before the call. The
+// hash is one that nobody outside can predict, and is_same(number) whether a value that has this
+// number is the same. At most `most_rows` values can have numbers.
+template <typename IsSame>
+std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)
+{
+    const std::size_t at = probe(numbers.mask, hash, [&](std::size_t place) {
+        const std::uint64_t entry = numbers.entries[place];
+        return entry == no_entry ||
+               (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
+    });
+    if (numbers.entries[at] != no_entry)
+        return static_cast<std::uint32_t>(numbers.entries[at]);
+    assert(numbers.count <= most_rows);
+    const std::uint32_t fresh = numbers.count++;
+    numbers.entries[at] = make_entry(hash, fresh);
+    if (numbers.count > numbers.mask / 4 * 3)
+        widen(numbers);
+    return fresh;
+}
+
+} // namespace minhash::bulk

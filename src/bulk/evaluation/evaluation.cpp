@@ -1,0 +1,466 @@
+// Rows that are the same stand as one, their leader, for its classes of anchors and of rows: so
+// thousands of copies of one text take no longer than the text. True pairs are those that share a
+// band, of enough bands that hardly any is lost, and are then verified as lsh_pairs() does. Bands
+// are gone through one after the other: a table of the anchors' slots there, through which all rows
+// pass. A pair counts in the first band that it shares.
+#include "bulk/evaluation/evaluation.h"
+#include "bulk/search/candidates.h"
+
+#include "core/compress.h"
+#include "core/probe.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace minhash::bulk {
+
+namespace {
+
+constexpr std::uint32_t none = 0xFFFFFFFF;
+
+// The share of true pairs that the bands by which they are looked for find.
+constexpr double truth_recall = 1 - 1e-6;
+
+// In shorter bands nearly all rows meet.
+constexpr int least_rows = 3;
+
+// Fewer anchors are not used, whatever the number of pairs.
+constexpr std::size_t least_anchors = 64;
+
+// A leader of anchors, by its number, and another leader.
+struct candidate {
+    std::uint32_t anchor;
+    std::uint32_t row;
+};
+
+struct true_pair {
+    candidate rows;
+    double similarity;
+};
+
+struct evaluation {
+    row_set* rows;
+    host* owner;
+    std::size_t most_pairs;
+    verifier check;
+    twins same;
+    std::uint32_t* members; // of each leader, how many rows it stands for
+
+    std::span<const std::uint32_t> anchors; // that are used
+    std::uint32_t count;                    // their leaders, numbered as they come:
+    std::uint32_t* leaders;                 // the rows that they are,
+    std::uint32_t* first_anchor;            // the first anchor of each,
+    std::uint32_t* anchors_of;              // how many each stands for,
+    std::uint32_t* slots;                   // their signatures,
+    std::uint32_t* number;                  // and of each row its number, or `none`
+
+    // The table of a band: chains of leaders of anchors that have the same place.
+    std::uint32_t* heads;
+    std::size_t mask;
+    std::uint32_t* next;
+    std::uint32_t* keys; // of each leader
+
+    growing<candidate> candidates;
+    std::size_t candidate_count;
+    growing<true_pair> pairs; // of different leaders
+    std::size_t pair_count;
+    double* near;       // of each leader of anchors: true pairs that one of its anchors is in,
+    double* found;      // and of them those that a setting finds
+    double* seen_near;  // of each row: anchors that it is near to,
+    double* seen_found; // and of them those that a setting finds
+    void* buffer;       // of slots
+};
+
+std::uint64_t hash_slots(const std::uint32_t* slots, int count)
+{
+    std::uint64_t hash = 0;
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ slots[i]) * 0x9E3779B97F4A7C15;
+    return place_of(hash);
+}
+
+// The first band that two signatures share, or the number of bands.
+int first_shared(const std::uint32_t* a, const std::uint32_t* b, band_choice shape)
+{
+    int band = 0;
+    while (band < shape.bands && !std::equal(a, a + shape.rows, b)) {
+        band++;
+        a += shape.rows;
+        b += shape.rows;
+    }
+    return band;
+}
+
+const std::uint32_t* slots_of_anchor(const evaluation& self, std::uint32_t anchor)
+{
+    return self.slots + anchor * std::size_t{self.rows->task.scheme.num_hashes};
+}
+
+const std::uint32_t* slots_of_row(evaluation& self, std::uint32_t row)
+{
+    return static_cast<const std::uint32_t*>(fetch_start(*self.rows, row, self.buffer));
+}
+
+// Numbers the leaders of the anchors.
+void number_anchors(evaluation& self)
+{
+    row_set& rows = *self.rows;
+    host& owner = *self.owner;
+    const std::size_t hashes = rows.task.scheme.num_hashes;
+    const std::size_t most = self.anchors.size();
+    self.members = allocate<std::uint32_t>(owner, rows.count);
+    self.number = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(self.members, rows.count, 0);
+    std::fill_n(self.number, rows.count, none);
+    for (const std::uint32_t leader : self.same.leader)
+        self.members[leader]++;
+    self.leaders = allocate<std::uint32_t>(owner, most);
+    self.first_anchor = allocate<std::uint32_t>(owner, most);
+    self.slots = allocate<std::uint32_t>(owner, most * hashes);
+    for (std::size_t i = 0; i < most; i++) {
+        pause(owner);
+        const std::uint32_t leader = self.same.leader[self.anchors[i]];
+        if (self.number[leader] != none)
+            continue;
+        std::copy_n(slots_of_row(self, leader), hashes, self.slots + self.count * hashes);
+        self.leaders[self.count] = leader;
+        self.first_anchor[self.count] = static_cast<std::uint32_t>(i);
+        self.number[leader] = self.count++;
+    }
+    const std::size_t entries = std::bit_ceil(4 * std::size_t{self.count} + 1);
+    self.heads = allocate<std::uint32_t>(owner, entries);
+    self.mask = entries - 1;
+    self.next = allocate<std::uint32_t>(owner, self.count);
+    self.keys = allocate<std::uint32_t>(owner, self.count);
+}
+
+// Calls visit(anchor, row) for leaders that meet in a band, and in none before it.
+template <typename Visit>
+void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
+{
+    row_set& rows = *self.rows;
+    const std::size_t offset = static_cast<std::size_t>(band) * static_cast<unsigned>(shape.rows);
+    std::fill_n(self.heads, self.mask + 1, none);
+    for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
+        pause(*self.owner);
+        const std::uint64_t hash = hash_slots(slots_of_anchor(self, anchor) + offset, shape.rows);
+        self.keys[anchor] = static_cast<std::uint32_t>(hash >> 32);
+        self.next[anchor] = self.heads[hash & self.mask];
+        self.heads[hash & self.mask] = anchor;
+    }
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(*self.owner);
+        if (self.same.leader[row] != row)
+            continue;
+        const std::uint32_t* const slots = slots_of_row(self, row);
+        const std::uint64_t hash = hash_slots(slots + offset, shape.rows);
+        const auto key = static_cast<std::uint32_t>(hash >> 32);
+        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != none;
+             anchor = self.next[anchor]) {
+            pause(*self.owner);
+            // Of two leaders of anchors, the first counts the pair.
+            if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
+                in_one_scope(rows, self.leaders[anchor], row) &&
+                first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
+                visit(anchor, row);
+        }
+    }
+}
+
+// Goes on with the first half of the anchors.
+void halve_anchors(evaluation& self)
+{
+    self.anchors = self.anchors.first(self.anchors.size() / 2);
+    self.count = static_cast<std::uint32_t>(
+        std::lower_bound(self.first_anchor, self.first_anchor + self.count, self.anchors.size()) -
+        self.first_anchor);
+    candidate* const all = self.candidates.values;
+    self.candidate_count = static_cast<std::size_t>(
+        std::remove_if(all,
+                       all + self.candidate_count,
+                       [&self](const candidate& each) { return each.anchor >= self.count; }) -
+        all);
+}
+
+void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
+{
+    if (!may_be_near(self.check, row, self.leaders[anchor]))
+        return;
+    const std::size_t count = self.candidate_count++;
+    grow(*self.owner, self.candidates, count, count + 1);
+    self.candidates.values[count] = {anchor, row};
+    if (self.candidate_count > self.most_pairs && self.anchors.size() / 2 >= least_anchors)
+        halve_anchors(self);
+}
+
+// Where only very short bands find nearly all true pairs, or none do, all pairs are looked at.
+void add_all_candidates(evaluation& self)
+{
+    for (std::uint32_t row = 0; row < self.rows->count; row++) {
+        report(*self.owner, "comparing anchors with all rows", row, self.rows->count);
+        if (self.same.leader[row] != row)
+            continue;
+        const std::uint32_t* const slots = slots_of_row(self, row);
+        for (std::uint32_t anchor = 0; anchor < self.count && anchor < self.number[row]; anchor++) {
+            pause(*self.owner);
+            if (count_equal(self.check.start, slots, slots_of_anchor(self, anchor)) >=
+                self.check.least_at_start)
+                add_candidate(self, anchor, row);
+        }
+    }
+}
+
+void find_candidates(evaluation& self)
+{
+    const task& task = self.rows->task;
+    const band_choice shape =
+        choose_by_recall(task.threshold, task.scheme.num_hashes, truth_recall);
+    if (shape.rows < least_rows) {
+        add_all_candidates(self);
+        return;
+    }
+    for (int band = 0; band < shape.bands; band++) {
+        report(*self.owner,
+               "looking for rows near to anchors",
+               static_cast<unsigned>(band),
+               static_cast<unsigned>(shape.bands));
+        each_meeting(self, shape, band, [&self](std::uint32_t anchor, std::uint32_t row) {
+            add_candidate(self, anchor, row);
+        });
+    }
+}
+
+void verify_candidates(evaluation& self)
+{
+    for (std::size_t i = 0; i < self.candidate_count; i++) {
+        report(*self.owner, "comparing rows with anchors", i, self.candidate_count);
+        const candidate each = self.candidates.values[i];
+        const auto similarity = verify(self.check, self.leaders[each.anchor], each.row);
+        if (!similarity)
+            continue;
+        const std::size_t count = self.pair_count++;
+        grow(*self.owner, self.pairs, count, count + 1);
+        self.pairs.values[count] = {each, *similarity};
+    }
+    self.anchors_of = allocate<std::uint32_t>(*self.owner, self.count);
+    std::fill_n(self.anchors_of, self.count, 0);
+    for (const std::uint32_t anchor : self.anchors)
+        self.anchors_of[self.number[self.same.leader[anchor]]]++;
+}
+
+// How many anchors a leader stands for.
+std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
+{
+    const std::uint32_t number = self.number[leader];
+    return number < self.count ? self.anchors_of[number] : 0;
+}
+
+// How many pairs with an anchor there are of rows of two leaders.
+std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
+{
+    const std::uint64_t in_a = anchors_in(self, a);
+    const std::uint64_t in_b = anchors_in(self, b);
+    return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
+}
+
+// The same of rows of one leader, which meet in every band.
+std::uint64_t pairs_within(const evaluation& self)
+{
+    std::uint64_t pairs = 0;
+    for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
+        const std::uint64_t in = self.anchors_of[anchor];
+        pairs += in * (self.members[self.leaders[anchor]] - in) + in * (in - 1) / 2;
+    }
+    return pairs;
+}
+
+// Counts of pairs by anchor and by row, beginning with those of rows of one leader.
+void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
+{
+    std::fill_n(of_rows, self.rows->count, 0);
+    for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
+        of_anchors[anchor] = self.members[self.leaders[anchor]] - 1;
+        of_rows[self.leaders[anchor]] = self.anchors_of[anchor];
+    }
+}
+
+void add_to_counts(const evaluation& self,
+                   const candidate& pair,
+                   double* of_anchors,
+                   double* of_rows)
+{
+    const std::uint32_t leader = self.leaders[pair.anchor];
+    of_anchors[pair.anchor] += self.members[pair.row];
+    of_rows[pair.row] += self.anchors_of[pair.anchor];
+    if (self.number[pair.row] < self.count) {
+        of_anchors[self.number[pair.row]] += self.members[leader];
+        of_rows[leader] += self.anchors_of[self.number[pair.row]];
+    }
+}
+
+// What a setting finds of the true pairs, and how many candidates it has.
+void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint64_t total)
+{
+    const band_choice shape = tried.shape;
+    start_counts(self, self.found, self.seen_found);
+    tried.candidates = tried.found = pairs_within(self);
+    tried.predicted = static_cast<double>(tried.found);
+    for (std::size_t i = 0; i < self.pair_count; i++) {
+        pause(*self.owner);
+        const true_pair& pair = self.pairs.values[i];
+        const auto [anchor, row] = pair.rows;
+        const std::uint64_t weight = pairs_between(self, self.leaders[anchor], row);
+        tried.predicted += static_cast<double>(weight) *
+                           band_probability(pair.similarity, shape.bands, shape.rows);
+        if (first_shared(slots_of_anchor(self, anchor), slots_of_row(self, row), shape) ==
+            shape.bands)
+            continue;
+        tried.found += weight;
+        add_to_counts(self, pair.rows, self.found, self.seen_found);
+    }
+    for (int band = 0; band < shape.bands; band++) {
+        report(*self.owner,
+               "counting candidates of anchors",
+               done + static_cast<unsigned>(band),
+               total);
+        each_meeting(self, shape, band, [&](std::uint32_t anchor, std::uint32_t row) {
+            tried.candidates += pairs_between(self, self.leaders[anchor], row);
+        });
+    }
+}
+
+// By how much the rows that are no anchors differ: of each, the square of (found - recall * near)
+// over all its pairs, which is estimated without bias from its pairs with anchors, as each other
+// row is one with the same probability `drawn`.
+double differences_of_rest(const evaluation& self, double recall, double drawn)
+{
+    const double missed = recall * recall;
+    const double met = (1 - recall) * (1 - recall);
+    double squares = 0;
+    for (std::uint32_t row = 0; row < self.rows->count; row++) {
+        pause(*self.owner);
+        const double near = self.seen_near[row];
+        if (self.same.leader[row] != row || near <= 0)
+            continue;
+        const double found = self.seen_found[row];
+        const double difference = found - recall * near;
+        const double rest = self.members[row] - static_cast<double>(anchors_in(self, row));
+        squares += rest * (difference * difference -
+                           (1 - drawn) * (found * met + (near - found) * missed));
+    }
+    return squares / (drawn * drawn);
+}
+
+// Between which bounds the recall of a setting lies. Anchors differ by more or less than what pairs
+// that have nothing to do with each other would: so their pairs tell as much as more or fewer of
+// such pairs. A row whose pairs are all missed is seldom an anchor itself, and then only the
+// anchors near to it tell: so the variance is also estimated from all rows, and the larger one
+// counts. Where all pairs are found, nothing tells how anchors differ, and the pairs of an anchor
+// count as one.
+interval recall_between(const evaluation& self, double recall)
+{
+    assert(recall >= 0 && recall <= 1);
+    const auto used = static_cast<double>(self.anchors.size());
+    const double drawn = used / self.rows->count;
+    const double left_out = 1 - drawn;
+    if (left_out <= 0)
+        return {recall, recall};
+    double pairs = 0;
+    double squares = 0;
+    double differences = 0;
+    double paired = 0;
+    for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
+        const double weight = self.anchors_of[anchor];
+        const double near = self.near[anchor];
+        const double difference = self.found[anchor] - recall * near;
+        pairs += weight * near;
+        squares += weight * near * near;
+        differences += weight * difference * difference;
+        paired += near > 0 ? weight : 0;
+    }
+    double trials = pairs * pairs / squares / left_out;
+    if (differences > 0) {
+        const double of_all = drawn * (differences + differences_of_rest(self, recall, drawn));
+        const double variance =
+            std::max(differences * used / (used - 1), of_all) * left_out / (pairs * pairs);
+        trials = std::min(pairs / left_out, recall * (1 - recall) / variance);
+    }
+    return wilson_interval(recall, adjust_trials(trials, paired - 1));
+}
+
+void end_evaluation(evaluation& self)
+{
+    host& owner = *self.owner;
+    end_verifier(self.check);
+    for (void* const memory : {static_cast<void*>(self.members),
+                               static_cast<void*>(self.leaders),
+                               static_cast<void*>(self.first_anchor),
+                               static_cast<void*>(self.anchors_of),
+                               static_cast<void*>(self.slots),
+                               static_cast<void*>(self.number),
+                               static_cast<void*>(self.heads),
+                               static_cast<void*>(self.next),
+                               static_cast<void*>(self.keys),
+                               static_cast<void*>(self.candidates.values),
+                               static_cast<void*>(self.pairs.values),
+                               static_cast<void*>(self.near),
+                               static_cast<void*>(self.found),
+                               static_cast<void*>(self.seen_near),
+                               static_cast<void*>(self.seen_found),
+                               self.buffer})
+        release(owner, memory);
+}
+
+} // namespace
+
+evaluation_result evaluate(row_set& rows,
+                           std::span<const std::uint32_t> anchors,
+                           std::span<setting> settings,
+                           std::size_t most_pairs)
+{
+    assert(rows.task.whole_slots || rows.kept.bits == bits_per_slot);
+    host& owner = *rows.owner;
+    finish_rows(rows);
+    evaluation self = {};
+    self.rows = &rows;
+    self.owner = &owner;
+    self.most_pairs = most_pairs;
+    self.anchors = anchors;
+    self.buffer = allocate<std::uint32_t>(owner, rows.task.scheme.num_hashes);
+    start_verifier(self.check, rows);
+    self.same = find_twins(rows);
+    end_steps(rows);
+    number_anchors(self);
+    find_candidates(self);
+    verify_candidates(self);
+
+    evaluation_result result = {static_cast<std::uint32_t>(self.anchors.size()),
+                                pairs_within(self)};
+    self.near = allocate<double>(owner, self.count);
+    self.found = allocate<double>(owner, self.count);
+    self.seen_near = allocate<double>(owner, rows.count);
+    self.seen_found = allocate<double>(owner, rows.count);
+    start_counts(self, self.near, self.seen_near);
+    for (std::size_t i = 0; i < self.pair_count; i++) {
+        const candidate pair = self.pairs.values[i].rows;
+        result.true_pairs += pairs_between(self, self.leaders[pair.anchor], pair.row);
+        add_to_counts(self, pair, self.near, self.seen_near);
+    }
+    std::uint64_t total = 0;
+    for (const setting& each : settings)
+        total += static_cast<unsigned>(each.shape.bands);
+    std::uint64_t done = 0;
+    for (setting& each : settings) {
+        try_setting(self, each, done, total);
+        done += static_cast<unsigned>(each.shape.bands);
+        if (result.true_pairs > 0)
+            each.recall = recall_between(self,
+                                         static_cast<double>(each.found) /
+                                             static_cast<double>(result.true_pairs));
+    }
+    end_evaluation(self);
+    return result;
+}
+
+} // namespace minhash::bulk

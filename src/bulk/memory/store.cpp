@@ -1,0 +1,442 @@
+// A store is a file of its first `filed` bytes, then chunks in memory, of which only the newest is
+// written to. When the budget is used up, whichever store has most full chunks writes its oldest
+// one. Chunks that were written
+// out are kept and taken again, by any store with chunks of that size.
+#include "bulk/memory/store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace minhash::bulk {
+
+// What a chunk holds while no store has it.
+struct spare_chunk {
+    spare_chunk* next;
+    std::size_t bytes;
+};
+
+namespace {
+
+void free_spare(memory_budget& budget)
+{
+    spare_chunk* const spare = budget.spare;
+    budget.spare = spare->next;
+    budget.spare_bytes -= spare->bytes;
+    release(*budget.owner, spare);
+}
+
+// Memory that was used is in the processor's reach, and fresh memory must be cleared by the kernel
+// first: so chunks are kept, while there is room for them.
+void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
+{
+    spare_chunk* const spare = reinterpret_cast<spare_chunk*>(chunk);
+    *spare = {budget.spare, bytes};
+    budget.spare = spare;
+    budget.spare_bytes += bytes;
+    assert(budget.used >= bytes);
+    budget.used -= bytes;
+}
+
+// A chunk for a store, counted as used whether there is room for it or not. None if it was to come
+// from memory that is shared, of which none is left, and is not needed.
+store_chunk take_chunk(const byte_store& store, bool needed)
+{
+    memory_budget& budget = *store.budget;
+    host& owner = *budget.owner;
+    const std::size_t bytes = store.chunk_bytes;
+    if (store.shared && budget.sharing) {
+        const shared_number number = owner.allocate_shared(owner, bytes, needed);
+        if (number == 0)
+            return {};
+        budget.used += bytes;
+        return {static_cast<char*>(owner.find_shared(owner, number)), number};
+    }
+    budget.used += bytes;
+    for (spare_chunk** at = &budget.spare; *at != nullptr; at = &(*at)->next) {
+        spare_chunk* const spare = *at;
+        if (spare->bytes == bytes) {
+            *at = spare->next;
+            budget.spare_bytes -= bytes;
+            return {reinterpret_cast<char*>(spare), 0};
+        }
+    }
+    while (budget.spare != nullptr && budget.used + budget.spare_bytes > budget.limit)
+        free_spare(budget);
+    return {allocate<char>(owner, bytes), 0};
+}
+
+// Frees a chunk that is full, or keeps its memory.
+void give_back(const byte_store& store, const store_chunk& chunk)
+{
+    memory_budget& budget = *store.budget;
+    if (chunk.number == 0) {
+        give_back(budget, chunk.at, store.chunk_bytes);
+        return;
+    }
+    assert(budget.used >= store.chunk_bytes);
+    budget.used -= store.chunk_bytes;
+    budget.owner->release_shared(*budget.owner, chunk.number);
+}
+
+// Chunks that are full, which a store that is being written to has all but one of.
+std::size_t full_chunks(const byte_store& store)
+{
+    return store.chunk_count - (store.at < store.end ? 1 : 0);
+}
+
+// Moves the oldest chunk to the file.
+void flush_chunk(byte_store& store)
+{
+    host& owner = *store.budget->owner;
+    assert(full_chunks(store) > 0 && store.filed % store.chunk_bytes == 0);
+    if (store.file == 0)
+        store.file = owner.open_file(owner);
+    assert(store.file != 0);
+    store_chunk* const chunks = store.chunks.values;
+    owner.write_file(owner, store.file, chunks[0].at, store.chunk_bytes, store.filed);
+    store.filed += store.chunk_bytes;
+    give_back(store, chunks[0]);
+    std::copy(chunks + 1, chunks + store.chunk_count, chunks);
+    store.chunk_count--;
+    store.budget->exceeded = true;
+}
+
+// Makes room by the store that has most to give.
+bool make_room(memory_budget& budget)
+{
+    byte_store* largest = nullptr;
+    std::size_t most = 0;
+    for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
+        const std::size_t bytes = full_chunks(*store) * store->chunk_bytes;
+        if (bytes == 0 || store->view)
+            continue;
+        if (largest == nullptr || store->how < largest->how ||
+            (store->how == largest->how && bytes > most)) {
+            most = bytes;
+            largest = store;
+        }
+    }
+    if (largest == nullptr)
+        return false;
+    flush_chunk(*largest);
+    return true;
+}
+
+void add_chunk(byte_store& store, const store_chunk& chunk)
+{
+    grow(*store.budget->owner, store.chunks, store.chunk_count, store.chunk_count + 1);
+    store.chunks.values[store.chunk_count++] = chunk;
+}
+
+// The next chunk to write to. The first is given whatever the budget says.
+void advance(byte_store& store)
+{
+    memory_budget& budget = *store.budget;
+    while (store.chunk_count > 0 && budget.used + store.chunk_bytes > budget.limit &&
+           make_room(budget))
+        continue;
+    store_chunk chunk = take_chunk(store, store.chunk_count == 0);
+    while (chunk.at == nullptr) {
+        flush_chunk(store);
+        chunk = take_chunk(store, store.chunk_count == 0);
+    }
+    add_chunk(store, chunk);
+    store.at = chunk.at;
+    store.end = chunk.at + store.chunk_bytes;
+}
+
+} // namespace
+
+memory_budget make_budget(host& owner, std::size_t limit)
+{
+    memory_budget budget = {};
+    budget.owner = &owner;
+    budget.limit = limit;
+    return budget;
+}
+
+std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted)
+{
+    constexpr std::size_t least = 1024;
+    while (wanted > least && wanted * stores > budget.limit / 4)
+        wanted /= 2;
+    return wanted;
+}
+
+byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how)
+{
+    byte_store* const store = open_store(budget, chunk_bytes, how);
+    store->shared = true;
+    return store;
+}
+
+byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how)
+{
+    assert(std::has_single_bit(chunk_bytes) && chunk_bytes >= sizeof(spare_chunk));
+    byte_store* const store = allocate<byte_store>(*budget.owner);
+    *store = {};
+    store->budget = &budget;
+    store->chunk_bytes = chunk_bytes;
+    store->how = how;
+    store->next = budget.stores;
+    budget.stores = store;
+    return store;
+}
+
+namespace {
+
+// Frees what says where a store is, and not what it has.
+void forget_store(byte_store* store)
+{
+    memory_budget& budget = *store->budget;
+    byte_store** at = &budget.stores;
+    while (*at != store)
+        at = &(*at)->next;
+    *at = store->next;
+    release(*budget.owner, store->chunks.values);
+    release(*budget.owner, store);
+}
+
+} // namespace
+
+void close_store(byte_store* store)
+{
+    memory_budget& budget = *store->budget;
+    host& owner = *budget.owner;
+    if (!store->view) {
+        assert(budget.used >= store->chunk_count * store->chunk_bytes);
+        budget.used -= store->chunk_count * store->chunk_bytes;
+        for (std::size_t i = 0; i < store->chunk_count; i++)
+            if (const store_chunk& chunk = store->chunks.values[i]; chunk.number != 0)
+                owner.release_shared(owner, chunk.number);
+            else
+                release(owner, chunk.at);
+        if (store->file != 0)
+            owner.close_file(owner, store->file);
+    }
+    forget_store(store);
+}
+
+namespace {
+
+// Gives a store a file that workers reach, with what its file has.
+void move_file(byte_store& store)
+{
+    host& owner = *store.budget->owner;
+    const int file = owner.open_file(owner);
+    char* const buffer = allocate<char>(owner, store.chunk_bytes);
+    for (std::uint64_t offset = 0; offset < store.filed; offset += store.chunk_bytes) {
+        owner.read_file(owner, store.file, buffer, store.chunk_bytes, offset);
+        owner.write_file(owner, file, buffer, store.chunk_bytes, offset);
+    }
+    release(owner, buffer);
+    owner.close_file(owner, store.file);
+    store.file = file;
+}
+
+} // namespace
+
+std::size_t shared_bytes(const memory_budget& budget)
+{
+    std::size_t bytes = 0;
+    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
+        bytes += store->shared ? store->chunk_count * store->chunk_bytes : 0;
+    return bytes;
+}
+
+void share_stores(memory_budget& budget)
+{
+    host& owner = *budget.owner;
+    budget.sharing = true;
+    for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
+        if (!store->shared)
+            continue;
+        if (store->file != 0)
+            move_file(*store);
+        for (std::size_t i = 0; i < store->chunk_count; i++) {
+            store_chunk& chunk = store->chunks.values[i];
+            const store_chunk moved = take_chunk(*store, true);
+            std::memcpy(moved.at, chunk.at, store->chunk_bytes);
+            if (i + 1 == store->chunk_count && store->at != nullptr) {
+                store->at = moved.at + (store->at - chunk.at);
+                store->end = moved.at + store->chunk_bytes;
+            }
+            budget.used -= store->chunk_bytes;
+            release(owner, chunk.at);
+            chunk = moved;
+        }
+    }
+}
+
+void extend_store(byte_store& store, std::uint64_t size, std::size_t most)
+{
+    memory_budget& budget = *store.budget;
+    host& owner = *budget.owner;
+    assert(store.shared && !store.view && size >= store.size);
+    store.at = store.end = nullptr;
+    store.size = size;
+    const std::uint64_t wanted = (size + store.chunk_bytes - 1) / store.chunk_bytes;
+    while (store.filed / store.chunk_bytes + store.chunk_count < wanted) {
+        store_chunk chunk = {};
+        if (budget.used + store.chunk_bytes <= most)
+            chunk = take_chunk(store, false);
+        if (chunk.at != nullptr) {
+            add_chunk(store, chunk);
+            continue;
+        }
+        if (store.chunk_count > 0) {
+            flush_chunk(store);
+            continue;
+        }
+        if (store.file == 0)
+            store.file = owner.open_file(owner);
+        budget.exceeded = true;
+        store.filed += store.chunk_bytes;
+    }
+}
+
+void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count)
+{
+    host& owner = *store.budget->owner;
+    assert(offset + count <= store.size);
+    const char* from = static_cast<const char*>(bytes);
+    while (count > 0) {
+        const std::size_t inside = offset & (store.chunk_bytes - 1);
+        const std::size_t part = std::min(count, store.chunk_bytes - inside);
+        if (offset < store.filed)
+            owner.write_file(owner, store.file, from, part, offset);
+        else
+            std::memcpy(const_cast<char*>(in_memory(store, offset)), from, part);
+        from += part;
+        offset += part;
+        count -= part;
+    }
+}
+
+void leave_store(byte_store* store, store_note& note)
+{
+    host& owner = *store->budget->owner;
+    assert(store->shared && !store->view);
+    note = {store->size,
+            store->filed,
+            store->chunk_bytes,
+            store->file,
+            static_cast<std::uint32_t>(store->chunk_count),
+            0};
+    auto* const numbers = allocate_shared<shared_number>(owner, note.chunks, store->chunk_count);
+    for (std::size_t i = 0; i < store->chunk_count; i++) {
+        const store_chunk& chunk = store->chunks.values[i];
+        assert(chunk.number != 0 || !store->budget->sharing);
+        numbers[i] = chunk.number != 0 ? chunk.number : private_number(chunk.at);
+    }
+    forget_store(store);
+}
+
+byte_store* open_view(memory_budget& budget, const store_note& note)
+{
+    // A process that did not come has left an empty note.
+    constexpr std::size_t least_chunk = std::bit_ceil(sizeof(spare_chunk));
+    host& owner = *budget.owner;
+    assert(note.chunk_bytes != 0 || note.size == 0);
+    byte_store* const store =
+        open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : least_chunk);
+    store->shared = true;
+    store->view = true;
+    store->size = note.size;
+    store->filed = note.filed;
+    store->file = note.file;
+    const auto* const numbers = find_shared<shared_number>(owner, note.chunks);
+    for (std::uint32_t i = 0; i < note.chunk_count; i++)
+        add_chunk(*store, {static_cast<char*>(owner.find_shared(owner, numbers[i])), numbers[i]});
+    return store;
+}
+
+void drop_noted(host& owner, store_note& note)
+{
+    const auto* const numbers = find_shared<shared_number>(owner, note.chunks);
+    for (std::uint32_t i = 0; i < note.chunk_count; i++)
+        owner.release_shared(owner, numbers[i]);
+    if (note.chunks != 0)
+        owner.release_shared(owner, note.chunks);
+    if (note.file != 0)
+        owner.close_file(owner, note.file);
+    note = {};
+}
+
+void close_stores(memory_budget& budget)
+{
+    while (budget.stores != nullptr)
+        close_store(budget.stores);
+    while (budget.spare != nullptr)
+        free_spare(budget);
+}
+
+void end_budget(memory_budget& budget, memory_budget& of_call)
+{
+    assert(budget.stores == nullptr);
+    close_stores(budget);
+    of_call.used += budget.used;
+    of_call.exceeded |= budget.exceeded;
+}
+
+std::size_t needed_bytes(const memory_budget& budget)
+{
+    std::uint64_t bytes = budget.used;
+    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
+        bytes += store->filed;
+    return bytes + bytes / 8; // chunks are larger where there is more
+}
+
+void append_slowly(byte_store& store, const void* bytes, std::size_t count)
+{
+    const char* from = static_cast<const char*>(bytes);
+    while (count > 0) {
+        pause(*store.budget->owner);
+        if (store.at == store.end)
+            advance(store);
+        const std::size_t part =
+            std::min<std::size_t>(count, static_cast<std::size_t>(store.end - store.at));
+        std::memcpy(store.at, from, part);
+        store.at += part;
+        store.size += part;
+        from += part;
+        count -= part;
+    }
+}
+
+const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
+{
+    host& owner = *store.budget->owner;
+    char* to = static_cast<char*>(buffer);
+    if (offset < store.filed) {
+        const std::size_t part = std::min<std::uint64_t>(count, store.filed - offset);
+        owner.read_file(owner, store.file, to, part, offset);
+        to += part;
+        offset += part;
+        count -= part;
+    }
+    while (count > 0) {
+        pause(owner);
+        const std::size_t inside = offset & (store.chunk_bytes - 1);
+        const std::size_t part = std::min(count, store.chunk_bytes - inside);
+        const std::size_t chunk = (offset - store.filed) / store.chunk_bytes;
+        std::memcpy(to, store.chunks.values[chunk].at + inside, part);
+        to += part;
+        offset += part;
+        count -= part;
+    }
+    return buffer;
+}
+
+std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece)
+{
+    assert(offset < store.size);
+    const std::size_t inside = offset & (store.chunk_bytes - 1);
+    const std::size_t count =
+        std::min<std::uint64_t>(store.chunk_bytes - inside, store.size - offset);
+    piece = fetch(store, offset, count, buffer);
+    return count;
+}
+
+} // namespace minhash::bulk

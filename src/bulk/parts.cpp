@@ -1,0 +1,35 @@
+// What each step is: the parts of it that one process does. Above all rooms, as any of them can
+// have steps.
+#include "bulk/rows/steps.h"
+#include "bulk/search/candidates.h"
+#include "bulk/search/clusters.h"
+#include "bulk/search/pairs.h"
+#include "bulk/search/row_candidates.h"
+
+namespace minhash::bulk {
+
+void do_part(row_set& rows)
+{
+    switch (rows.shared->step) {
+    case step::sign:
+        sign_units(rows);
+        break;
+    case step::find_twins:
+        find_twins_of_units(rows);
+        break;
+    case step::collect:
+        collect_of_units(rows);
+        break;
+    case step::verify_pairs:
+        verify_units(rows);
+        break;
+    case step::connect_buckets:
+        connect_bucket_units(rows);
+        break;
+    case step::connect_rows:
+        connect_row_units(rows);
+        break;
+    }
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,334 @@
+// Of a band's key only 32 bits are kept, in a store of its own for each band, as bands are gone
+// through one after the other: rows whose halves are equal by chance are false candidates, which
+// verifying drops. One more store has a key of the whole signature, by which rows that are the same
+// are found.
+#include "bulk/rows/rows.h"
+
+#include "core/bands.h"
+#include "core/compress.h"
+#include "core/hash.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace minhash::bulk {
+
+namespace {
+
+constexpr std::size_t small_chunk = 64 * 1024;
+constexpr std::size_t large_chunk = 32 * 1024 * 1024;
+constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be little
+constexpr std::size_t large_stores = 4; // slots, documents, and two of the host's
+
+// Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
+constexpr std::size_t fixed_bytes = 28;
+
+// Beside where a document lies: it is in the store of documents, and not where the host reads it.
+constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
+
+std::size_t large_chunk_for(const memory_budget& budget)
+{
+    const bool may_be_shared = budget.owner->most_workers > 0;
+    return chunk_for(budget, large_stores, may_be_shared ? large_shared_chunk : large_chunk);
+}
+
+std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
+{
+    std::uint64_t copy;
+    return *static_cast<const std::uint64_t*>(
+        fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+}
+
+// What keys are changed by, so that rows of different scopes share none but by accident.
+std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
+{
+    return rows.task.scoped ? (rows.scopes.values[row] + 1) * 0x9E3779B1 : 0;
+}
+
+template <typename Word>
+Word next_word(const std::uint8_t*& at)
+{
+    Word word;
+    std::memcpy(&word, at, sizeof(word));
+    at += sizeof(word);
+    return word;
+}
+
+// Odd factors: one for each word of a band, and then one for each band.
+constexpr auto factors = [] {
+    std::array<std::uint64_t, std::size_t{2}* max_num_hashes> made = {};
+    for (std::size_t i = 0; i < made.size(); i++)
+        made[i] = fmix64(i + 1) | 1;
+    return made;
+}();
+
+// The sum of the products of words, as large as there are, with their factors.
+std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
+{
+    const std::uint64_t* factor = factors.data();
+    std::uint64_t sum = 0;
+    while (end - at >= 8)
+        sum += next_word<std::uint64_t>(at) * *factor++;
+    while (end - at >= 4)
+        sum += next_word<std::uint32_t>(at) * *factor++;
+    while (at < end)
+        sum += next_word<std::uint8_t>(at) * *factor++;
+    return sum;
+}
+
+// The upper halves of sums of products, which two bands that differ in one word share with a
+// probability of two in 2^32 at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm
+// for the closest-pair problem, 2.1). Band tables and indexes have other keys (core/bands.h), which
+// last, and are several times slower to make. `mask` changes all of them.
+void make_keys(const signature& value,
+               band_choice shape,
+               std::uint32_t mask,
+               std::uint32_t* keys,
+               std::size_t stride)
+{
+    const std::span<const std::uint8_t> slots = value.stored_slots();
+    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(shape.rows));
+    const std::uint8_t* at = slots.data();
+    std::uint64_t whole = 0;
+    for (int band = 0; band < shape.bands; band++, keys += stride, at += bytes) {
+        const std::uint64_t sum = hash_slots(at, at + bytes);
+        whole += sum * factors[static_cast<std::size_t>(max_num_hashes + band)];
+        *keys = static_cast<std::uint32_t>(sum >> 32) ^ mask;
+    }
+    whole += hash_slots(at, slots.data() + slots.size());
+    *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
+}
+
+// The slots of a signature as rows keep them, where they are or in the buffer.
+const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std::uint8_t* buffer)
+{
+    if (value.scheme.bits == rows.kept.bits)
+        return value.stored_slots().data();
+    compress(value, rows.kept.bits, buffer);
+    return buffer;
+}
+
+void append_signature(row_set& rows, const signature& value)
+{
+    assert(comparable({rows.task.scheme, {}}, value));
+    assert(rows.task.shape.bands == 0 ||
+           can_be_banded(value.scheme, rows.task.shape.bands, rows.task.shape.rows));
+    std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
+    const std::uint8_t* const slots = kept_slots(rows, value, buffer);
+    append(*rows.starts, slots, start_bytes(rows));
+    append(*rows.rests, slots + start_bytes(rows), rest_bytes(rows));
+    std::uint32_t keys[max_num_hashes + 1];
+    make_keys(value, rows.task.shape, scope_mask(rows, rows.count), keys, 1);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        append(*rows.keys[i], &keys[i], sizeof(keys[i]));
+    rows.signed_count++;
+}
+
+void count_row(row_set& rows)
+{
+    assert(rows.count < most_rows);
+    rows.budget->used += fixed_bytes + (rows.task.scoped ? sizeof(std::uint32_t) : 0);
+    rows.count++;
+}
+
+void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
+{
+    assert(rows.documents != nullptr && !(place & kept_here));
+    std::uint64_t at = place;
+    if (place == 0) {
+        at = kept_here | rows.documents->size;
+        append(*rows.documents, bytes.data(), bytes.size());
+    }
+    append(*rows.document_at, &at, sizeof(at));
+    const auto size = static_cast<std::uint32_t>(bytes.size());
+    if (rows.document_sizes != nullptr)
+        append(*rows.document_sizes, &size, sizeof(size));
+    rows.document_bytes += size;
+}
+
+// Opens what says where documents are, beside signatures or instead of them.
+void open_documents(row_set& rows, bool texts)
+{
+    memory_budget& budget = *rows.budget;
+    rows.documents = open_shared_store(budget, large_chunk_for(budget));
+    rows.document_at = open_shared_store(budget, small_chunk);
+    if (texts)
+        rows.document_sizes = open_shared_store(budget, small_chunk);
+}
+
+// Notes what has come. If it is enough for workers, and they can be had, rows are shared from now
+// on.
+void count_work(row_set& rows, std::size_t bytes)
+{
+    host& owner = *rows.owner;
+    if (rows.sharing || owner.most_workers == 0)
+        return;
+    rows.work += bytes;
+    if (rows.work < owner.least_work)
+        return;
+    rows.sharing = owner.start_sharing(owner, shared_bytes(*rows.budget));
+    rows.work = 0;
+    if (!rows.sharing)
+        owner.most_workers = 0;
+    else
+        share_stores(*rows.budget);
+}
+
+} // namespace
+
+scheme kept_scheme(const task& task)
+{
+    constexpr std::uint8_t enough = 8;
+    const std::uint8_t few =
+        task.threshold >= 0.7 ? 2 : 4; // as those that agree by chance add to the rest
+    scheme kept = task.scheme;
+    if (task.exact && !task.whole_slots)
+        kept.bits = std::min(kept.bits, enough);
+    if (task.elsewhere)
+        kept.bits = std::min(kept.bits, few);
+    return kept;
+}
+
+void set_task(row_set& rows, const task& task)
+{
+    rows.task = task;
+    rows.kept = kept_scheme(task);
+    rows.start = rows.kept;
+    if (!task.whole_slots)
+        rows.start.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);
+}
+
+row_set* make_rows(memory_budget& budget, const task& task, bool texts)
+{
+    host& owner = *budget.owner;
+    row_set* const rows = allocate<row_set>(owner);
+    *rows = {};
+    rows->owner = &owner;
+    rows->budget = &budget;
+    set_task(*rows, task);
+    const std::size_t stores = static_cast<std::size_t>(task.shape.bands) + 1;
+    rows->keys = allocate<byte_store*>(owner, stores);
+    const std::size_t chunk = chunk_for(budget, stores, small_chunk);
+    for (std::size_t i = 0; i < stores; i++)
+        rows->keys[i] = open_shared_store(budget, chunk, reading::in_order);
+    rows->starts = open_shared_store(budget, large_chunk_for(budget), reading::often);
+    rows->rests = open_shared_store(budget, large_chunk_for(budget));
+    if (texts)
+        rows->signer = make_signer(owner, task.scheme);
+    if (has_documents(task))
+        open_documents(*rows, texts);
+    if (task.sets_only)
+        rows->notes = make_notes(budget);
+    return rows;
+}
+
+void set_scope(row_set& rows, std::uint32_t scope)
+{
+    assert(rows.task.scoped);
+    grow(*rows.owner, rows.scopes, rows.count, rows.count + std::size_t{1});
+    rows.scopes.values[rows.count] = scope;
+}
+
+bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
+{
+    if (value.empty())
+        return false;
+    append_signature(rows, value);
+    count_row(rows);
+    if (rows.task.elsewhere)
+        append_document(rows, value.stored_slots(), place);
+    return true;
+}
+
+bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
+{
+    if (rows.notes != nullptr) {
+        if (!note_set(*rows.notes, *rows.signer, text))
+            return false;
+        count_row(rows);
+        append_document(rows, text, place);
+        return true;
+    }
+    count_work(rows, text.size());
+    if (!rows.sharing) {
+        if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
+            return false;
+        if (rows.task.exact)
+            append_document(rows, text, place);
+        return true;
+    }
+    if (!has_shingles(*rows.signer, text))
+        return false;
+    if (rows.documents == nullptr) { // of rows that were signed, none is wanted
+        open_documents(rows, true);
+        constexpr std::uint64_t nowhere = 0;
+        for (std::uint32_t row = 0; row < rows.count; row++) {
+            append(*rows.document_at, &nowhere, sizeof(nowhere));
+            append(*rows.document_sizes, &nowhere, sizeof(std::uint32_t));
+        }
+    }
+    append_document(rows, text, place);
+    count_row(rows);
+    return true;
+}
+
+void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
+{
+    host& owner = *rows.owner;
+    const std::size_t keys = key_count(rows.task.shape);
+    growing<std::uint8_t> text = {};
+    std::uint8_t* const starts = allocate<std::uint8_t>(owner, count * start_bytes(rows));
+    std::uint8_t* const rests = allocate<std::uint8_t>(owner, count * rest_bytes(rows));
+    std::uint32_t* const made = allocate<std::uint32_t>(owner, count * keys);
+    std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
+    for (std::uint32_t i = 0; i < count; i++) {
+        const signature value = {rows.task.scheme,
+                                 sign(*rows.signer, fetch_document(rows, first + i, text))};
+        assert(!value.empty());
+        const std::uint8_t* const slots = kept_slots(rows, value, buffer);
+        std::memcpy(starts + i * start_bytes(rows), slots, start_bytes(rows));
+        std::memcpy(rests + i * rest_bytes(rows), slots + start_bytes(rows), rest_bytes(rows));
+        make_keys(value, rows.task.shape, scope_mask(rows, first + i), made + i, count);
+    }
+    write_at(*rows.starts,
+             first * std::uint64_t{start_bytes(rows)},
+             starts,
+             count * start_bytes(rows));
+    write_at(*rows.rests, first * std::uint64_t{rest_bytes(rows)}, rests, count * rest_bytes(rows));
+    for (std::size_t i = 0; i < keys; i++)
+        write_at(*rows.keys[i],
+                 first * std::uint64_t{sizeof(std::uint32_t)},
+                 made + i * count,
+                 count * sizeof(std::uint32_t));
+    for (void* const memory : {static_cast<void*>(text.values),
+                               static_cast<void*>(starts),
+                               static_cast<void*>(rests),
+                               static_cast<void*>(made)})
+        release(owner, memory);
+}
+
+std::size_t document_size(row_set& rows, std::uint32_t row)
+{
+    if (rows.document_sizes == nullptr)
+        return slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
+    std::uint32_t copy;
+    return *static_cast<const std::uint32_t*>(
+        fetch(*rows.document_sizes, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+}
+
+text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
+{
+    assert(row < rows.count);
+    const std::uint64_t place = place_of_document(rows, row);
+    if (!(place & kept_here))
+        return rows.owner->read_again(*rows.owner, place);
+    const std::uint64_t at = place & ~kept_here;
+    const std::size_t size = document_size(rows, row);
+    if (!in_place(*rows.documents, at, size))
+        grow(*rows.owner, buffer, 0, size);
+    const void* const bytes = fetch(*rows.documents, at, size, buffer.values);
+    return {static_cast<const std::uint8_t*>(bytes), size};
+}
+
+} // namespace minhash::bulk

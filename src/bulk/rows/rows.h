@@ -1,0 +1,135 @@
+// The rows that the engine works on, numbered from 0 as they come: their signatures, the halves of
+// their band keys, and their texts where those are to be compared, each in a store of its own. What
+// identifies a row to a user is the host's matter.
+//
+// Where there are few, or no workers can be had, texts are signed as they come. Else they are
+// signed when all have come, by all processes, which then share the rows (steps.h).
+#pragma once
+
+#include "bulk/buckets/buckets.h"
+#include "bulk/memory/store.h"
+#include "bulk/sets/set_notes.h"
+#include "bulk/sets/text_signer.h"
+#include "bulk/tuning/choose_bands.h"
+
+#include "core/codec.h"
+
+#include <cassert>
+
+namespace minhash::bulk {
+
+// What rows are taken for.
+struct task {
+    minhash::scheme scheme;   // of all signatures
+    band_choice shape;        // that they can be banded by (core/bands.h)
+    double threshold;         // the least similarity, 0 to 1
+    bool exact;               // texts are compared by their shingles, not by signatures
+    std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
+    bool scoped;              // rows can only be near others of their scope
+    bool sets_only = false; // of texts: their sets are noted, and no signatures made (set_notes.h)
+    double recall = 0.99;   // of exact tasks: the share of pairs to be found
+    bool whole_slots = false; // exact tasks keep signatures as they are, too
+    bool elsewhere = false;   // of signatures: the host can read most of them again
+};
+
+// The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
+// of them to compare; where signatures that can be read again do, slots of 2 or 4 bits.
+scheme kept_scheme(const task& task);
+
+// Whether texts or whole signatures decide, which are documents of their rows.
+inline bool has_documents(const task& task)
+{
+    return task.exact || task.elsewhere;
+}
+
+struct shared_rows;
+
+struct row_set {
+    host* owner;
+    memory_budget* budget;
+    bulk::task task;
+    minhash::scheme kept;  // kept_scheme()
+    minhash::scheme start; // of the slots that are kept by themselves: the first, or all
+    std::uint32_t count;
+    std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
+
+    byte_store* starts;            // the first slots of each row,
+    byte_store* rests;             // and the others
+    byte_store** keys;             // of each band; after them, of the whole signature
+    byte_store* documents;         // texts in UTF-8 or slots: those that the host cannot read again
+    byte_store* document_at;       // where the document of each row lies
+    byte_store* document_sizes;    // of texts, else null
+    std::uint64_t document_bytes;  // of all of them
+    text_signer* signer;           // of tasks with texts, else null
+    set_notes* notes;              // of tasks with sets only, else null
+    growing<std::uint32_t> scopes; // of each row, in scoped tasks
+
+    std::uint64_t work; // bytes of texts that have come
+    bool sharing;       // that was enough for workers
+    std::uint32_t signed_count;
+    shared_rows* shared; // when all rows have come (steps.h)
+    int member;          // which of the processes this is
+};
+
+// How many keys a row has: of its bands, and of the whole signature.
+constexpr std::size_t key_count(band_choice shape)
+{
+    return static_cast<std::size_t>(shape.bands) + 1;
+}
+
+// Sets the task, and what follows from it.
+void set_task(row_set& rows, const task& task);
+
+// Starts without rows. `texts` says that rows will come as texts.
+row_set* make_rows(memory_budget& budget, const task& task, bool texts);
+
+// Says which scope, any number, the row has that is taken next. For scoped tasks.
+void set_scope(row_set& rows, std::uint32_t scope);
+
+// Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
+// set, which is near nothing and not taken. By a place that is not 0 the host can read the text, or
+// the slots as they are stored, again; then they are not kept.
+bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
+bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
+
+// Signs rows from one on, a few at once, that came without being signed.
+void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count);
+
+// Whether two rows can be near, as far as scopes are concerned.
+inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
+{
+    assert(a < rows.count && b < rows.count);
+    return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
+}
+
+inline std::size_t start_bytes(const row_set& rows)
+{
+    return slot_bytes(rows.start.bits, rows.start.num_hashes);
+}
+
+// The first slots of a row as they are kept, where they lie or in the buffer; and the others.
+inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
+{
+    const std::size_t bytes = start_bytes(rows);
+    return fetch(*rows.starts, row * std::uint64_t{bytes}, bytes, buffer);
+}
+
+inline std::size_t rest_bytes(const row_set& rows)
+{
+    return slot_bytes(rows.kept.bits, rows.kept.num_hashes) - start_bytes(rows);
+}
+
+inline const void* fetch_rest(const row_set& rows, std::uint32_t row, void* buffer)
+{
+    const std::size_t bytes = rest_bytes(rows);
+    return fetch(*rows.rests, row * std::uint64_t{bytes}, bytes, buffer);
+}
+
+// The document of a row, where it lies or in the buffer, which grows as it must. Good until the
+// next call.
+text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
+
+// Its bytes.
+std::size_t document_size(row_set& rows, std::uint32_t row);
+
+} // namespace minhash::bulk

@@ -1,0 +1,207 @@
+#include "bulk/rows/steps.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace minhash::bulk {
+
+namespace {
+
+constexpr std::uint32_t rows_at_once = 256; // that are signed
+
+// The share of the memory that signatures and keys may take where not all of them fit.
+std::size_t most_for_signatures(const memory_budget& budget)
+{
+    return budget.limit - budget.limit / 4;
+}
+
+// Makes room for what is to be signed: what is read most often comes first where there is not
+// enough memory.
+void make_room_for_signatures(row_set& rows)
+{
+    const std::size_t most = most_for_signatures(*rows.budget);
+    extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
+    extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
+}
+
+void leave_if_any(byte_store*& store, store_note& note)
+{
+    if (store != nullptr)
+        leave_store(store, note);
+    store = nullptr;
+}
+
+void open_if_any(memory_budget& budget, byte_store*& store, const store_note& note)
+{
+    store = note.chunk_bytes > 0 ? open_view(budget, note) : nullptr;
+}
+
+// Views of what all share.
+void open_views(row_set& rows)
+{
+    const shared_rows& shared = *rows.shared;
+    memory_budget& budget = *rows.budget;
+    open_if_any(budget, rows.starts, shared.starts);
+    open_if_any(budget, rows.rests, shared.rests);
+    open_if_any(budget, rows.documents, shared.documents);
+    open_if_any(budget, rows.document_at, shared.document_at);
+    open_if_any(budget, rows.document_sizes, shared.document_sizes);
+    rows.scopes = {find_shared<std::uint32_t>(rows, shared.scopes), 0};
+    const auto* const notes = find_shared<store_note>(rows, shared.keys);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        open_if_any(budget, rows.keys[i], notes[i]);
+}
+
+// Leaves what has been taken to all.
+void share_rows(row_set& rows)
+{
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    shared.task = rows.task;
+    shared.count = rows.count;
+    shared.first_count = rows.first_count;
+    shared.signed_count = rows.signed_count;
+    shared.memory = rows.budget->limit;
+    shared.sharing = rows.budget->sharing;
+    shared.texts = rows.signer != nullptr;
+    if (rows.task.scoped) {
+        auto* const scopes = allocate_shared<std::uint32_t>(owner, shared.scopes, rows.count);
+        std::copy_n(rows.scopes.values, rows.count, scopes);
+        release(owner, rows.scopes.values);
+    }
+    leave_if_any(rows.starts, shared.starts);
+    leave_if_any(rows.rests, shared.rests);
+    leave_if_any(rows.documents, shared.documents);
+    leave_if_any(rows.document_at, shared.document_at);
+    leave_if_any(rows.document_sizes, shared.document_sizes);
+    auto* const notes = allocate_shared<store_note>(owner, shared.keys, key_count(rows.task.shape));
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        leave_if_any(rows.keys[i], notes[i]);
+}
+
+} // namespace
+
+void sign_units(row_set& rows)
+{
+    const std::uint32_t count = rows.count - rows.signed_count;
+    for (;;) {
+        const std::uint64_t from = next_unit(rows) * rows_at_once;
+        if (from >= count)
+            break;
+        report(*rows.owner, "signing texts", from, count);
+        sign_rows(rows,
+                  rows.signed_count + static_cast<std::uint32_t>(from),
+                  static_cast<std::uint32_t>(std::min<std::uint64_t>(rows_at_once, count - from)));
+    }
+}
+
+void finish_rows(row_set& rows)
+{
+    if (rows.shared != nullptr)
+        return;
+    host& owner = *rows.owner;
+    const bool unsigned_rows = rows.notes == nullptr && rows.signed_count < rows.count;
+    if (unsigned_rows)
+        make_room_for_signatures(rows);
+    shared_number number;
+    rows.shared = allocate_shared<shared_rows>(owner, number);
+    rows.shared->number = number;
+    share_rows(rows);
+    open_views(rows);
+    rows.shared->processes = rows.sharing ? owner.start_workers(owner, number) : 1;
+    rows.shared->helped = rows.shared->processes > 1;
+    if (unsigned_rows)
+        do_step(rows, step::sign);
+}
+
+void do_step(row_set& rows, step what)
+{
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    const memory_budget& budget = *rows.budget;
+    shared.first_count = rows.first_count;
+    shared.step = what;
+    shared.next_unit = 0;
+    shared.allowance = (budget.limit - std::min(budget.limit, budget.used)) /
+                       static_cast<std::size_t>(shared.processes);
+    if (shared.helped)
+        owner.meet_workers(owner);
+    do_part(rows);
+    if (shared.helped)
+        owner.meet_workers(owner);
+}
+
+void help(host& owner, shared_number number, int member)
+{
+    shared_rows& shared = *find_shared<shared_rows>(owner, number);
+    memory_budget budget = make_budget(owner, shared.allowance);
+    row_set rows = {};
+    rows.owner = &owner;
+    rows.budget = &budget;
+    rows.shared = &shared;
+    rows.member = member;
+    set_task(rows, shared.task);
+    rows.count = shared.count;
+    rows.first_count = shared.first_count;
+    rows.signed_count = shared.signed_count;
+    rows.keys = allocate<byte_store*>(owner, key_count(shared.task.shape));
+    if (shared.texts)
+        rows.signer = make_signer(owner, shared.task.scheme);
+    open_views(rows);
+    do_part(rows);
+    close_stores(budget);
+    release(owner, rows.keys);
+}
+
+void end_steps(row_set& rows)
+{
+    if (rows.shared->helped)
+        rows.owner->end_workers(*rows.owner);
+    rows.shared->helped = false;
+}
+
+void end_rows(row_set& rows)
+{
+    if (rows.shared == nullptr)
+        return;
+    end_steps(rows);
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    for (store_note* const note : {&shared.starts,
+                                   &shared.rests,
+                                   &shared.documents,
+                                   &shared.document_at,
+                                   &shared.document_sizes})
+        drop_noted(owner, *note);
+    auto* const notes = find_shared<store_note>(rows, shared.keys);
+    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
+        drop_noted(owner, notes[i]);
+    for (const shared_number number : {shared.keys,
+                                       shared.scopes,
+                                       shared.leader,
+                                       shared.next,
+                                       shared.rights,
+                                       shared.candidates,
+                                       shared.large_count,
+                                       shared.found,
+                                       shared.ranges,
+                                       shared.parent,
+                                       shared.groups,
+                                       shared.group_places,
+                                       shared.number})
+        if (number != 0)
+            owner.release_shared(owner, number);
+    rows.shared = nullptr;
+    rows.scopes = {};
+}
+
+memory_budget step_budget(const row_set& rows)
+{
+    memory_budget made = make_budget(*rows.owner, rows.shared->allowance);
+    made.sharing = rows.shared->sharing;
+    return made;
+}
+
+} // namespace minhash::bulk

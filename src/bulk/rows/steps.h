@@ -1,0 +1,111 @@
+// What is done by all processes of a call together, step by step: the call's own, and workers. A
+// step is a number of units of work, and each process does the next one until all are done: blocks
+// of rows, bands, ranges of rows. Nobody owns a row, and what a unit gives has its place by its
+// number: so results do not depend on who did what.
+//
+// What processes share is in `shared_rows`, or known by numbers there. Stores that are appended to
+// in a step are each process's own; it leaves them when the step ends.
+#pragma once
+
+#include "bulk/rows/rows.h"
+
+#include <atomic>
+
+namespace minhash::bulk {
+
+enum class step : std::uint32_t {
+    sign,
+    find_twins,
+    collect,
+    verify_pairs,
+    connect_buckets,
+    connect_rows
+};
+
+struct shared_rows {
+    shared_number number; // of this
+    bulk::task task;
+    std::uint32_t count;
+    std::uint32_t first_count;
+    std::uint32_t signed_count;
+    bool texts;
+    bool sharing;
+    int processes;      // of all steps
+    bool helped;        // workers wait for the next
+    std::size_t memory; // that all of them may use
+
+    bulk::step step;         // that is in hand,
+    std::uint64_t next_unit; // and which of its units is next: atomic
+    std::size_t allowance;   // bytes that each process may keep in memory in it
+
+    store_note starts;
+    store_note rests;
+    store_note documents;
+    store_note document_at;
+    store_note document_sizes;
+    shared_number keys; // notes of each band, and of the whole signature
+    shared_number scopes;
+
+    // candidates.h
+    shared_number leader;
+    shared_number next;
+    int slice_bits;
+    std::uint64_t large_buckets; // left out: atomic
+
+    // row_candidates.h
+    bool crossing;
+    bool for_clusters;
+    shared_number rights;
+    int range_bits;
+    std::uint32_t range_count;
+    shared_number candidates;  // notes of each member's stores
+    shared_number large_count; // of each member
+
+    // found_pairs.h
+    shared_number found;  // notes of each member's pairs
+    shared_number ranges; // found_range of each range
+
+    // clusters.cpp
+    shared_number parent;
+    shared_number groups;       // notes of each member's groups of large buckets
+    shared_number group_places; // of each large bucket
+};
+
+// To be called when all rows have been taken: those that were not signed are, and all processes
+// that help share them.
+void finish_rows(row_set& rows);
+
+// Does what is left of the step in hand, as one of those who share the rows (bulk/parts.cpp).
+void do_part(row_set& rows);
+void sign_units(row_set& rows);
+
+// Does a step.
+void do_step(row_set& rows, step what);
+
+// What a worker does in each step: a member of those who share the rows. What it does not free, the
+// rows' signer, is to be freed with all that the host has.
+void help(host& owner, shared_number rows, int member);
+
+// To be called when there will be no more steps. Rows stay.
+void end_steps(row_set& rows);
+
+// Frees shared memory and files.
+void end_rows(row_set& rows);
+
+// The next unit of the step in hand, from 0 on.
+inline std::uint64_t next_unit(const row_set& rows)
+{
+    return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
+}
+
+// A budget for what this process appends in the step in hand.
+memory_budget step_budget(const row_set& rows);
+
+// What a number stands for.
+template <typename Value>
+Value* find_shared(const row_set& rows, shared_number number)
+{
+    return find_shared<Value>(*rows.owner, number);
+}
+
+} // namespace minhash::bulk

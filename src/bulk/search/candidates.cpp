@@ -1,0 +1,118 @@
+// Rows that are the same are found as those with equal band keys are (grouping.h), by the key of
+// the whole signature, and then compared.
+#include "bulk/search/candidates.h"
+
+#include <bit>
+#include <cassert>
+
+namespace minhash::bulk {
+
+namespace {
+
+// Calls take(key, row) for the rows of a slice of a band that stand for themselves. Of keys what is
+// the same in the slice is left out.
+template <typename Take>
+void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
+{
+    byte_store& keys = *walk.rows->keys[band];
+    const int bits = walk.rows->shared->slice_bits;
+    const std::uint32_t* const leader = walk.leader;
+    std::uint32_t row = 0;
+    for (std::uint64_t offset = 0; offset < keys.size;) {
+        pause(*walk.rows->owner);
+        const void* piece;
+        const std::size_t bytes = fetch_piece(keys, offset, walk.buffer, piece);
+        const std::uint32_t* const values = static_cast<const std::uint32_t*>(piece);
+        for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++, row++)
+            if ((bits == 0 || values[i] >> (32 - bits) == slice) &&
+                (leader == nullptr || leader[row] == row))
+                take(values[i] << bits, row);
+        offset += bytes;
+    }
+}
+
+// Slices of a band: as many as give all processes something to do.
+int slice_bits_for(const row_set& rows, std::size_t bands)
+{
+    constexpr std::size_t units_for_each = 4;
+    constexpr std::uint32_t least_rows = 16 * 1024;
+    const auto processes = static_cast<std::size_t>(rows.shared->processes);
+    if (processes == 1 || rows.count < least_rows)
+        return 0;
+    return static_cast<int>(std::bit_width((units_for_each * processes - 1) / bands));
+}
+
+} // namespace
+
+void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader)
+{
+    host& owner = *rows.owner;
+    walk = {};
+    start_grouping(walk, owner, (rows.count >> rows.shared->slice_bits) + std::size_t{1});
+    walk.rows = &rows;
+    walk.leader = leader;
+    walk.buffer = allocate<char>(owner, rows.keys[0]->chunk_bytes);
+}
+
+void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
+{
+    scatter(walk, [&walk, band, slice](auto&& take) { each_key(walk, band, slice, take); });
+}
+
+void end_walk(bucket_walk& walk)
+{
+    host& owner = *walk.rows->owner;
+    end_grouping(walk);
+    release(owner, walk.buffer);
+}
+
+twins find_twins(row_set& rows)
+{
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    allocate_shared<std::uint32_t>(owner, shared.leader, rows.count);
+    allocate_shared<std::uint32_t>(owner, shared.next, rows.count);
+    const twins found = twins_of(rows);
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        found.leader[row] = row;
+        found.next[row] = no_row;
+    }
+    shared.slice_bits = slice_bits_for(rows, 1);
+    do_step(rows, step::find_twins);
+    shared.slice_bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.shape.bands));
+    return found;
+}
+
+void find_twins_of_units(row_set& rows)
+{
+    host& owner = *rows.owner;
+    const twins found = twins_of(rows);
+    const std::uint64_t slices = std::uint64_t{1} << rows.shared->slice_bits;
+    verifier same;
+    start_verifier(same, rows);
+    bucket_walk walk;
+    start_walk(walk, rows, nullptr);
+    const auto band = static_cast<std::size_t>(rows.task.shape.bands);
+    for (std::uint64_t slice; (slice = next_unit(rows)) < slices;) {
+        report(owner, "looking for rows that are the same", slice, slices);
+        walk_slice(walk,
+                   band,
+                   static_cast<std::uint32_t>(slice),
+                   [&](std::span<const std::uint32_t> bucket) {
+                       const std::uint32_t leader = bucket[0];
+                       std::uint32_t last = leader;
+                       for (const std::uint32_t row : bucket.subspan(1)) {
+                           pause(owner);
+                           if (!is_same(same, leader, row))
+                               continue;
+                           found.leader[row] = leader;
+                           found.next[last] = row;
+                           last = row;
+                       }
+                   });
+    }
+    end_walk(walk);
+    end_verifier(same);
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,63 @@
+// Which rows share band keys, band by band; and which rows are the same, so that one of them stands
+// for all in the bands. A unit of work is a slice of a band: the rows whose keys begin with the
+// same bits.
+#pragma once
+
+#include "bulk/buckets/grouping.h"
+#include "bulk/rows/steps.h"
+#include "bulk/search/verifier.h"
+
+namespace minhash::bulk {
+
+// Rows that are the same as an earlier one take no part in banding; their leader stands for them.
+struct twins {
+    std::span<std::uint32_t> leader; // of each row; itself for most
+    std::span<std::uint32_t> next;   // the next row of the same leader, or no_row
+};
+
+inline twins twins_of(const row_set& rows)
+{
+    return {{find_shared<std::uint32_t>(rows, rows.shared->leader), rows.count},
+            {find_shared<std::uint32_t>(rows, rows.shared->next), rows.count}};
+}
+
+// Memory for going through the buckets of one slice after the other.
+struct bucket_walk : grouping {
+    row_set* rows;
+    const std::uint32_t* leader; // rows with another leader are left out; null: no row
+    void* buffer;                // a piece of a store
+};
+
+void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
+void end_walk(bucket_walk& walk);
+
+// Brings the rows of a slice of a band into partitions.
+void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
+
+// Calls visit(std::span<const std::uint32_t>) for all buckets of a slice with two rows or more.
+template <typename Visit>
+void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&& visit)
+{
+    scatter(walk, band, slice);
+    row_set& rows = *walk.rows;
+    const std::uint32_t max_bucket = rows.task.max_bucket;
+    std::uint64_t left_out = 0;
+    for (std::size_t i = 0; i < partition_count(walk); i++) {
+        pause(*rows.owner);
+        each_bucket(partition(walk, i), walk.room, [&](std::span<const std::uint32_t> bucket) {
+            if (max_bucket > 0 && bucket.size() > max_bucket)
+                left_out++;
+            else
+                visit(bucket);
+        });
+    }
+    std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
+}
+
+// Finds all twins. Classes of more than max_bucket rows are not collapsed, and left out.
+twins find_twins(row_set& rows);
+
+// The part of a process in that.
+void find_twins_of_units(row_set& rows);
+
+} // namespace minhash::bulk

@@ -1,0 +1,428 @@
+// Large buckets come first: each of their rows is compared with a few others there, which is enough
+// to connect most of those that are near, and the rows are written down by what is connected then.
+// Afterwards each row is compared with the candidates that it met in any band, as pairs are found;
+// but those that are connected with it by then are skipped, in large buckets all of them at once.
+// As rows come in their order, the first row of a component is compared with all that it met, and
+// few others are. At the end the components are put out, split around their representatives where
+// that is asked for, each row with its similarity to its representative: that of the two when they
+// met, or else looked for now.
+#include "bulk/components/components.h"
+#include "bulk/components/union_find.h"
+#include "bulk/search/clusters.h"
+#include "bulk/search/found_pairs.h"
+#include "bulk/search/row_candidates.h"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+namespace minhash::bulk {
+
+namespace {
+
+std::span<std::uint32_t> parents_of(const row_set& rows)
+{
+    return {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
+}
+
+// What a process has while it connects rows.
+struct connector {
+    row_set* rows;
+    host* owner;
+    std::span<std::uint32_t> parent;
+    row_candidates candidates;
+    verifier check;
+    found_pairs found;
+
+    byte_store** groups;            // of each member
+    void* buffer;                   // a piece of them
+    growing<std::uint32_t> bucket;  // a large one,
+    growing<std::uint32_t> roots;   // of its rows,
+    growing<std::uint32_t> grouped; // and what is written of it
+    std::uint32_t* places;          // of each root, where its next row goes
+};
+
+bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
+{
+    return find_root(self.parent, a) == find_root(self.parent, b);
+}
+
+// Where the rows of a large bucket were written by groups: rows that are connected with no other
+// of the bucket, and then, of each group, its size, marked, and its rows, which rise.
+struct bucket_groups {
+    std::uint32_t member;
+    std::uint32_t count; // of rows and sizes
+    std::uint64_t offset;
+};
+
+constexpr std::uint32_t size_mark = most_rows + 1;
+constexpr std::size_t groups_chunk = 64 * 1024;
+
+// Units of large buckets, by their numbers, of which some are not in use.
+std::uint32_t bucket_units(const row_set& rows)
+{
+    const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
+    const auto* const counts = find_shared<std::uint32_t>(rows, rows.shared->large_count);
+    return *std::max_element(counts, counts + processes) * processes;
+}
+
+bool has_bucket(const row_set& rows, std::uint32_t number)
+{
+    const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
+    return number / processes <
+           find_shared<std::uint32_t>(rows, rows.shared->large_count)[number % processes];
+}
+
+// Compares the rows of the bucket in hand with the first few that are not connected.
+void connect_some(connector& self, std::uint32_t size)
+{
+    constexpr std::size_t most_heads = 4;
+    std::uint32_t heads[most_heads];
+    std::size_t count = 0;
+    for (std::uint32_t place = 0; place < size; place++) {
+        const std::uint32_t row = self.bucket.values[place];
+        bool connected = false;
+        for (std::size_t i = 0; i < count && !connected; i++)
+            connected = are_connected(self, heads[i], row);
+        for (std::size_t i = 0; i < count && !connected; i++) {
+            pause(*self.owner);
+            connected = verify(self.check, heads[i], row).has_value();
+            if (connected)
+                join(self.parent, heads[i], row);
+        }
+        if (!connected && count < most_heads)
+            heads[count++] = row;
+    }
+}
+
+// Writes down the rows of the bucket in hand by what is connected now. Returns how many numbers.
+std::uint32_t group_bucket(connector& self, std::uint32_t size)
+{
+    host& owner = *self.owner;
+    grow(owner, self.roots, 0, size);
+    grow(owner, self.grouped, 0, std::size_t{size} + size / 2 + 1);
+    const std::span<const std::uint32_t> roots(self.roots.values, size);
+    std::uint32_t* const places = self.places;
+    for (std::uint32_t i = 0; i < size; i++) {
+        pause(owner);
+        self.roots.values[i] = find_root(self.parent, self.bucket.values[i]);
+        places[roots[i]]++;
+    }
+    std::uint32_t end = 0;
+    for (std::uint32_t i = 0; i < size; i++)
+        if (places[roots[i]] == 1)
+            self.grouped.values[end++] = self.bucket.values[i];
+    for (std::uint32_t i = 0; i < size; i++) {
+        pause(owner);
+        std::uint32_t& place = places[roots[i]];
+        if (place == 1)
+            continue;
+        if (!(place & size_mark)) {
+            self.grouped.values[end] = size_mark | place;
+            const std::uint32_t rows = place;
+            place = size_mark | (end + 1);
+            end += rows + 1;
+        }
+        self.grouped.values[place++ & ~size_mark] = self.bucket.values[i];
+    }
+    for (const std::uint32_t root : roots)
+        places[root] = 0;
+    return end;
+}
+
+// Calls visit(offset) for each number of a bucket's groups; visit returns how many to go on.
+struct group_reader {
+    byte_store* from;
+    void* buffer;
+    std::uint64_t begin; // of the piece
+    std::uint64_t end;
+    const void* piece;
+
+    std::uint32_t at(std::uint64_t offset)
+    {
+        if (offset < begin || offset >= end) {
+            begin = offset;
+            end = offset + fetch_piece(*from, offset, buffer, piece);
+        }
+        return static_cast<const std::uint32_t*>(piece)[(offset - begin) / sizeof(std::uint32_t)];
+    }
+};
+
+// Verifies a row with the rows of a large bucket after it, but for those that are connected with
+// it.
+void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
+{
+    const bucket_groups groups =
+        find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
+    group_reader reader = {self.groups[groups.member], self.buffer, 0, 0, nullptr};
+    std::uint32_t* const met = self.candidates.met;
+    const auto entry = [&](std::uint32_t i) {
+        return reader.at(groups.offset + i * std::uint64_t{sizeof(std::uint32_t)});
+    };
+    for (std::uint32_t i = 0; i < groups.count;) {
+        const std::uint32_t first = entry(i);
+        const bool single = !(first & size_mark);
+        const std::uint32_t size = single ? 1 : first & ~size_mark;
+        i += single ? 0 : 1;
+        const std::uint32_t end = i + size;
+        if (!single && are_connected(self, row, entry(i)))
+            i = end;
+        for (; i < end; i++) {
+            const std::uint32_t other = entry(i);
+            if (other <= row || met[other] == row)
+                continue;
+            met[other] = row;
+            pause(*self.owner);
+            if (are_connected(self, row, other))
+                break;
+            if (const auto similarity = verify(self.check, row, other)) {
+                join(self.parent, row, other);
+                add_pair(self.found, {row, other, *similarity});
+                break;
+            }
+        }
+        i = end;
+    }
+}
+
+void connect_row(void* of,
+                 std::uint32_t row,
+                 std::span<std::uint32_t> others,
+                 std::span<const std::uint32_t> buckets)
+{
+    connector& self = *static_cast<connector*>(of);
+    verify_row(
+        self.check,
+        row,
+        others,
+        [&](std::uint32_t other) { return are_connected(self, row, other); },
+        [&](std::uint32_t other, double similarity) {
+            join(self.parent, row, other);
+            add_pair(self.found, {row, other, similarity});
+        });
+    for (const std::uint32_t bucket : buckets)
+        connect_in_bucket(self, row, bucket);
+}
+
+void start_connector(connector& self, row_set& rows)
+{
+    self = {};
+    self.rows = &rows;
+    self.owner = rows.owner;
+    self.parent = parents_of(rows);
+    start_candidates(self.candidates, rows);
+    start_verifier(self.check, rows);
+}
+
+void end_connector(connector& self)
+{
+    end_verifier(self.check);
+    end_candidates(self.candidates);
+}
+
+} // namespace
+
+void connect_bucket_units(row_set& rows)
+{
+    connector self;
+    start_connector(self, rows);
+    host& owner = *rows.owner;
+    memory_budget budget = step_budget(rows);
+    byte_store* const groups = open_shared_store(budget, chunk_for(budget, 1, groups_chunk));
+    auto* const places = find_shared<bucket_groups>(rows, rows.shared->group_places);
+    self.places = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(self.places, rows.count, 0);
+    const std::uint32_t units = bucket_units(rows);
+    for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
+        report(owner, "verifying large buckets", unit, units);
+        const auto number = static_cast<std::uint32_t>(unit);
+        if (!has_bucket(rows, number))
+            continue;
+        std::uint32_t size = 0;
+        each_piece(self.candidates, number, [&](std::span<const std::uint32_t> piece) {
+            grow(owner, self.bucket, size, size + piece.size());
+            std::copy(piece.begin(), piece.end(), self.bucket.values + size);
+            size += static_cast<std::uint32_t>(piece.size());
+        });
+        connect_some(self, size);
+        const std::uint32_t count = group_bucket(self, size);
+        places[unit] = {static_cast<std::uint32_t>(rows.member), count, groups->size};
+        append(*groups, self.grouped.values, count * sizeof(std::uint32_t));
+    }
+    leave_store(groups, find_shared<store_note>(rows, rows.shared->groups)[rows.member]);
+    end_budget(budget, *rows.budget);
+    for (std::uint32_t* const memory :
+         {self.bucket.values, self.roots.values, self.grouped.values, self.places})
+        release(owner, memory);
+    end_connector(self);
+}
+
+void connect_row_units(row_set& rows)
+{
+    connector self;
+    start_connector(self, rows);
+    host& owner = *rows.owner;
+    const auto processes = static_cast<std::size_t>(rows.shared->processes);
+    const auto* const notes = find_shared<store_note>(rows, rows.shared->groups);
+    self.groups = allocate<byte_store*>(owner, processes);
+    for (std::size_t member = 0; member < processes; member++)
+        self.groups[member] = open_view(*rows.budget, notes[member]);
+    self.buffer = allocate<char>(owner, groups_chunk);
+    start_found(self.found, rows);
+    each_range(self.found, [&self](std::uint32_t range) {
+        each_row(self.candidates, range, &self, connect_row);
+    });
+    end_found(self.found);
+    for (std::size_t member = 0; member < processes; member++)
+        close_store(self.groups[member]);
+    release(owner, self.groups);
+    release(owner, self.buffer);
+    end_connector(self);
+}
+
+namespace {
+
+struct cluster_finder {
+    row_set* rows;
+    host* owner;
+    cluster_options options;
+    cluster_sink to;
+    twins same;
+    std::span<std::uint32_t> parent;
+    std::uint32_t* met;     // of each row, the first row that it is known to be near to;
+    double* met_similarity; // and their similarity
+    verifier check;
+
+    // The cluster that is being made.
+    growing<std::uint32_t> members;
+    growing<double> similarities;
+    std::size_t count;
+};
+
+// Connects the rows that are near.
+void connect(cluster_finder& finder)
+{
+    row_set& rows = *finder.rows;
+    host& owner = *finder.owner;
+    shared_rows& shared = *rows.shared;
+    const auto processes = static_cast<std::size_t>(shared.processes);
+    allocate_shared<std::uint32_t>(owner, shared.parent, rows.count);
+    finder.parent = parents_of(rows);
+    start_components(finder.parent);
+    allocate_shared<store_note>(owner, shared.groups, processes);
+    allocate_shared<bucket_groups>(owner, shared.group_places, bucket_units(rows));
+    do_step(rows, step::connect_buckets);
+    expect_pairs(rows);
+    do_step(rows, step::connect_rows);
+    end_steps(rows);
+
+    finder.met = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(finder.met, rows.count, no_row);
+    finder.met_similarity = allocate<double>(owner, rows.count);
+    each_found(rows, [&finder](const found_pair& pair) {
+        if (pair.left < finder.met[pair.right]) {
+            finder.met[pair.right] = pair.left;
+            finder.met_similarity[pair.right] = pair.similarity;
+        }
+    });
+    drop_candidates(rows);
+    for (std::size_t member = 0; member < processes; member++)
+        drop_noted(owner, find_shared<store_note>(rows, shared.groups)[member]);
+}
+
+// The similarity of two rows, if it is known without comparing them. Most clusters have two rows,
+// which have met.
+std::optional<double>
+known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    const std::uint32_t first = std::min(finder.same.leader[a], finder.same.leader[b]);
+    const std::uint32_t second = std::max(finder.same.leader[a], finder.same.leader[b]);
+    if (first == second)
+        return 1;
+    return finder.met[second] == first ? std::optional(finder.met_similarity[second])
+                                       : std::nullopt;
+}
+
+// The similarity of two rows if they are near; or, once all rows of one scope are (accept_all()),
+// of any two.
+std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+{
+    if (const std::optional<double> known = known_similarity(finder, a, b))
+        return known;
+    return verify(finder.check, finder.same.leader[a], finder.same.leader[b]);
+}
+
+void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
+{
+    const std::size_t count = finder.count++;
+    grow(*finder.owner, finder.members, count, count + 1);
+    grow(*finder.owner, finder.similarities, count, count + 1);
+    finder.members.values[count] = row;
+    finder.similarities.values[count] = similarity;
+}
+
+// Puts out the rows of a component, which are in order: all of them, or split: rows near the best
+// row, then near the best of the rest, and so on.
+void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
+{
+    while (!rows.empty()) {
+        const std::uint32_t best = rows[0];
+        std::size_t left = 0;
+        finder.count = 0;
+        for (const std::uint32_t row : rows) {
+            pause(*finder.owner);
+            if (const auto similarity = near(finder, best, row))
+                add_row(finder, row, *similarity);
+            else
+                rows[left++] = row;
+        }
+        if (finder.count > 1 || finder.options.singletons)
+            finder.to.emit(*finder.owner,
+                           {finder.members.values, finder.count},
+                           {finder.similarities.values, finder.count});
+        rows = rows.first(left);
+    }
+}
+
+void emit_components(cluster_finder& finder)
+{
+    const std::span<std::uint32_t> parent = finder.parent;
+    start_verifier(finder.check, *finder.rows);
+    if (!finder.options.near_representative)
+        accept_all(finder.check);
+    // Roots come before their rows, and leaders before those that are the same.
+    for (std::uint32_t row = 0; row < parent.size(); row++)
+        parent[row] = find_root(parent, finder.same.leader[row]);
+    each_component(*finder.owner,
+                   parent,
+                   finder.options.singletons ? 1 : 2,
+                   [&finder](std::span<std::uint32_t> component, std::size_t) {
+                       finder.to.order(*finder.owner, component);
+                       add_component(finder, component);
+                   });
+    end_verifier(finder.check);
+}
+
+} // namespace
+
+std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to)
+{
+    cluster_finder finder = {};
+    finder.rows = &rows;
+    finder.owner = rows.owner;
+    finder.options = options;
+    finder.to = to;
+    finish_rows(rows);
+    finder.same = find_twins(rows);
+    collect_candidates(rows, true);
+    connect(finder);
+    emit_components(finder);
+    for (void* const memory : {static_cast<void*>(finder.met),
+                               static_cast<void*>(finder.met_similarity),
+                               static_cast<void*>(finder.members.values),
+                               static_cast<void*>(finder.similarities.values)})
+        release(*finder.owner, memory);
+    return rows.shared->large_buckets;
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,149 @@
+// Candidates of all bands, by the row that verifies them. While the buckets of a band are visited,
+// their candidates are written to ranges of rows. Afterwards each range is sorted, and each row
+// gets all its candidates of all bands at once. So signatures are read nearly in their order, and
+// two rows are verified once, however many buckets they share.
+//
+// Of a small bucket its pairs are written, of a large one only a reference to it. So what is
+// written grows with the rows and not with the pairs.
+//
+// Each process writes what it meets to stores of its own, for each range and for large buckets, and
+// leaves them to all. Then ranges are units of work.
+#pragma once
+
+#include "bulk/search/candidates.h"
+
+#include <algorithm>
+
+namespace minhash::bulk {
+
+// Two rows of a bucket, by their places in it.
+struct two_places {
+    std::uint32_t a;
+    std::uint32_t b;
+};
+
+// What is known while ranges are gone through, or buckets of all processes.
+struct row_candidates {
+    row_set* rows;
+    host* owner;
+    const std::uint32_t* rights; // across two queries, the first row of the second one among each
+                                 // leader's rows, or no_row; else null
+    byte_store** large_buckets;  // of each member
+    byte_store** large_rows;
+    std::uint32_t* met;             // for each row, the last one that met it
+    void* buffer;                   // a piece of large_rows
+    growing<std::uint32_t> buckets; // the large ones of a row, one of each band at most
+    growing<std::uint32_t> others;
+    std::uint64_t* starts;
+};
+
+// Collects the candidates of rows whose twins have been found. Between two queries `rights` is the
+// number of an array as above. For clusters a bucket is large, too, if many of its pairs may be
+// near.
+void collect_candidates(row_set& rows, bool for_clusters, shared_number rights = 0);
+
+// The part of a process in that.
+void collect_of_units(row_set& rows);
+
+// Starts reading what was collected, and ends it.
+void start_candidates(row_candidates& all, row_set& rows);
+void end_candidates(row_candidates& all);
+
+// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order
+// of rows: with other rows in their order, each once, and large buckets by their numbers. `others`
+// may be changed. Frees what was collected of the range.
+void each_row(row_candidates& all,
+              std::uint32_t range,
+              void* self,
+              void (*visit)(void* self,
+                            std::uint32_t row,
+                            std::span<std::uint32_t> others,
+                            std::span<const std::uint32_t> buckets));
+
+// Frees what was collected of large buckets.
+void drop_candidates(row_set& rows);
+
+// Whether a leader has rows of the first query, and of the second one.
+inline bool is_left(const row_candidates& all, std::uint32_t row)
+{
+    return all.rights == nullptr || row < all.rows->first_count;
+}
+
+inline bool is_right(const row_candidates& all, std::uint32_t row)
+{
+    return all.rights == nullptr || all.rights[row] != no_row;
+}
+
+// Whether a left row verifies a right one that it meets: of two that are both, the first does.
+inline bool verifies(const row_candidates& all, std::uint32_t left, std::uint32_t right)
+{
+    return left < right || (left > right && !(is_right(all, left) && is_left(all, right)));
+}
+
+// Where the rows of a large bucket are. Numbers of buckets are those of its members' buckets, dealt
+// out in turn.
+struct large_bucket {
+    std::uint64_t offset;
+    std::uint32_t count; // of rows
+};
+
+large_bucket find_bucket(const row_candidates& all, std::uint32_t number);
+
+inline std::uint32_t member_of_bucket(const row_candidates& all, std::uint32_t number)
+{
+    return number % static_cast<std::uint32_t>(all.rows->shared->processes);
+}
+
+// Calls take(rows) for the rows of a large bucket, in their order and piece by piece.
+template <typename Take>
+void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
+{
+    const large_bucket at = find_bucket(all, number);
+    byte_store& from = *all.large_rows[member_of_bucket(all, number)];
+    const std::uint64_t end = at.offset + at.count * std::uint64_t{sizeof(std::uint32_t)};
+    for (std::uint64_t offset = at.offset; offset < end;) {
+        pause(*all.owner);
+        const void* piece;
+        const std::size_t bytes =
+            std::min<std::uint64_t>(fetch_piece(from, offset, all.buffer, piece), end - offset);
+        take(std::span(static_cast<const std::uint32_t*>(piece), bytes / sizeof(std::uint32_t)));
+        offset += bytes;
+    }
+}
+
+// How many candidates before its turn a row is fetched from memory.
+constexpr std::size_t fetched_ahead = 4;
+
+// Calls take(other, similarity) for the others that are near a row, in two steps: signatures, which
+// are fetched ahead, and then sets, where texts are to be compared. Not where skip(other) says so.
+template <typename Skip, typename Take>
+void verify_row(
+    verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
+{
+    host& owner = *check.rows->owner;
+    const bool exact = check.rows->task.exact;
+    std::size_t likely = 0;
+    for (std::size_t i = 0; i < others.size(); i++) {
+        pause(owner);
+        if (i + fetched_ahead < others.size())
+            prefetch(check, others[i + fetched_ahead]);
+        const std::uint32_t other = others[i];
+        if (skip(other))
+            continue;
+        if (exact) {
+            if (may_be_near(check, row, other))
+                others[likely++] = other;
+        } else if (const auto similarity = verify(check, row, other)) {
+            take(other, *similarity);
+        }
+    }
+    for (std::size_t i = 0; i < likely; i++) {
+        pause(owner);
+        if (skip(others[i]))
+            continue;
+        if (const auto similarity = compare(check.sets, row, others[i], check.least, true))
+            take(others[i], *similarity);
+    }
+}
+
+} // namespace minhash::bulk

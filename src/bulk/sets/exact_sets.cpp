@@ -1,0 +1,529 @@
+#include "bulk/sets/exact_sets.h"
+#include "bulk/sets/kept_rows.h"
+
+#include "core/kernels.h"
+#include "core/probe.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace minhash::bulk {
+
+namespace {
+
+constexpr std::uint32_t not_counted = 0xFFFFFFFF;
+
+// Elements between two looks at what is left.
+constexpr std::size_t step = 64;
+
+// A row that is kept by itself is kept by another when that has met `least_met` rows that share at
+// least half of their elements with it: rows with few candidates need no record that is fast to
+// compare.
+constexpr std::uint32_t least_met = 2;
+
+void set_bit(std::uint64_t* bits, std::size_t at) noexcept
+{
+    bits[at / 64] |= std::uint64_t{1} << at % 64;
+}
+
+std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::size_t words)
+{
+    return kernels->count_different(reinterpret_cast<const std::uint8_t*>(a),
+                                    reinterpret_cast<const std::uint8_t*>(b),
+                                    static_cast<std::uint32_t>(words * 64),
+                                    1);
+}
+
+// Room for a row by itself: where its list goes, or null.
+std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
+{
+    kept_row* const record = keep(state, row, header_words + count);
+    if (record == nullptr)
+        return nullptr;
+    const std::uint64_t list = state.places[row & state.place_mask] + header_words;
+    *record = {.list = list, .row = row, .others = static_cast<std::uint32_t>(count)};
+    return find_at(state, list);
+}
+
+// The list of the loaded row: 0 stands where an element is listed again.
+void write_list(const exact_sets& state, std::uint64_t* to)
+{
+    const distinct_elements& loaded = state.loaded;
+    std::copy_n(loaded.list.values + 1, loaded.listed, to);
+    for (std::size_t i = 0; i < loaded.repeat_count; i++)
+        to[loaded.repeats.values[i].number - 1] = 0;
+}
+
+// Where the loaded row is kept by itself, or nowhere. Its list waits if the row can be read again
+// and comes from there: then it is the same list, to which the bits of other rows refer.
+std::uint64_t place_of_loaded(exact_sets& state)
+{
+    if (record_at(state, state.loaded_at) != nullptr)
+        return state.loaded_at;
+    state.loaded_at = nowhere;
+    if (record_of(state, state.loaded_row) != nullptr)
+        return nowhere;
+    const std::size_t count = state.loaded.listed;
+    if (state.source.any_row && state.loaded.repeating) {
+        kept_row* const record = keep(state, state.loaded_row, header_words);
+        if (record == nullptr)
+            return nowhere;
+        *record = {.row = state.loaded_row, .others = static_cast<std::uint32_t>(count)};
+    } else {
+        std::uint64_t* const kept = keep_by_itself(state, state.loaded_row, count);
+        if (kept == nullptr)
+            return nowhere;
+        write_list(state, kept);
+    }
+    state.loaded_at = state.places[state.loaded_row & state.place_mask];
+    return state.loaded_at;
+}
+
+// Writes the list of the loaded row, which is kept by itself. Where there is no room for it, and
+// the row may not be read again, no others are kept by it.
+void list_loaded(exact_sets& state)
+{
+    const std::uint64_t list = take_room(state, state.loaded.listed);
+    kept_row* const record = record_at(state, state.loaded_at);
+    if (list == nowhere || record == nullptr) {
+        if (!state.source.any_row)
+            state.loaded_at = nowhere;
+        return;
+    }
+    write_list(state, find_at(state, list));
+    record->list = list;
+    record->others = static_cast<std::uint32_t>(state.loaded.listed);
+}
+
+// Whether the elements of a record can be had.
+bool is_listed(const exact_sets& state, const kept_row& record)
+{
+    assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
+    const kept_row& listed = record.leader == nowhere ? record : *record_at(state, record.leader);
+    assert(listed.leader == nowhere);
+    return find_at(state, listed.list) != nullptr;
+}
+
+// Calls take(number) for the loaded row's elements that `fresh` has marked.
+template <typename Take>
+void each_marked(const exact_sets& state, Take&& take)
+{
+    for (std::size_t word = 0; word < words_for(state.loaded.listed); word++)
+        for (std::uint64_t bits = state.marked.values[word]; bits != 0; bits &= bits - 1)
+            take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+}
+
+// How many of the loaded row's elements `fresh` has marked. They are in state.marked then.
+std::size_t take_marked(exact_sets& state)
+{
+    grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
+    return take_marks(state.fresh, state.marked.values);
+}
+
+// Keeps the row whose elements `fresh` has, the loaded row's marked: `had` of them.
+void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
+{
+    const std::uint64_t leader = place_of_loaded(state);
+    const std::span<const std::uint64_t> others = state.fresh.elements();
+    const std::size_t bits = state.loaded.listed;
+    const std::size_t words = words_for(bits);
+    kept_row* const record =
+        leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
+    if (record == nullptr)
+        return;
+    *record = {
+        .leader = leader,
+        .row = row,
+        .bits = static_cast<std::uint32_t>(bits),
+        .had = static_cast<std::uint32_t>(had),
+        .others = static_cast<std::uint32_t>(others.size()),
+    };
+    std::uint64_t* const marked = const_cast<std::uint64_t*>(record->words());
+    std::copy_n(state.marked.values, words, marked);
+    std::uint64_t* const bits_of_others = marked + words;
+    std::fill_n(bits_of_others, words, 0);
+    for (const std::uint64_t element : others)
+        set_bit(bits_of_others,
+                static_cast<std::size_t>(
+                    static_cast<unsigned __int128>(place_of(element)) * (words * 64) >> 64));
+    for (std::size_t word = 0; word < words; word++)
+        record->other_bits += static_cast<std::uint32_t>(std::popcount(bits_of_others[word]));
+    std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
+}
+
+// The same, but by itself.
+void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
+{
+    const std::span<const std::uint64_t> others = state.fresh.elements();
+    std::uint64_t* to = keep_by_itself(state, row, had + others.size());
+    if (to == nullptr)
+        return;
+    each_marked(state, [&](std::size_t index) { *to++ = state.loaded.elements()[index]; });
+    std::copy(others.begin(), others.end(), to);
+}
+
+// Reads a row and looks it up in the loaded one. Returns how many elements they share.
+std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
+{
+    state.fresh.leader = &state.loaded;
+    state.source.read(state.source.from, row, state.fresh);
+    const std::size_t had = take_marked(state);
+    state.fresh.leader = nullptr;
+    const std::size_t count = had + state.fresh.count;
+    state.sizes[row] = static_cast<std::uint32_t>(count);
+    if (had >= count / 2)
+        keep_by_loaded(state, row, had);
+    else
+        keep_alone(state, row, had);
+    return had;
+}
+
+// The elements of a record that is listed, until those of another one are asked for, or something
+// is kept.
+std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
+{
+    if (record.leader == nowhere)
+        return {find_at(state, record.list), record.others};
+    const std::uint64_t* const leader = find_at(state, record_at(state, record.leader)->list);
+    grow(*state.owner, state.scratch, 0, record.count());
+    std::uint64_t* to = state.scratch.values;
+    for (std::size_t word = 0; word < words_for(record.bits); word++)
+        for (std::uint64_t bits = record.words()[word]; bits != 0; bits &= bits - 1)
+            *to++ = leader[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
+    std::copy_n(record.elements(), record.others, to);
+    return {state.scratch.values, record.count()};
+}
+
+// The same, without what stands where an element is listed again.
+std::span<const std::uint64_t> distinct_of(exact_sets& state, const kept_row& record)
+{
+    const std::span<const std::uint64_t> listed = elements_of(state, record);
+    if (listed.size() == state.sizes[record.row])
+        return listed;
+    grow(*state.owner, state.scratch, 0, listed.size() + 1);
+    std::uint64_t* to = state.scratch.values;
+    for (const std::uint64_t element : listed) {
+        *to = element;
+        to += element != 0;
+    }
+    return {state.scratch.values, to};
+}
+
+void load_record(exact_sets& state, const kept_row& record)
+{
+    state.loaded_row = no_row;
+    state.loaded_at = nowhere;
+    state.loaded.repeating = false;
+    take_elements(state.loaded, elements_of(state, record));
+    state.loaded_row = record.row;
+}
+
+void load_text(exact_sets& state, std::uint32_t row)
+{
+    state.loaded_row = no_row;
+    state.loaded_at = nowhere;
+    state.loaded.repeating = true; // others follow it
+    state.source.read(state.source.from, row, state.loaded);
+    state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
+    state.loaded_row = row;
+}
+
+// Makes the row that is kept by itself at a place the one that others are looked up in.
+void load_at(exact_sets& state, std::uint64_t place)
+{
+    if (state.loaded_at == place)
+        return;
+    const kept_row& record = *record_at(state, place);
+    const bool listed = is_listed(state, record);
+    if (listed)
+        load_record(state, record);
+    else
+        load_text(state, record.row);
+    state.loaded_at = place;
+    if (!listed)
+        list_loaded(state);
+}
+
+// Makes a row the one that others are looked up in.
+void load(exact_sets& state, std::uint32_t row)
+{
+    if (state.loaded_row == row)
+        return;
+    const kept_row* record = record_of(state, row);
+    if (record != nullptr && record->leader != nowhere && !is_listed(state, *record)) {
+        load_at(state, record->leader);
+        record = record_of(state, row);
+    }
+    if (record != nullptr && record->leader == nowhere) {
+        load_at(state, leader_of(state, *record));
+    } else if (record != nullptr && is_listed(state, *record)) {
+        load_record(state, *record);
+    } else {
+        load_text(state, row);
+        (void)place_of_loaded(state);
+    }
+}
+
+// What a comparison is about.
+struct question {
+    std::uint64_t needed; // elements to be shared
+    bool exactly;
+};
+
+// The answer, as far as it was looked for: `shared` is all, or enough, or of those looked at.
+struct answer {
+    bool reached;
+    std::uint64_t shared;
+    std::size_t looked_at;
+};
+
+// How many of the elements a set has, in addition to `shared`.
+answer count_in(host& owner,
+                const distinct_elements& set,
+                std::span<const std::uint64_t> elements,
+                std::uint64_t shared,
+                const question& asked)
+{
+    std::size_t expected = 1;
+    for (std::size_t from = 0; from < elements.size(); from += step) {
+        if (shared + (elements.size() - from) < asked.needed)
+            return {false, shared, from};
+        if (shared >= asked.needed && !asked.exactly)
+            return {true, shared, from};
+        shared += count_shared(set,
+                               elements.subspan(from, std::min(step, elements.size() - from)),
+                               expected);
+        if (from % (step * 64) == 0)
+            pause(owner);
+    }
+    return {shared >= asked.needed, shared, elements.size()};
+}
+
+// The same for two rows of one leader.
+answer
+count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
+{
+    assert(a.leader == b.leader && a.bits == b.bits);
+    const std::size_t words = words_for(a.bits);
+    const std::uint64_t shared = (a.had + b.had - different_bits(a.words(), b.words(), words)) / 2;
+    if (shared >= asked.needed && !asked.exactly)
+        return {true, shared, 0};
+    if (shared + std::min(a.others, b.others) < asked.needed)
+        return {false, shared, 0};
+    // A bit that only one of them has set stands for one element at least that only it has.
+    const std::size_t different = different_bits(a.bits_of_others(), b.bits_of_others(), words);
+    const std::size_t only_a = (different + a.other_bits - b.other_bits) / 2;
+    const std::size_t only_b = different - only_a;
+    if (shared + std::min(a.others - only_a, b.others - only_b) < asked.needed)
+        return {false, shared, 0};
+    if (state.others_row != a.row) {
+        state.others_row = no_row;
+        take_elements(state.others, {a.elements(), a.others});
+        state.others_row = a.row;
+    }
+    return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
+}
+
+// Compares a row that is kept with the loaded one, and keeps it by that if it can lead it.
+answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
+{
+    const std::span<const std::uint64_t> elements = distinct_of(state, record);
+    const question asked = {least_shared(state.loaded.count, elements.size(), least), exactly};
+    const answer found = count_in(*state.owner, state.loaded, elements, 0, asked);
+    if (found.shared < found.looked_at / 2 || record.leader != nowhere)
+        return found;
+    kept_row* const leader = record_at(state, state.loaded_at);
+    if (leader == nullptr || leader->met++ < least_met)
+        return found;
+    state.fresh.leader = &state.loaded;
+    start_elements(state.fresh, elements.size());
+    add(state.fresh, elements);
+    const std::size_t had = take_marked(state);
+    state.fresh.leader = nullptr;
+    keep_by_loaded(state, record.row, had);
+    return found;
+}
+
+bool is_at_hand(const exact_sets& state, std::uint32_t row)
+{
+    return row == state.loaded_row || record_of(state, row) != nullptr;
+}
+
+answer all_shared(
+    const exact_sets& state, std::uint32_t a, std::uint32_t b, std::uint64_t shared, double least)
+{
+    return {jaccard({state.sizes[a], state.sizes[b], shared}) >= least, shared, 0};
+}
+
+bool is_small(const exact_sets& state, std::uint32_t row)
+{
+    const std::size_t most = state.sizes[row] != not_counted
+                                 ? state.sizes[row]
+                                 : state.source.most(state.source.from, row);
+    return most <= most_placed_elements;
+}
+
+// The elements of a small row, or none.
+placed_elements find_placed(const exact_sets& state, std::uint32_t row)
+{
+    const kept_row* const record = record_of(state, row);
+    return record == nullptr ? placed_elements{}
+                             : placed_elements{record->words(), record->groups, record->surplus};
+}
+
+// Reads a row that seems to be small, and keeps it if it is, and there is room.
+void place_row(exact_sets& state, std::uint32_t row)
+{
+    state.source.read(state.source.from, row, state.fresh);
+    const std::span<const std::uint64_t> elements = state.fresh.elements();
+    const auto count = static_cast<std::uint32_t>(elements.size());
+    state.sizes[row] = count;
+    if (count > most_placed_elements)
+        return;
+    const std::size_t most = header_words + most_placed_words(count);
+    kept_row* const record = keep(state, row, most);
+    if (record == nullptr)
+        return;
+    const placed_elements placed =
+        place_elements(elements, const_cast<std::uint64_t*>(record->words()));
+    assert(placed_words(placed) <= most - header_words);
+    *record = {
+        .row = row,
+        .others = count,
+        .groups = placed.groups,
+        .surplus = placed.surplus,
+    };
+    state.ring_end -= most - header_words - placed_words(placed);
+}
+
+// Compares two small rows, if both can be kept at once.
+bool compare_small(exact_sets& state, std::uint32_t a, std::uint32_t b, std::size_t& shared)
+{
+    for (const std::uint32_t row : {a, b})
+        if (find_placed(state, row).groups == 0)
+            place_row(state, row);
+    const placed_elements first = find_placed(state, a);
+    const placed_elements second = find_placed(state, b);
+    if (first.groups == 0 || second.groups == 0)
+        return false;
+    shared = count_common(first, second);
+    return true;
+}
+
+answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+{
+    if (std::size_t shared;
+        is_small(state, a) && is_small(state, b) && compare_small(state, a, b, shared))
+        return all_shared(state, a, b, shared, least);
+    if (!is_at_hand(state, a) && is_at_hand(state, b))
+        std::swap(a, b);
+    if (!is_at_hand(state, a))
+        load(state, a); // and not b: the next pairs are more likely to have a
+    if (!is_at_hand(state, b)) {
+        if (const kept_row* const record = record_of(state, a))
+            load_at(state, leader_of(state, *record));
+        const std::size_t shared = read_by_loaded(state, b);
+        if (state.loaded_row == a)
+            return all_shared(state, a, b, shared, least);
+    }
+    const kept_row* const record_a = record_of(state, a);
+    const kept_row* const record_b = record_of(state, b);
+    if (record_a != nullptr && record_b != nullptr &&
+        leader_of(state, *record_a) == leader_of(state, *record_b)) {
+        if (record_a->leader == nowhere)
+            return all_shared(state, a, b, record_b->had, least);
+        if (record_b->leader == nowhere)
+            return all_shared(state, a, b, record_a->had, least);
+        return count_by_leader(
+            state,
+            *record_a,
+            *record_b,
+            {least_shared(record_a->count(), record_b->count(), least), exactly});
+    }
+    if (b == state.loaded_row)
+        std::swap(a, b);
+    load(state, a);
+    if (const kept_row* const record = record_of(state, b);
+        record != nullptr && is_listed(state, *record))
+        return count_in_loaded(state, *record, least, exactly);
+    const std::size_t shared = read_by_loaded(state, b);
+    return all_shared(state, a, b, shared, least);
+}
+
+} // namespace
+
+void start_sets(exact_sets& state,
+                host& owner,
+                const element_source& source,
+                std::uint32_t count,
+                std::size_t bytes)
+{
+    state = {};
+    state.owner = &owner;
+    state.source = source;
+    for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
+        each->owner = &owner;
+    state.first = state.second = state.loaded_row = state.others_row = no_row;
+    state.loaded_at = nowhere;
+    state.sizes = allocate<std::uint32_t>(owner, count);
+    std::fill_n(state.sizes, count, not_counted);
+    constexpr std::size_t bytes_per_place = 256; // the records of short texts
+    const std::size_t places = std::bit_floor(std::max<std::size_t>(bytes / bytes_per_place, 16));
+    state.places = allocate<std::uint64_t>(owner, places);
+    std::fill_n(state.places, places, nowhere);
+    state.place_mask = places - 1;
+    state.ring_words = std::max<std::size_t>(bytes / sizeof(std::uint64_t), 64);
+    state.ring = allocate<std::uint64_t>(owner, state.ring_words);
+}
+
+void end_sets(exact_sets& state)
+{
+    host& owner = *state.owner;
+    release(owner, state.sizes);
+    release(owner, state.ring);
+    release(owner, state.places);
+    release(owner, state.scratch.values);
+    release(owner, state.marked.values);
+    for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
+        end_elements(*each);
+}
+
+std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double least) noexcept
+{
+    const std::uint64_t most = std::min(first, second);
+    const auto guess = static_cast<std::uint64_t>(
+        std::floor(least / (1 + least) * static_cast<double>(first + second)));
+    std::uint64_t shared = std::min(guess, most + 1);
+    // The division of the answer rounds, too: a step or two to where it turns.
+    while (shared > 0 && jaccard({first, second, shared - 1}) >= least)
+        shared--;
+    while (shared <= most && jaccard({first, second, shared}) < least)
+        shared++;
+    return shared;
+}
+
+std::optional<double>
+compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+{
+    assert(a != b);
+    // The row that was there before is the one that is at hand.
+    if (b == state.first || (a != state.first && b == state.second))
+        std::swap(a, b);
+    state.first = a;
+    state.second = b;
+
+    const std::uint32_t size_a = state.sizes[a];
+    const std::uint32_t size_b = state.sizes[b];
+    if (size_a != not_counted && size_b != not_counted &&
+        jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
+        return std::nullopt;
+    const answer found = compare_rows(state, a, b, least, exactly);
+    if (!found.reached)
+        return std::nullopt;
+    assert(state.sizes[a] != not_counted && state.sizes[b] != not_counted);
+    return jaccard({state.sizes[a], state.sizes[b], found.shared});
+}
+
+} // namespace minhash::bulk

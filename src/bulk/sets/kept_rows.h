@@ -1,0 +1,123 @@
+// How exact_sets keeps rows: in a ring of records, where new ones take the place of the oldest.
+#pragma once
+
+#include "bulk/buckets/buckets.h"
+#include "bulk/sets/exact_sets.h"
+#include "bulk/sets/placed_elements.h"
+
+#include <cassert>
+
+namespace minhash::bulk {
+
+constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+
+constexpr std::size_t words_for(std::size_t bits) noexcept
+{
+    return (bits + 63) / 64;
+}
+
+// The record of a row: how it is kept, and then, by its leader, two sets of bits, one for the
+// leader's elements and one as large of places of the others, and those. The elements of a row that
+// is kept by itself are a list elsewhere. It is not written before it is needed: most rows that
+// lead others are never met again, and the others are compared with each other by their bits.
+struct kept_row {
+    std::uint64_t leader = nowhere; // where its record is, or nowhere: the row is kept by itself
+    std::uint64_t list = nowhere;   // of a row that is kept by itself: where its elements are
+    std::uint32_t row;
+    std::uint32_t bits = 0; // places in the list of the leader
+    std::uint32_t had = 0;  // how many of its elements the row has
+
+    // By its leader: elements that the leader does not have. By itself: places in the row's list,
+    // or all elements of a small row.
+    std::uint32_t others = 0;
+
+    std::uint32_t other_bits = 0;
+    std::uint32_t met = 0; // rows that this one could lead
+
+    // Of a small row that is kept by itself: what follows are its elements, placed. Else 0.
+    std::uint32_t groups = 0;
+    std::uint32_t surplus = 0;
+
+    const std::uint64_t* words() const
+    {
+        return reinterpret_cast<const std::uint64_t*>(this + 1);
+    }
+
+    const std::uint64_t* bits_of_others() const
+    {
+        return words() + words_for(bits);
+    }
+
+    const std::uint64_t* elements() const
+    {
+        return words() + 2 * words_for(bits);
+    }
+
+    std::uint32_t count() const
+    {
+        return had + others;
+    }
+};
+
+constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
+static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
+
+// What is at a place, or null if others have taken its room. It is good until something else is
+// kept.
+inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
+{
+    if (place >= state.ring_end || state.ring_end - place > state.ring_words)
+        return nullptr;
+    assert(place != nowhere);
+    return state.ring + place % state.ring_words;
+}
+
+inline kept_row* record_at(const exact_sets& state, std::uint64_t place)
+{
+    return reinterpret_cast<kept_row*>(find_at(state, place));
+}
+
+// The record of a row, or null if it is not kept, or no longer its leader.
+inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
+{
+    const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
+    if (record == nullptr || record->row != row)
+        return nullptr;
+    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record
+                                                                                    : nullptr;
+}
+
+// Where the row is kept whose elements a record has bits for: itself, if it is kept by itself.
+inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
+{
+    return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
+}
+
+// Where there is room for some words, in place of the oldest; nowhere if they are too many.
+inline std::uint64_t take_room(exact_sets& state, std::size_t words)
+{
+    if (words > state.ring_words / 4)
+        return nowhere;
+    const std::size_t left = state.ring_words - state.ring_end % state.ring_words;
+    if (left < words)
+        state.ring_end += left;
+    const std::uint64_t place = state.ring_end;
+    state.ring_end += words;
+    assert(place % state.ring_words + words <= state.ring_words);
+    return place;
+}
+
+// Room for the record of a row, or null.
+inline kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
+{
+    assert(words >= header_words);
+    const std::uint64_t place = take_room(state, words);
+    if (place == nowhere)
+        return nullptr;
+    state.places[row & state.place_mask] = place;
+    if (state.others_row == row)
+        state.others_row = no_row;
+    return record_at(state, place);
+}
+
+} // namespace minhash::bulk

@@ -1,0 +1,146 @@
+#include "bulk/tuning/choose_bands.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace minhash::bulk {
+
+namespace {
+
+// Numbers of hashes that are tried, besides the limits. A multiple of 64 fills vectors.
+constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
+
+// The probability that `equal` of `slots` slots hold all of `rows` that are chosen at random.
+double share_of_band(double equal, double slots, int rows) noexcept
+{
+    double share = 1;
+    for (int row = 0; row < rows && share > 0; row++)
+        share *= std::max(0.0, equal - row) / (slots - row);
+    return share;
+}
+
+// The probability that signatures of two sets of a similarity agree in `least` slots.
+double share_checked(double similarity, int num_hashes, int least) noexcept
+{
+    const double deviation = std::sqrt(num_hashes * similarity * (1 - similarity));
+    const double distance = least - 0.5 - num_hashes * similarity;
+    if (deviation == 0)
+        return distance <= 0;
+    return std::erfc(distance / deviation / std::sqrt(2.0)) / 2;
+}
+
+// The fewest bands that find the recall, or 0 if more than `most` would be needed.
+int bands_for(double threshold, int rows, double recall, int most) noexcept
+{
+    // (1 - threshold^rows)^bands is what may be missed. The loop mends what rounding did.
+    const double agree = std::pow(threshold, rows);
+    int first = 1;
+    if (agree < 1 && recall < 1) {
+        const double solution = std::log1p(-recall) / std::log1p(-agree);
+        first = static_cast<int>(std::clamp(solution - 1, 1.0, static_cast<double>(most)));
+    }
+    for (int bands = first; bands <= most; bands++)
+        if (band_probability(threshold, bands, rows) >= recall)
+            return bands;
+    return 0;
+}
+
+} // namespace
+
+work_costs costs_of(double text_bytes, bool exact) noexcept
+{
+    return {
+        .hash = 1.5 + 1.5 * text_bytes / 1000,
+        .band = 25,
+        .meeting = exact ? 25.0 : 40.0,
+        .look = exact ? 90.0 : 150.0,
+        .slot = 0.5,
+        .check = 500 + 5 * text_bytes,
+    };
+}
+
+double recall_to_expect(double promised) noexcept
+{
+    return 1 - (1 - promised) / 4;
+}
+
+bands_plan foretell(const bands_wanted& wanted,
+                    int num_hashes,
+                    band_choice shape,
+                    agreement_counts sample,
+                    const work_costs& costs) noexcept
+{
+    assert(sample.size() >= 2 && shape.bands >= 1 && shape.bands * shape.rows <= num_hashes);
+    const double slots = static_cast<double>(sample.size()) - 1;
+    const int least = least_agreement(wanted.threshold, num_hashes, wanted.missed);
+    const int start = std::min<int>(num_hashes, slots_at_start);
+    const int least_at_start = least_agreement(wanted.threshold, start, wanted.missed);
+    double all = 0;
+    for (const std::uint64_t pairs : sample)
+        all += static_cast<double>(pairs);
+    // What a pair of the sample stands for.
+    const double of_strangers = all == 0 ? 0 : wanted.pairs / all;
+    const double of_copies =
+        all == 0 ? 0 : std::min(of_strangers, wanted.rows * wanted.window / 2 / all);
+    double copies = share_of_copies * std::sqrt(2 * all); // the root is the rows of the sample
+    double meetings = 0;
+    double candidates = 0;
+    double rests = 0; // signatures that are compared after their start
+    double checks = 0;
+    for (std::size_t equal = sample.size(); equal-- > 0;) {
+        const double sampled = static_cast<double>(sample[equal]);
+        const double copied = std::min(sampled, copies);
+        copies -= copied;
+        const double pairs = copied * of_copies + (sampled - copied) * of_strangers;
+        const double share = share_of_band(static_cast<double>(equal), slots, shape.rows);
+        if (pairs == 0 || share == 0)
+            continue;
+        const double met = share == 1 ? 1 : -std::expm1(shape.bands * std::log1p(-share));
+        meetings += pairs * share * shape.bands;
+        candidates += pairs * met;
+        const double similarity = static_cast<double>(equal) / slots;
+        rests += pairs * met * share_checked(similarity, start, least_at_start);
+        if (wanted.exact)
+            checks += pairs * met * share_checked(similarity, num_hashes, least);
+    }
+    const double rows = std::max(wanted.rows, 1.0);
+    return {
+        .num_hashes = num_hashes,
+        .shape = shape,
+        .candidates = candidates / rows,
+        .checks = checks / rows,
+        .cost = rows * (num_hashes * costs.hash + shape.bands * costs.band) +
+                meetings * costs.meeting + candidates * costs.look +
+                rests * (num_hashes - start) * costs.slot + checks * costs.check,
+    };
+}
+
+bands_plan choose_by_cost(const bands_wanted& wanted,
+                          agreement_counts sample,
+                          const work_costs& costs) noexcept
+{
+    assert(wanted.least_hashes >= 1 && wanted.least_hashes <= wanted.most_hashes);
+    assert(wanted.threshold >= 0 && wanted.threshold <= 1 && wanted.recall <= 1);
+    bands_plan best = {};
+    const auto consider = [&](int num_hashes) {
+        const int slots = static_cast<int>(sample.size()) - 1;
+        for (int rows = 1; rows <= std::min(num_hashes, slots); rows++) {
+            const int bands = bands_for(wanted.threshold, rows, wanted.recall, num_hashes / rows);
+            if (bands == 0)
+                break; // more rows find less
+            const bands_plan plan = foretell(wanted, num_hashes, {bands, rows}, sample, costs);
+            if (best.shape.bands == 0 || plan.cost < best.cost)
+                best = plan;
+        }
+    };
+    consider(wanted.least_hashes);
+    for (const int num_hashes : hashes_tried)
+        if (num_hashes > wanted.least_hashes && num_hashes < wanted.most_hashes)
+            consider(num_hashes);
+    if (wanted.most_hashes > wanted.least_hashes)
+        consider(wanted.most_hashes);
+    return best;
+}
+
+} // namespace minhash::bulk

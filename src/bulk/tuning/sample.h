@@ -1,0 +1,40 @@
+// Signatures of some rows: how similar pairs of all rows are, as far as these tell
+// (choose_bands.h).
+#pragma once
+
+#include "bulk/memory/host.h"
+#include "bulk/tuning/choose_bands.h"
+
+#include "core/codec.h"
+
+#include <array>
+
+namespace minhash::bulk {
+
+// More rows would say little more, and take longer than what a better choice saves.
+constexpr std::uint32_t most_sampled = 1000;
+
+// Slots of a signature that are compared, at most: the first ones.
+constexpr std::uint16_t most_sampled_slots = 128;
+
+using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
+
+struct row_sample {
+    host* owner;
+    minhash::scheme scheme; // of the slots compared
+    std::uint32_t count;
+    growing<std::uint8_t> slots;
+};
+
+// Starts a sample, without rows, of signatures of one scheme.
+row_sample start_sample(host& owner, const scheme& scheme);
+void end_sample(row_sample& sample);
+
+// Adds a signature of the sample's scheme. The empty set is left out.
+void add_to_sample(row_sample& sample, const signature& value);
+
+// How many pairs agree in 0, 1, ... slots: `counts` is where the numbers are kept. Pairs that agree
+// in all slots do not count, as rows that are the same stand as one.
+agreement_counts count_agreements(const row_sample& sample, sampled_counts& counts);
+
+} // namespace minhash::bulk

@@ -1,0 +1,173 @@
+// The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it
+// shares a key with the query, and is then compared by its signature; so % through the index gives
+// no row that it would not give without, but misses those that share no key. Where that is more
+// than a few, users are told.
+#include "pg/arguments.h"
+#include "pg/bands/bands.h"
+#include "pg/errors.h"
+#include "pg/similar/gin.h"
+#include "pg/similar/query.h"
+#include "pg/similar/recall_notice.h"
+
+#include "core/tuning.h"
+
+#include <algorithm>
+
+extern "C" {
+#include "access/gin.h"
+#include "access/reloptions.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// What an index without options is made for. Its bands and rows are chosen for each number of
+// hashes: by the fewest that a signature has, 16, there is a choice.
+constexpr double default_threshold = 0.8;
+
+// The options of an index, as PostgreSQL keeps them; 0 where not given.
+struct gin_options {
+    std::int32_t length;
+    banding shape;
+};
+
+// Kept from call to call of one scan, as choosing takes longer than making the keys.
+struct gin_choice {
+    banding given;  // by the options, or 0
+    int num_hashes; // that `chosen` is for
+    banding chosen;
+};
+
+banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
+{
+    gin_choice* kept = static_cast<gin_choice*>(fcinfo->flinfo->fn_extra);
+    if (kept == nullptr) {
+        kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
+        *kept = {{0, 0}, 0, {0, 0}};
+        if (PG_HAS_OPCLASS_OPTIONS())
+            kept->given = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS())->shape;
+        fcinfo->flinfo->fn_extra = kept;
+    }
+    if (kept->given.bands != 0)
+        return kept->given;
+    if (kept->num_hashes != num_hashes) {
+        kept->num_hashes = num_hashes;
+        kept->chosen = gin_shape(nullptr, num_hashes);
+    }
+    return kept->chosen;
+}
+
+// Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
+enum { arg_shared, arg_strategy, arg_query, arg_key_count, arg_extra_data, arg_recheck };
+
+// Whether a row shares a key with the query, or could: values are bool or GinTernaryValue, which
+// is 2 for a key that is not known.
+template <typename Value>
+bool is_candidate(FunctionCallInfo fcinfo)
+{
+    const Value* const shared = arg_internal<Value>(fcinfo, arg_shared);
+    const int keys = PG_GETARG_INT32(arg_key_count);
+    return std::any_of(shared, shared + keys, [](Value one) { return one != 0; });
+}
+
+void check_options(void* parsed, relopt_value* given, int count)
+{
+    const banding& shape = static_cast<const gin_options*>(parsed)->shape;
+    if ((shape.bands == 0) != (shape.rows == 0))
+        fail_half_banding();
+}
+
+} // namespace
+
+banding gin_shape(const bytea* options, int num_hashes)
+{
+    if (options != nullptr) {
+        const banding& given = reinterpret_cast<const gin_options*>(options)->shape;
+        if (given.bands != 0)
+            return given;
+    }
+    const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
+    return {chosen.bands, chosen.rows};
+}
+
+// gin_minhash_extract_value(signature, number of keys, null flags) -> keys
+MINHASH_FUNCTION(gin_minhash_extract_value)
+{
+    const signature value = arg_signature(fcinfo, 0);
+    const std::span<Datum> keys =
+        make_band_keys(value, shape_of_index(fcinfo, value.scheme.num_hashes));
+    *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
+    PG_RETURN_POINTER(keys.data());
+}
+
+// gin_minhash_extract_query(signature or query, number of keys, strategy, partial matches, extra
+// data, null flags, search mode) -> keys; without any, nothing is found.
+MINHASH_FUNCTION(gin_minhash_extract_query)
+{
+    enum { arg_sought, arg_key_count, arg_strategy };
+
+    const signature sought =
+        query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
+    const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
+    std::span<Datum> keys = make_band_keys(sought, shape);
+    if (keys.size() == 1) {
+        // A scan for one key would not ask gin_minhash_triconsistent() before it has found a row.
+        keys = {keys.data(), 2};
+        keys[1] = keys[0];
+    }
+    *arg_internal<int32>(fcinfo, arg_key_count) = static_cast<int32>(keys.size());
+    PG_RETURN_POINTER(keys.data());
+}
+
+// gin_minhash_consistent(shared, strategy, query, number of keys, extra data, recheck, keys, null
+// flags) -> bool
+MINHASH_FUNCTION(gin_minhash_consistent)
+{
+    *arg_internal<bool>(fcinfo, arg_recheck) = true;
+    PG_RETURN_BOOL(is_candidate<bool>(fcinfo));
+}
+
+// gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
+// -> "char"
+// Each scan asks at its start which keys a row needs, and the planner, which calls
+// gin_minhash_extract_query() too, never does. So this is the place to tell of low recall.
+MINHASH_FUNCTION(gin_minhash_triconsistent)
+{
+    if (fcinfo->flinfo->fn_extra == nullptr) { // of this scan, and set by shape_of_index()
+        const StrategyNumber strategy = PG_GETARG_UINT16(arg_strategy);
+        const query asked = query_of(PG_GETARG_DATUM(arg_query), strategy);
+        const int num_hashes = asked.sought.scheme.num_hashes;
+        notice_recall(shape_of_index(fcinfo, num_hashes),
+                      num_hashes,
+                      asked.threshold,
+                      strategy == similar_by_setting,
+                      default_recall);
+    }
+    PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
+}
+
+// gin_minhash_options(what PostgreSQL is to know of them) -> void
+MINHASH_FUNCTION(gin_minhash_options)
+{
+    local_relopts* const known = arg_internal<local_relopts>(fcinfo, 0);
+    init_local_reloptions(known, sizeof(gin_options));
+    add_local_int_reloption(known,
+                            "bands",
+                            "number of bands",
+                            0,
+                            1,
+                            max_num_hashes,
+                            offsetof(gin_options, shape.bands));
+    add_local_int_reloption(known,
+                            "rows",
+                            "rows of a band",
+                            0,
+                            1,
+                            max_num_hashes,
+                            offsetof(gin_options, shape.rows));
+    register_reloptions_validator(known, check_options);
+    PG_RETURN_VOID();
+}
+
+} // namespace minhash::pg

@@ -1,0 +1,100 @@
+// The type minhash_query, and similarity from a threshold that is given.
+//
+// Its bytes are the threshold's eight and those of the signature. Its text is abridged: the planner
+// makes queries, and EXPLAIN shows them; nobody stores one.
+#include "pg/arguments.h"
+#include "pg/errors.h"
+#include "pg/settings.h"
+#include "pg/signature/signatures.h"
+#include "pg/similar/query.h"
+
+#include <algorithm>
+
+extern "C" {
+#include "access/stratnum.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+Datum make_query(const query& value)
+{
+    const std::span<const std::uint8_t> slots = value.sought.stored_slots();
+    const std::size_t bytes = VARHDRSZ + sizeof(double) + header_bytes + slots.size();
+    struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
+    SET_VARSIZE(stored, bytes);
+    std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
+    memcpy(out, &value.threshold, sizeof(double));
+    encode_header(value.sought.scheme, out + sizeof(double));
+    std::copy(slots.begin(), slots.end(), out + sizeof(double) + header_bytes);
+    return PointerGetDatum(stored);
+}
+
+} // namespace
+
+query query_of(Datum stored)
+{
+    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
+    const std::size_t size = VARSIZE(bytes) - VARHDRSZ;
+    query value;
+    if (size < sizeof(double))
+        fail_stored(status::bad_length, size);
+    memcpy(&value.threshold, VARDATA(bytes), sizeof(double));
+    value.sought =
+        decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)) + sizeof(double),
+                       size - sizeof(double)});
+    return value;
+}
+
+query query_of(Datum stored, StrategyNumber strategy)
+{
+    if (strategy == similar_to_query)
+        return query_of(stored);
+    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
+    return {decode_stored(
+                {reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ}),
+            similarity_threshold};
+}
+
+// minhash_query_in(cstring) -> minhash_query
+MINHASH_FUNCTION(minhash_query_in)
+{
+    fail_input("minhash_query");
+}
+
+// minhash_query_out(query) -> cstring: its threshold, and the start of the signature's text form
+MINHASH_FUNCTION(minhash_query_out)
+{
+    const query value = query_of(PG_GETARG_DATUM(0));
+    PG_RETURN_CSTRING(psprintf("%g:%s", value.threshold, abridge(value.sought)));
+}
+
+// minhash_query(signature, threshold) -> minhash_query
+MINHASH_FUNCTION(minhash_query)
+{
+    PG_RETURN_DATUM(make_query({arg_signature(fcinfo, 0), arg_fraction(fcinfo, 1, "threshold")}));
+}
+
+// minhash_similar(signature, query) -> bool: the operator %, by the query's threshold.
+MINHASH_FUNCTION(minhash_similar_to_query)
+{
+    const query sought = query_of(PG_GETARG_DATUM(1));
+    PG_RETURN_BOOL(similarity(arg_signature(fcinfo, 0), sought.sought) >= sought.threshold);
+}
+
+// minhash_similar(query, signature) -> bool: its commutator.
+MINHASH_FUNCTION(minhash_similar_from_query)
+{
+    const query sought = query_of(PG_GETARG_DATUM(0));
+    PG_RETURN_BOOL(similarity(sought.sought, arg_signature(fcinfo, 1)) >= sought.threshold);
+}
+
+// minhash_similar(a, b, threshold) -> bool
+MINHASH_FUNCTION(minhash_similar_from)
+{
+    const double threshold = arg_fraction(fcinfo, 2, "threshold");
+    PG_RETURN_BOOL(similarity(arg_signature(fcinfo, 0), arg_signature(fcinfo, 1)) >= threshold);
+}
+
+} // namespace minhash::pg

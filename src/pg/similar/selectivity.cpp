@@ -1,0 +1,198 @@
+// How many rows the planner may expect of the operator % and of minhash_similar(). Only the number
+// of distinct signatures and of NULLs is asked of the statistics: no operator is run on the values
+// kept there, which may be somebody else's secrets or, by CREATE OPERATOR, of another type.
+#include "pg/arguments.h"
+#include "pg/settings.h"
+#include "pg/similar/query.h"
+#include "pg/similar/selectivity.h"
+
+#include <algorithm>
+#include <cmath>
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+// For operators on other types, and where both sides come from one table.
+constexpr double unknown_share = DEFAULT_MATCHING_SEL;
+
+// For thresholds that are not known when the plan is made.
+constexpr double likely_threshold = 0.8;
+
+struct column {
+    double present;  // the share of rows that are not NULL
+    double distinct; // signatures, at least 1
+};
+
+column examine(VariableStatData& variable)
+{
+    column seen = {1, 1};
+    if (HeapTupleIsValid(variable.statsTuple))
+        seen.present -=
+            reinterpret_cast<Form_pg_statistic>(GETSTRUCT(variable.statsTuple))->stanullfrac;
+    bool guessed;
+    seen.distinct = get_variable_numdistinct(&variable, &guessed);
+    // Most texts have a signature of their own: a better guess than PostgreSQL's 200.
+    if (guessed && variable.rel != nullptr)
+        seen.distinct = std::max(seen.distinct, variable.rel->tuples);
+    seen.distinct = std::max(seen.distinct, 1.0);
+    return seen;
+}
+
+// The share of `distinct` signatures that is similar to one of them. Few pairs of texts are
+// similar by chance: from 0.5 on little more than the signature itself, then more and more the
+// lower the threshold is, and all at 0.
+double similar_share(double distinct, double threshold)
+{
+    return std::pow(distinct, std::pow(1 - threshold, 4) - 1);
+}
+
+bool is_null(const Node* expression)
+{
+    return IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull;
+}
+
+double threshold_in_query(PlannerInfo* root, Node* expression)
+{
+    Node* const value = estimate_expression_value(root, expression);
+    if (IsA(value, Const) && !is_null(value))
+        return query_of(reinterpret_cast<const Const*>(value)->constvalue).threshold;
+    if (IsA(value, FuncExpr)) {
+        List* const arguments = reinterpret_cast<FuncExpr*>(value)->args;
+        if (list_length(arguments) == 2 &&
+            exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
+            return expected_threshold(root, static_cast<Node*>(lsecond(arguments)));
+    }
+    return likely_threshold;
+}
+
+// The threshold of an operator: that of the side which is a query, or else the setting.
+double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
+{
+    ListCell* side;
+    foreach (side, sides) {
+        Node* const expression = static_cast<Node*>(lfirst(side));
+        if (exprType(expression) == types.query)
+            return threshold_in_query(root, expression);
+    }
+    return similarity_threshold;
+}
+
+bool is_one_of(Oid type, const similar_types& types)
+{
+    return type == types.signature || type == types.query;
+}
+
+} // namespace
+
+similar_types similar_types_in(Oid schema)
+{
+    const auto type = [schema](const char* name) {
+        return GetSysCacheOid2(TYPENAMENSP,
+                               Anum_pg_type_oid,
+                               CStringGetDatum(name),
+                               ObjectIdGetDatum(schema));
+    };
+    return {type("minhash_signature"), type("minhash_query")};
+}
+
+double expected_threshold(PlannerInfo* root, Node* expression)
+{
+    const Node* const value = estimate_expression_value(root, expression);
+    if (!IsA(value, Const) || is_null(value))
+        return likely_threshold;
+    const double threshold = DatumGetFloat8(reinterpret_cast<const Const*>(value)->constvalue);
+    return threshold >= 0 && threshold <= 1 ? threshold : likely_threshold;
+}
+
+double similar_rows(
+    PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)
+{
+    VariableStatData variable;
+    Node* other;
+    bool on_left;
+    if (!get_restriction_variable(root, sides, relation, &variable, &other, &on_left))
+        return unknown_share;
+
+    double share = unknown_share;
+    if (variable.vartype == types.signature && is_one_of(exprType(other), types)) {
+        const column seen = examine(variable);
+        share = is_null(other) ? 0 : seen.present * similar_share(seen.distinct, threshold);
+    }
+    ReleaseVariableStats(variable);
+    return share;
+}
+
+double similar_pairs(PlannerInfo* root,
+                     List* sides,
+                     SpecialJoinInfo* join,
+                     const similar_types& types,
+                     double threshold)
+{
+    VariableStatData left;
+    VariableStatData right;
+    bool reversed;
+    get_join_variables(root, sides, join, &left, &right, &reversed);
+
+    double share = unknown_share;
+    if (is_one_of(left.vartype, types) && is_one_of(right.vartype, types)) {
+        VariableStatData& outer = reversed ? right : left;
+        VariableStatData& inner = reversed ? left : right;
+        const column a = examine(outer);
+        column b = examine(inner);
+        if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
+            // Rows with any partner: as eqjoinsel, take the smaller side's texts to be among those
+            // of the larger, and the inner side as other conditions leave it.
+            if (inner.rel != nullptr)
+                b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
+            share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));
+        } else {
+            share =
+                a.present * b.present * similar_share(std::max(a.distinct, b.distinct), threshold);
+        }
+    }
+    ReleaseVariableStats(left);
+    ReleaseVariableStats(right);
+    return share;
+}
+
+// Arguments of both, as the planner hands them over. (A join has its type in the place of the
+// relation, and one more.)
+enum { arg_planner, arg_operator, arg_sides, arg_relation, arg_join };
+
+// minhash_similar_sel(planner, operator, arguments, relation) -> float8
+MINHASH_FUNCTION(minhash_similar_sel)
+{
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
+    List* const sides = arg_internal<List>(fcinfo, arg_sides);
+    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
+    PG_RETURN_FLOAT8(similar_rows(root,
+                                  sides,
+                                  PG_GETARG_INT32(arg_relation),
+                                  types,
+                                  threshold_of(root, sides, types)));
+}
+
+// minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
+MINHASH_FUNCTION(minhash_similar_joinsel)
+{
+    PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
+    List* const sides = arg_internal<List>(fcinfo, arg_sides);
+    SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, arg_join);
+    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
+    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, types, threshold_of(root, sides, types)));
+}
+
+} // namespace minhash::pg

@@ -25,6 +25,12 @@ BEGIN
 END $$;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
+-- Workers for little work, too, where a developer asks for them. (The other name of the setting came with PostgreSQL 16.)
+SET force_parallel_mode = regress;
+DELETE FROM texts WHERE id > 60;
+SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
+    FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
+RESET force_parallel_mode;
 DROP TABLE texts;
 DROP FUNCTION answers;
 

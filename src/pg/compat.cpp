@@ -57,6 +57,16 @@ std::uint32_t bulk_wait_event()
 #endif
 }
 
+// 16 has given the setting another name.
+bool workers_are_forced()
+{
+#if PG_VERSION_NUM >= 160000
+    return debug_parallel_query != DEBUG_PARALLEL_OFF;
+#else
+    return force_parallel_mode != FORCE_PARALLEL_OFF;
+#endif
+}
+
 // 16 asks for the owner of any object by its catalogue.
 bool owns_relation(Oid relation, Oid user)
 {

@@ -51,6 +51,9 @@ bool owns_relation(Oid relation, Oid user);
 // MinhashBulk, or before 17 that of all extensions.
 std::uint32_t bulk_wait_event();
 
+// Whether a developer asks for parallel workers whatever they cost (debug_parallel_query).
+bool workers_are_forced();
+
 // Runs a started query to its end.
 void run_to_end(QueryDesc& query);
 

@@ -247,6 +247,7 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
     BarrierAttach(&call.phases);
     LaunchParallelWorkers(self.context);
     const int launched = self.context->nworkers_launched;
+    elog(DEBUG1, "%d of %d workers started", launched, self.most_workers);
     if (launched == 0) {
         BarrierDetach(&call.phases);
         DestroyParallelContext(self.context);
@@ -302,7 +303,7 @@ void allow_workers(bulk_host& host)
     host.start_workers = start_workers;
     host.meet_workers = meet_workers;
     host.end_workers = end_workers;
-    host.least_work = least_work;
+    host.least_work = workers_are_forced() ? 0 : least_work;
     // A worker of a parallel query, or a server of one process, has no workers of its own.
     if (IsUnderPostmaster && !IsParallelWorker())
         host.most_workers = std::min(max_parallel_maintenance_workers, most_members - 1);

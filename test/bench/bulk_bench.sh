@@ -13,14 +13,10 @@ make_pairs=$(realpath "$1")
 documents=${2:-1000000}
 grow=${3:-}
 
-if [[ ${4:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_pairs" "$documents" "$grow" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=off \
+    -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0" "$@"
 
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 larger='SET maintenance_work_mem = 1900000; SET work_mem = 1000000' # signatures and texts

@@ -9,15 +9,11 @@ set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 make_pairs=$(realpath "${1:?usage: $0 MAKE_PAIRS}")
-if [[ ${2:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0 -c maintenance_work_mem=1GB"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_pairs" --on-server
-fi
-
-runs=${RUNS:-3}
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
+    -c max_parallel_workers_per_gather=0 -c maintenance_work_mem=1GB" "$@"
+runs=${RUNS:-3}
 
 # CPU seconds of a query, run once before it in the same session; the result is thrown away.
 cpu_of() {

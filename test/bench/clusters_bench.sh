@@ -9,15 +9,11 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "${1:?usage: $0 MAKE_TEXTS [DOCUMENTS]}")
 documents=${2:-1000000}
-if [[ ${3:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=4GB -c max_wal_size=16GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB \
-        -c work_mem=256MB"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=4GB -c max_wal_size=16GB -c jit=off -c autovacuum=off \
+    -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB \
+    -c work_mem=256MB" "$@"
 
 new=$((documents / 100))
 # A statement's CPU seconds; what follows it is run, too, and not counted.

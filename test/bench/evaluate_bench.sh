@@ -12,14 +12,10 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 make_pairs=$(realpath "${1:?usage: $0 MAKE_PAIRS [TEXTS [ANCHORS]]}")
 texts=${2:-200000}
 anchors=${3:-2000}
-if [[ ${4:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_pairs" "$texts" "$anchors" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
+    -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 
 run -c 'CREATE EXTENSION minhash_lsh' \
     -c 'CREATE UNLOGGED TABLE texts (id bigint PRIMARY KEY, body text)' \

@@ -2,6 +2,14 @@
 # each figure with the bound it is held to beside it.
 # shellcheck shell=bash
 
+# on_server OPTIONS ARG...: runs the script that calls it, with its arguments, on a throw-away server of its own.
+on_server() {
+    [[ ${ON_SERVER:-} != yes ]] || return 0
+    rm -rf "$work"
+    export ON_SERVER=yes SERVER_OPTS=$1
+    exec "${BASH_SOURCE[0]%/*}/../tools/with_server.sh" "$(realpath "$0")" "${@:2}"
+}
+
 runs=${runs:-5}
 export PGOPTIONS='-c client_min_messages=warning'
 work=$(mktemp -d)

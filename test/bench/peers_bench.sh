@@ -15,14 +15,10 @@ make_pairs=$(realpath "$1")
 documents=${2:-100000}
 datasketch=${3:-}
 
-if [[ ${4:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=2GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
-        -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_pairs" "$documents" "$datasketch" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=2GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
+    -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 warm=yes
 settings='SET pg_trgm.similarity_threshold = 0.8; SET enable_seqscan = off' # of pg_trgm, which has an index
 

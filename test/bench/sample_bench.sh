@@ -8,14 +8,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "${1:?usage: $0 MAKE_TEXTS [DOCUMENTS]}")
 documents=${2:-200000}
-if [[ ${3:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=1GB -c jit=off -c autovacuum=off -c max_parallel_workers_per_gather=0 \
-        -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=1GB -c jit=off -c autovacuum=off -c max_parallel_workers_per_gather=0 \
+    -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 
 run <<'SQL'
 CREATE EXTENSION minhash_lsh;

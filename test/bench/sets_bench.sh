@@ -10,13 +10,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=${1:-10000000}
 
-if [[ ${2:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=3GB -c max_wal_size=8GB -c jit=off -c autovacuum=off"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$rows" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=3GB -c max_wal_size=8GB -c jit=off -c autovacuum=off" "$@"
 
 run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE TABLE numbers (x bigint)' -c 'CREATE TABLE arrays (xs bigint[])'
 run -c "INSERT INTO numbers SELECT generate_series(1, $rows)" -c 'VACUUM ANALYZE numbers'

@@ -12,14 +12,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "$1")
 documents=${2:-1000000}
 
-if [[ ${3:-} != --on-server ]]; then
-    # A table larger than a quarter of the shared buffers never stays in them.
-    export SERVER_OPTS="-c shared_buffers=6GB -c max_wal_size=8GB -c jit=off -c autovacuum=off"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+# A table larger than a quarter of the shared buffers never stays in them.
+on_server "-c shared_buffers=6GB -c max_wal_size=8GB -c jit=off -c autovacuum=off" "$@"
 
 run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE TABLE texts (id bigint, body text)'
 "$make_texts" "$documents" 1060 | run -c 'COPY texts FROM STDIN'

@@ -13,13 +13,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "$1")
 documents=${2:-1000000}
 
-if [[ ${3:-} != --on-server ]]; then
-    export SERVER_OPTS="-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=off"
-    exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" "$make_texts" "$documents" --on-server
-fi
-
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
+on_server "-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=off" "$@"
 
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 few=$((documents < 100000 ? documents : 100000))

@@ -3,10 +3,14 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
+use Waiting;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
@@ -36,18 +40,6 @@ sub workers
 }
 
 # Waits until a condition holds; returns whether it did.
-sub holds_soon
-{
-    my ($condition) = @_;
-    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-    while (time < $end)
-    {
-        return 1 if $condition->();
-        sleep 0.02;
-    }
-    return 0;
-}
-
 my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
 my $clusters = q{SELECT md5(string_agg(c::text, ',')) || count(*)
     FROM lsh_clusters('SELECT id, body FROM texts', near_representative => true, singletons => true) c};

@@ -3,11 +3,15 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
+use Waiting;
 
 plan skip_all => 'no /proc' if !-r '/proc/self/status';
 
@@ -30,18 +34,6 @@ CREATE FUNCTION failing() RETURNS int LANGUAGE plpgsql AS
      EXCEPTION WHEN division_by_zero THEN RETURN 1; END';
 ANALYZE;
 SQL
-
-sub holds_soon
-{
-    my ($condition) = @_;
-    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-    while (time < $end)
-    {
-        return 1 if $condition->();
-        sleep 0.02;
-    }
-    return 0;
-}
 
 sub title_of
 {

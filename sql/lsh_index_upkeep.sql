@@ -173,6 +173,8 @@ SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FRO
     LIMIT 4) s;
 SELECT * FROM pg_temp.state('parts_low_sig_idx');
 SELECT * FROM pg_temp.state('parts_high_sig_idx');
+-- PostgreSQL refuses to change the options of the whole.
+SELECT pg_temp.error_of('ALTER INDEX parts_sig SET (threshold = 0.5)') IS NOT NULL AS refused;
 
 -- HOT: rows of which another column changes keep their one record, which leads to what they are now.
 CREATE TABLE hot (id int, note text, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9))

@@ -73,21 +73,38 @@ BEGIN
     RETURN result;
 END $$;
 SQL
-sub later_rows
+my (@files, @whole);
+
+# The meta page, from byte 24 of the file on: counts, then 64 runs from byte 96, then merges.
+my ($runs_at, $merges_at, $dead_trees_at) = (24 + 96, 24 + 96 + 64 * 56, 24 + 96 + 64 * 56 + 8 * 56);
+
+# The last leaf of the merge that is under way, if any is and has one.
+sub last_leaf
 {
-    my ($at) = @_;
-    return $at % 2 ? 600 : 500;
+    my ($bytes) = @_;
+    return if unpack('L', substr $bytes, 24 + 56) == 0;
+    my (undef, $entries, $last_leaf) = unpack 'Q Q L', substr $bytes, $merges_at;
+    return $entries > 0 ? $last_leaf : undef;
 }
 
-my @files;
-for my $at (1 .. $indexes)
+# Runs of two levels and of one; two of them, or one and a tail that is about to become the second. In each fifth index
+# a merge is under way, which the next insertions go on with.
+sub make_index
 {
-    # Runs of two levels and of one; two of them, or one and a tail that is about to become the second.
-    $node->safe_psql('postgres', "CALL make('t$at', " . ($at == 4 ? 3000 : 250) . ', ' . later_rows($at) . ')');
+    my ($at) = @_;
+    my $rows = $at % 5 == 0 ? 1100 : $at == 4 ? 3000 : 250;
+    $node->safe_psql('postgres', "CALL make('t$at', $rows, " . ($at % 2 ? 600 : 500) . ')');
     $files[$at] = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${at}_sig')");
+    for (1 .. 100)
+    {
+        $node->safe_psql('postgres', 'CHECKPOINT');
+        $whole[$at] = slurp_file($files[$at]);
+        return if $at % 5 || last_leaf($whole[$at]);
+        $node->safe_psql('postgres', "INSERT INTO t$at (sig) SELECT some_signature(n) FROM generate_series(3001, 3015) n");
+    }
+    die 'no merge is under way';
 }
-$node->safe_psql('postgres', 'CHECKPOINT');
-my @whole = map { $_ ? slurp_file($_) : '' } @files;
+make_index($_) for 1 .. $indexes;
 my $try = 'BEGIN; ' . join('', map { "SELECT try('t$_');" } 1 .. $indexes) . ' ROLLBACK;';
 my $sound = $node->safe_psql('postgres', $try);
 unlike($sound, qr/[0-9A-Z]{5}/, 'all is well before');
@@ -101,7 +118,8 @@ sub damage_page
     for (0 .. int rand 3)
     {
         my $where = rand;
-        my $at = $where < 0.4 ? 24 + int rand 160 : $where < 0.6 ? 8176 + int rand 16 : $where < 0.65 ? 12 + int rand 6 : int rand 8184;
+        my $at = $block == 0 && $where < 0.15 ? $merges_at + int rand 56 : $block == 0 && $where < 0.2 ? $dead_trees_at + int rand 64
+            : $where < 0.4 ? 24 + int rand 160 : $where < 0.6 ? 8176 + int rand 16 : $where < 0.65 ? 12 + int rand 6 : int rand 8184;
         my @values = (0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, int rand 256, int rand 65536, int rand $blocks);
         my $value = $values[ int rand @values ];
         my $kind = int rand 5;
@@ -171,10 +189,7 @@ for my $round (1 .. $rounds)
         $seen{"vacuum " . ($error =~ /ERROR/ ? 'error' : 'ok')}++;
         like($error, qr/^(?!.*(?:server closed|terminated|timeout))/s, "VACUUM of a damaged index: $error") if $status == 2;
         $node->safe_psql('postgres', "DROP TABLE t$at");
-        $node->safe_psql('postgres', "CALL make('t$at', 250, " . later_rows($at) . ')');
-        $node->safe_psql('postgres', 'CHECKPOINT');
-        $files[$at] = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${at}_sig')");
-        $whole[$at] = slurp_file($files[$at]);
+        make_index($at);
     }
 }
 note("$damaged pages: ", join ', ', map { "$_: $seen{$_}" } sort keys %seen);
@@ -183,6 +198,36 @@ is_deeply([ grep { !/^(?:ok|disorder|no_row|XX001|XX002|22000|22023|55000|54000|
 cmp_ok($seen{XX002} // 0, '>', $rounds, 'damage is seen');
 write_file($files[$_], $whole[$_]) for 1 .. $indexes;
 unlike($node->safe_psql('postgres', $try), qr/[0-9A-Z]{5}/, 'all is well again');
+
+# A merge whose state makes no sense is seen by whoever would go on with it, as is an open page without room.
+my $merging = $whole[5];
+my $records = (grep { unpack('v', substr $merging, 8192 * $_ + 8188, 2) == 2 } 1 .. length($merging) / 8192 - 1)[0];
+my $part = (grep { unpack 'Q', substr $merging, $runs_at + 56 * $_ + 16, 8 } 0 .. unpack('L', substr $merging, 24 + 28, 4) - 1)[0];
+my $open = unpack 'L', substr $merging, 24 + 68, 4;
+for my $case ([ 'a merge without a number', $merges_at, pack 'Q', 0 ], [ 'a merge of the future', $merges_at, pack 'Q', 1 << 40 ],
+    [ 'a merge of 200 levels', $merges_at + 20, pack 'L', 200 ],
+    [ 'a merge of nine levels', $merges_at + 20, pack 'L', 9 ],
+    [ 'a run of no merge', $runs_at + 56 * $part + 16, pack 'Q', 0 ], [ 'a run of another merge', $runs_at + 56 * $part + 16, pack 'Q', 1 ],
+    [ 'a merge without a last leaf', $merges_at + 16, pack 'L', 0xFFFFFFFF ],
+    [ 'a last leaf behind the end', $merges_at + 16, pack 'L', 0xFFFFFF ],
+    [ 'a last leaf that is a page of records', $merges_at + 16, pack 'L', $records ],
+    [ 'a dead tree of nine levels', 24 + 60, pack('L', 1), $dead_trees_at, pack 'QLL', 1, 1, 9 ],
+    [ 'an inner page with other room', 8192 * unpack('L', substr $merging, $merges_at + 24, 4) + 24 + 20, pack 'L', 677 ],
+    [ 'an open page without room', 8192 * $open + 14, substr $merging, 8192 * $open + 12, 2 ])
+{
+    my ($what, @changes) = @$case;
+    my $changed = $merging;
+    while (my ($at, $value) = splice @changes, 0, 2)
+    {
+        substr($changed, $at, length $value) = $value;
+    }
+    isnt($changed, $merging, "$what: changes something");
+    write_file($files[5], $changed);
+    my (undef, undef, $error) = $node->psql('postgres', "BEGIN; ALTER INDEX t5_sig SET TABLESPACE other; "
+          . "INSERT INTO t5 (sig) SELECT some_signature(n) FROM generate_series(4001, 4100) n; ROLLBACK", extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+    like($error, qr/ERROR:  XX00[12]:/, "$what: insertion says so");
+}
+write_file($files[5], $merging);
 
 # A row with two records, and a record without a row, as VACUUM would leave it if it missed one: the record of a deleted
 # row, the third, is given another TID. Records are of 512 hashes and 6 bytes, from byte 24 of the first page after the

@@ -95,7 +95,8 @@ Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrate
 
 bool is_kind(Page page, page_kind kind)
 {
-    return reinterpret_cast<PageHeader>(page)->pd_special == trailer_offset &&
+    const auto& header = *reinterpret_cast<PageHeader>(page);
+    return header.pd_special == trailer_offset && header.pd_upper == trailer_offset &&
            trailer_of(page).kind == kind;
 }
 
@@ -257,6 +258,57 @@ void init_meta(Page page, int scope_bytes, std::optional<double> threshold)
     set_used_bytes(page, sizeof(meta));
 }
 
+namespace {
+
+// Whether the number of a tree has been drawn, and its levels can be.
+template <typename Tree>
+bool is_possible_tree(const Tree& tree, const meta& value)
+{
+    return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
+}
+
+// Whether each merge has its runs, which are neighbours, and no run is part of another merge; and
+// the trees of all of them have a place among the dead ones.
+bool have_runs(const meta& value)
+{
+    const merge* const end = value.merges + value.merge_count;
+    std::uint32_t seen = 0; // a bit for each merge
+    std::uint32_t parts = 0;
+    for (std::uint32_t at = 0; at < value.run_count; at++) {
+        const std::uint64_t into = value.runs[at].into;
+        if (into == 0)
+            continue;
+        parts++;
+        if (at > 0 && value.runs[at - 1].into == into)
+            continue;
+        const merge* const mine =
+            std::find_if(value.merges, end, [&](const merge& one) { return one.id == into; });
+        if (mine == end || (seen >> (mine - value.merges) & 1) != 0)
+            return false;
+        seen |= 1u << (mine - value.merges);
+    }
+    return seen == (1u << value.merge_count) - 1 &&
+           parts + value.dead_tree_count <= most_dead_trees;
+}
+
+bool are_trees_possible(const meta& value)
+{
+    bool fits = have_runs(value);
+    for (std::uint32_t at = 0; fits && at < value.run_count; at++)
+        fits = is_possible_tree(value.runs[at], value) && value.runs[at].record_pages > 0;
+    for (std::uint32_t at = 0; fits && at < value.merge_count; at++) {
+        const merge& one = value.merges[at];
+        fits = is_possible_tree(one, value) &&
+               (one.last_leaf == InvalidBlockNumber) == (one.entries == 0) &&
+               (one.last_leaf == InvalidBlockNumber || one.height > 0);
+    }
+    for (std::uint32_t at = 0; fits && at < value.dead_tree_count; at++)
+        fits = is_possible_tree(value.dead_trees[at], value);
+    return fits;
+}
+
+} // namespace
+
 void check_meta(Relation index, const meta& value, int bytes)
 {
     if (bytes != sizeof(meta) || value.magic != format_magic)
@@ -270,12 +322,8 @@ void check_meta(Relation index, const meta& value, int bytes)
                        value.version),
                 errdetail("It reads format version %u.", format_version),
                 errhint("Rebuild the index with REINDEX INDEX."));
-    bool fits = value.run_count <= most_runs && value.tail_pages > 0 &&
-                value.merge_count <= most_merges && value.dead_tree_count <= most_dead_trees;
-    for (std::uint32_t at = 0; fits && at < value.run_count; at++)
-        fits = value.runs[at].height <= most_levels && value.runs[at].record_pages > 0 &&
-               value.runs[at].id < value.next_id;
-    if (!fits)
+    if (value.run_count > most_runs || value.tail_pages == 0 || value.merge_count > most_merges ||
+        value.dead_tree_count > most_dead_trees || !are_trees_possible(value))
         fail_damaged(index, meta_block, "The list of runs makes no sense.");
 }
 

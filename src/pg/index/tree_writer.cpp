@@ -72,9 +72,11 @@ void finish(change& all, bool with_leaf)
         UnlockReleaseBuffer(all.buffers[at]);
 }
 
-// The number of children of the last page of a level, and the first key below it.
+// The number of children of the last page of a level, which has room for so many, and the first key
+// below it.
 int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
 {
+    const int room = children_room(out.record_pages, level);
     const BlockNumber block = out.state.open[level - 1];
     check_block(out.index, block, RelationGetNumberOfBlocks(out.index));
     const Buffer buffer = read_page(out.index, block, BUFFER_LOCK_SHARE);
@@ -82,6 +84,11 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
     if (!view_inner(out.index, buffer, out.state.id, level, view))
         fail_damaged(out.index, block, "An inner page of a merge is missing.");
     const int count = view.count();
+    const int filters = view.has_filters() ? count * filter_words * 8 : 0;
+    if (view.head->room != static_cast<std::uint32_t>(room) ||
+        used_bytes(BufferGetPage(buffer)) !=
+            static_cast<int>(sizeof(node_head)) + room * inner_width + filters)
+        fail_damaged(out.index, block, "An inner page of a merge has no room for more.");
     first_key = view.keys[0];
     UnlockReleaseBuffer(buffer);
     return count;
@@ -142,8 +149,14 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf)
     const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::leaf, 0, out.state.id);
     pack_leaf(page, leaf);
-    if (out.state.last_leaf != InvalidBlockNumber)
-        trailer_of(all.add(out.state.last_leaf)).next = block;
+    if (out.state.last_leaf != InvalidBlockNumber) {
+        check_block(out.index, out.state.last_leaf, RelationGetNumberOfBlocks(out.index));
+        const Page before = all.add(out.state.last_leaf);
+        if (!is_kind(before, page_kind::leaf) || trailer_of(before).id != out.state.id ||
+            trailer_of(before).next != InvalidBlockNumber)
+            fail_damaged(out.index, out.state.last_leaf, "The last leaf of a merge is missing.");
+        trailer_of(before).next = block;
+    }
     const Page parent = all.add(out.state.open[0]);
     append_child(parent, key, block);
     for (int at = 0; at < leaf.count; at++)

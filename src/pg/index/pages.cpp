@@ -119,14 +119,17 @@ BlockNumber count_blocks(Relation index)
 
 namespace {
 
+// So many pages are looked at for a free one: who asks may hold a page that others wait for.
+constexpr int most_looks = 16;
+
 // A page that the map of free space names. The map is not logged: after a crash it may name pages
 // that are in use. So the page itself decides.
 Buffer take_free_page(Relation index)
 {
-    for (;;) {
+    for (int look = 0; look < most_looks; look++) {
         const BlockNumber block = GetFreeIndexPage(index);
         if (block == InvalidBlockNumber)
-            return InvalidBuffer;
+            break;
         const Buffer buffer = ReadBuffer(index, block);
         if (ConditionalLockBuffer(buffer)) {
             if (is_free(BufferGetPage(buffer)))
@@ -135,6 +138,7 @@ Buffer take_free_page(Relation index)
         }
         ReleaseBuffer(buffer);
     }
+    return InvalidBuffer;
 }
 
 // As many pages as the file is extended by: few enough that little is left of them in the end.

@@ -63,9 +63,16 @@ void write_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
     }
 }
 
+// Fewer values are compared: an insertion sorts a few for each of up to 4,096 bands.
+constexpr std::size_t few_values = 256;
+
 // Sorts by keys; equal ones stay in order. Returns where the values are then.
 std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
 {
+    if (count <= few_values) {
+        std::sort(values, values + count); // equal keys by their ordinals, as they are
+        return values;
+    }
     std::uint32_t starts[digits][1 << digit_bits] = {};
     for (std::size_t at = 0; at < count; at++)
         for (int digit = 0; digit < digits; digit++)

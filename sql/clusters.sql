@@ -176,9 +176,11 @@ SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents 
 CREATE TABLE crowd AS SELECT n AS id, same || n AS body FROM generate_series(1, 20000) n,
     (SELECT string_agg(md5(word::text), ' ') AS same FROM generate_series(1, 30) word) s;
 SET statement_timeout = '60s';
+SET maintenance_work_mem = '1GB';
 SELECT size, count(*) FROM lsh_clusters('SELECT id, body FROM crowd UNION ALL SELECT 0, left(body, 500) FROM crowd
     WHERE id = 1', threshold => 0.9, bands => 60, rows => 1) GROUP BY size;
 RESET statement_timeout;
+RESET maintenance_work_mem;
 
 -- What clusters are for: one row of each is kept, the longest.
 CREATE TABLE kept AS SELECT * FROM documents;

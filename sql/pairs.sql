@@ -85,7 +85,9 @@ SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, max_bucket => 1000);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', bands => 4, rows => 5);
 RESET client_min_messages;
+SET maintenance_work_mem = '1GB'; -- or candidates go to files, which is told
 SELECT count(*) FROM lsh_pairs('SELECT i, md5(i::text) FROM generate_series(1, 3000) i', 0.1, shingle_size => 2);
+RESET maintenance_work_mem;
 
 -- The order of rows does not matter, nor does memory. (Texts longer than the pieces that memory is taken in.)
 CREATE TEMP TABLE pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.7);

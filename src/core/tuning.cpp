@@ -67,6 +67,13 @@ double standard_error(double similarity, int num_hashes, int bits) noexcept
     return std::sqrt(equal * (1 - equal) / num_hashes) / (1 - accident);
 }
 
+double log_choose(double all, double chosen) noexcept
+{
+    int sign; // std::lgamma() would write it to a global variable, where threads race
+    return lgamma_r(all + 1, &sign) - lgamma_r(chosen + 1, &sign) -
+           lgamma_r(all - chosen + 1, &sign);
+}
+
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept
 {
     assert(num_hashes >= 1 && share_missed >= 0);
@@ -77,8 +84,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
     while (missed <= share_missed && least < num_hashes) {
         least++;
         // In logarithms, as powers of thousands of hashes leave the range of numbers.
-        missed += std::exp(std::lgamma(num_hashes + 1.0) - std::lgamma(least + 1.0) -
-                           std::lgamma(num_hashes - least + 1.0) + least * std::log(similarity) +
+        missed += std::exp(log_choose(num_hashes, least) + least * std::log(similarity) +
                            (num_hashes - least) * std::log1p(-similarity));
     }
     return least;

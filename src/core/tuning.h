@@ -24,6 +24,9 @@ double standard_error(double similarity, int num_hashes, int bits = 32) noexcept
 // all such pairs: a quantile of the binomial distribution, which is lopsided near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
+// The logarithm of how many ways there are to choose `chosen` of `all`.
+double log_choose(double all, double chosen) noexcept;
+
 // bands * rows <= num_hashes; bands = 0 if no choice will do.
 struct band_choice {
     int bands;

@@ -37,10 +37,10 @@ struct engine_host : bulk::host {
             return bulk::private_number(self.allocate(self, bytes));
         };
         find_shared = [](host&, bulk::shared_number number) {
-            return reinterpret_cast<void*>(number);
+            return bulk::private_memory(number);
         };
         release_shared = [](host& self, bulk::shared_number number) {
-            self.release(self, reinterpret_cast<void*>(number));
+            self.release(self, bulk::private_memory(number));
         };
         stopping = &stop;
         reporting = &stop;

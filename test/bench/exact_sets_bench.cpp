@@ -1,6 +1,6 @@
-// What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/sets/exact_sets.h),
-// as ratios to a table of the first text that each second one is entered into, and taken out again.
-// exact_sets_bench [THRESHOLD]
+// What exact comparisons of pairs of texts cost: with the sets that are kept
+// (bulk/sets/exact_sets.h), as ratios to a table of the first text that each second one is entered
+// into, and taken out again. exact_sets_bench [THRESHOLD]
 #include "bulk/sets/exact_sets.h"
 
 #include "core/probe.h"
@@ -85,7 +85,6 @@ with_kept_sets(const text_list& texts, std::size_t reach, bool families, double 
             start_elements(set, text.size());
             each_batch(text, [&] { add(set, batch.lo, batch.hi, batch.count); });
         },
-        true,
         [](void* from, std::uint32_t row) { return (*static_cast<text_list*>(from))[row].size(); },
     };
     start_sets(sets, host, source, static_cast<std::uint32_t>(texts.size()), 16 << 20);

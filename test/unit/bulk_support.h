@@ -53,6 +53,7 @@ struct test_host : bulk::host {
     std::map<int, std::string> files;
     int next_file = 1;
     int first_shared_file = 0; // 0: nothing is shared
+    bool sharing = false;      // memory that is asked for from now on
     std::map<outcome, long> calls;
     outcome failing = finished;
     long fails_at = 0;
@@ -97,6 +98,7 @@ struct test_host : bulk::host {
             .most_workers = 0,
             .least_work = 300,
             .start_sharing = start_sharing,
+            .keep_sharing = keep_sharing,
             .allocate_shared = take_shared,
             .find_shared = find_shared,
             .release_shared = give_shared,
@@ -122,6 +124,7 @@ struct test_host : bulk::host {
         files.clear();
         workers.clear();
         first_shared_file = 0;
+        sharing = false;
     }
 
     // Fails the n-th call of a kind.
@@ -196,29 +199,38 @@ private:
     // Shared memory has other numbers than memory that is not.
     static constexpr bulk::shared_number sharing_mask = 0x5555555500000000;
 
-    bulk::shared_number mask() const
-    {
-        return first->first_shared_file > 0 ? sharing_mask : 0;
-    }
-
-    static bool start_sharing(bulk::host& host, std::size_t)
+    static bool start_sharing(bulk::host& host)
     {
         test_host& self = self_of(host);
         self.first_shared_file = self.next_file;
+        self.sharing = true;
         return true;
+    }
+
+    static bool keep_sharing(bulk::host& host, std::size_t)
+    {
+        self_of(host).sharing = self_of(host).chance.below(8) != 0;
+        return self_of(host).sharing;
     }
 
     static bulk::shared_number take_shared(bulk::host& host, std::size_t bytes, bool needed)
     {
         test_host& self = self_of(host);
-        if (!needed && self.mask() != 0 && self.chance.below(4) == 0)
+        const bool shared = self.first->sharing;
+        if (!needed && shared && self.chance.below(4) == 0)
             return 0;
-        return bulk::private_number(take(host, bytes)) ^ self.mask();
+        void* const memory = take(host, bytes);
+        return shared ? reinterpret_cast<std::uintptr_t>(memory) ^ sharing_mask
+                      : bulk::private_number(memory);
     }
 
     static void* find_shared(bulk::host& host, bulk::shared_number number)
     {
-        return reinterpret_cast<void*>(number ^ self_of(host).mask());
+        if ((number & bulk::private_mark) == 0)
+            return reinterpret_cast<void*>(number ^ sharing_mask);
+        if (self_of(host).first != &host) // of another process
+            std::abort();
+        return bulk::private_memory(number);
     }
 
     static void give_shared(bulk::host& host, bulk::shared_number number)

@@ -30,10 +30,8 @@ struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
     std::size_t reads = 0;
-    std::size_t most = 0; // that a row is said to have; 0: what it has
-    bool any_row = true;
-    std::uint32_t pair[2] = {0, 0}; // the rows that can be read unless any can
-    std::size_t claimed = 0;        // the most elements that each row seems to have; 0: what it has
+    std::size_t most = 0;    // that a row is said to have; 0: what it has
+    std::size_t claimed = 0; // the most elements that each row seems to have; 0: what it has
 
     minhash::bulk::element_source source()
     {
@@ -41,7 +39,6 @@ struct rows_of_elements {
                 [](void* from, std::uint32_t row, minhash::bulk::distinct_elements& set) {
                     auto& self = *static_cast<rows_of_elements*>(from);
                     self.reads++;
-                    EXPECT_TRUE(self.any_row || row == self.pair[0] || row == self.pair[1]);
                     const hash_list& all = self.rows[row];
                     start_elements(set, self.most > 0 ? self.most : all.size());
                     for (std::size_t at = 0; at < all.size(); at += self.batch) {
@@ -53,7 +50,6 @@ struct rows_of_elements {
                         add(set, lo.data(), hi.data(), lo.size());
                     }
                 },
-                any_row,
                 [](void* from, std::uint32_t row) {
                     const auto& self = *static_cast<rows_of_elements*>(from);
                     return self.claimed > 0 ? self.claimed : self.rows[row].size();
@@ -99,8 +95,6 @@ public:
         double& right = expected[std::min(a, b) * rows.rows.size() + std::max(a, b)];
         if (right < 0)
             right = jaccard(rows.rows[a], rows.rows[b]);
-        rows.pair[0] = a;
-        rows.pair[1] = b;
         const std::optional<double> found = compare(by.sets, a, b, least, exactly);
         ASSERT_EQ(found.has_value(), right >= least) << a << ", " << b << " at " << least;
         const double low = exactly ? right : least;
@@ -145,8 +139,7 @@ TEST(exact_sets, equal_brute_force_in_any_order)
         for (int round = 0; round < 4; round++) {
             rows_of_elements rows = grouped_rows(random, 4, 12);
             rows.batch = 1 + random.below(300);
-            rows.most = random.below(2); // sets grow
-            rows.any_row = round < 2;    // as in the engine's own process, and in a worker
+            rows.most = random.below(2);                   // sets grow
             constexpr std::size_t claims[] = {0, 1, 1000}; // right, too few, and too many
             rows.claimed = claims[random.below(3)];
             const auto count = static_cast<std::uint32_t>(rows.rows.size());
@@ -179,7 +172,6 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
     for (int round = 0; round < 400; round++) {
         const hash_list base = support::random_hashes(random, 400);
         rows_of_elements rows;
-        rows.any_row = round % 2 == 0;
         for (int i = 0; i < 8; i++) {
             hash_list row;
             for (std::size_t at = 0, end = 100 + random.below(300); at < end; at++) {
@@ -199,29 +191,6 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
             ASSERT_NO_FATAL_FAILURE(by.check(a, b, 0, true));
         }
     }
-}
-
-// A small row with many repeats: it is kept, but there is no room for the list of its elements.
-TEST(exact_sets, a_row_without_a_list_is_not_read_for_others)
-{
-    support::random_source random = {67};
-    const hash_list base = support::random_hashes(random, 200);
-    rows_of_elements rows;
-    rows.any_row = false;
-    rows.rows = {base, base, base};
-    for (int again = 0; again < 4; again++)
-        rows.rows[0].insert(rows.rows[0].end(), base.begin(), base.end());
-    rows.rows[1].resize(190);
-    for (int i = 0; i < 100; i++)
-        rows.rows[2].push_back(random.next());
-    for (int i = 0; i < 3; i++)
-        rows.rows.push_back(support::random_hashes(random, 700));
-    rows.batch = 1000;
-    checked_comparer by(rows, 20'000);
-    // The size of row 0 is found, and it is placed; row 2 is looked up in it; then others are read.
-    constexpr std::uint32_t pairs[][2] = {{0, 3}, {0, 1}, {3, 4}, {0, 2}, {3, 4}, {2, 5}};
-    for (const auto& [a, b] : pairs)
-        ASSERT_NO_FATAL_FAILURE(by.check(a, b, 0, true));
 }
 
 // The first batch of a row is entered in another way, in steps of 4,096.

@@ -13,6 +13,8 @@ struct result {
     cluster_list clusters;
     std::uint64_t large_buckets;
     long helped; // by workers
+    bool filed;  // something, as the call's budget knows
+    bool files;  // were made
 };
 
 result solve(problem given, job what, int workers)
@@ -28,6 +30,8 @@ result solve(problem given, job what, int workers)
     found.clusters = host.clusters;
     found.large_buckets = call.large_buckets;
     found.helped = host.helped;
+    found.filed = call.budget.filed > 0;
+    found.files = host.next_file > 1;
     return found;
 }
 
@@ -46,6 +50,7 @@ TEST(workers, number_of_them_changes_nothing)
                 ASSERT_EQ(shared.pairs, alone.pairs) << "round " << round;
                 ASSERT_EQ(shared.clusters, alone.clusters) << "round " << round;
                 ASSERT_EQ(shared.large_buckets, alone.large_buckets) << "round " << round;
+                ASSERT_EQ(shared.filed, shared.files) << "round " << round;
                 helped += shared.helped;
             }
         }

@@ -17,12 +17,6 @@ constexpr std::uint32_t no_row = 0xFFFFFFFF;
 // More could not be grouped if all had one key: the table's slots are numbered by 32 bits.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
-// The half of a band key that is kept.
-constexpr std::uint32_t short_key(std::int64_t key) noexcept
-{
-    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32);
-}
-
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
 {
     return std::uint64_t{key} << 32 | row;

@@ -2,6 +2,8 @@
 // counted, given room one after the other, and filled in the order of the rows.
 #include "bulk/containment/witnesses.h"
 
+#include "core/tuning.h"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -34,11 +36,6 @@ std::size_t bytes_for(std::size_t marks, std::size_t places) noexcept
     return marks * (sizeof(std::uint64_t) + sizeof(std::uint32_t)) +
            entries_for(marks) * sizeof(witness_index::entry) +
            places * (sizeof(std::uint64_t) + 2 * sizeof(std::uint8_t));
-}
-
-double log_choose(double all, double chosen) noexcept
-{
-    return std::lgamma(all + 1) - std::lgamma(chosen + 1) - std::lgamma(all - chosen + 1);
 }
 
 // The largest number that fewer of `drawn` are shared than, with a probability of at most `missed`.

@@ -51,12 +51,14 @@ struct host {
     // (bulk/rows/steps.h). There are at most `most_workers` of them, perhaps none.
     int most_workers;
     std::uint64_t least_work; // bytes of texts that are worth workers
-    // Lets memory and files that are asked for from now on be reached by workers, at once `needed`
-    // bytes. False if they cannot be: then there will be no workers.
-    bool (*start_sharing)(host& self, std::size_t needed);
-    // Memory that workers reach, too, if sharing was started; else memory like any other, whose
-    // number is private_number(). 0 if there is none left, unless it is `needed`: then this does
-    // not return.
+    // Lets memory and files that are asked for from now on be reached by workers. False if they
+    // cannot be: then there will be no workers.
+    bool (*start_sharing)(host& self);
+    // Whether so much shared memory can be had that cannot be files instead. If not, memory that is
+    // asked for from now on is not shared, and there will be no workers.
+    bool (*keep_sharing)(host& self, std::size_t bytes);
+    // Memory that workers reach, too, if it is shared; else memory like any other, whose number is
+    // private_number(). 0 if there is none left, unless it is `needed`: then this does not return.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -91,10 +93,17 @@ Value* allocate(host& asked, std::size_t count = 1)
     return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
 }
 
-// The number of memory that was allocated before anything was shared: it is of this process only.
+// The number of memory that only this process reaches.
+constexpr shared_number private_mark = shared_number{1} << 63;
+
 inline shared_number private_number(const void* memory)
 {
-    return static_cast<shared_number>(reinterpret_cast<std::uintptr_t>(memory));
+    return private_mark | static_cast<shared_number>(reinterpret_cast<std::uintptr_t>(memory));
+}
+
+inline void* private_memory(shared_number number)
+{
+    return reinterpret_cast<void*>(number & ~private_mark);
 }
 
 // The same, shared and cleared.

@@ -38,19 +38,20 @@ void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
     budget.used -= bytes;
 }
 
-// A chunk for a store, counted as used whether there is room for it or not. None if it was to come
-// from memory that is shared, of which none is left, and is not needed.
+// A chunk for a store, counted as used whether there is room for it or not. Where no shared memory
+// is left, it is one of this process, to be written to the file later, or none.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     memory_budget& budget = *store.budget;
     host& owner = *budget.owner;
     const std::size_t bytes = store.chunk_bytes;
     if (store.shared && budget.sharing) {
-        const shared_number number = owner.allocate_shared(owner, bytes, needed);
-        if (number == 0)
+        if (const shared_number number = owner.allocate_shared(owner, bytes, false); number != 0) {
+            budget.used += bytes;
+            return {static_cast<char*>(owner.find_shared(owner, number)), number};
+        }
+        if (!needed)
             return {};
-        budget.used += bytes;
-        return {static_cast<char*>(owner.find_shared(owner, number)), number};
     }
     budget.used += bytes;
     for (spare_chunk** at = &budget.spare; *at != nullptr; at = &(*at)->next) {
@@ -99,7 +100,7 @@ void flush_chunk(byte_store& store)
     give_back(store, chunks[0]);
     std::copy(chunks + 1, chunks + store.chunk_count, chunks);
     store.chunk_count--;
-    store.budget->exceeded = true;
+    store.budget->filed += store.chunk_bytes;
 }
 
 // Makes room by the store that has most to give.
@@ -237,14 +238,6 @@ void move_file(byte_store& store)
 
 } // namespace
 
-std::size_t shared_bytes(const memory_budget& budget)
-{
-    std::size_t bytes = 0;
-    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
-        bytes += store->shared ? store->chunk_count * store->chunk_bytes : 0;
-    return bytes;
-}
-
 void share_stores(memory_budget& budget)
 {
     host& owner = *budget.owner;
@@ -256,7 +249,9 @@ void share_stores(memory_budget& budget)
             move_file(*store);
         for (std::size_t i = 0; i < store->chunk_count; i++) {
             store_chunk& chunk = store->chunks.values[i];
-            const store_chunk moved = take_chunk(*store, true);
+            const store_chunk moved = take_chunk(*store, false);
+            if (moved.at == nullptr)
+                break;
             std::memcpy(moved.at, chunk.at, store->chunk_bytes);
             if (i + 1 == store->chunk_count && store->at != nullptr) {
                 store->at = moved.at + (store->at - chunk.at);
@@ -291,7 +286,7 @@ void extend_store(byte_store& store, std::uint64_t size, std::size_t most)
         }
         if (store.file == 0)
             store.file = owner.open_file(owner);
-        budget.exceeded = true;
+        budget.filed += store.chunk_bytes;
         store.filed += store.chunk_bytes;
     }
 }
@@ -318,6 +313,11 @@ void leave_store(byte_store* store, store_note& note)
 {
     host& owner = *store->budget->owner;
     assert(store->shared && !store->view);
+    store->at = store->end = nullptr;
+    const auto is_private = [](const store_chunk& chunk) { return chunk.number == 0; };
+    while (store->budget->sharing &&
+           std::any_of(store->chunks.values, store->chunks.values + store->chunk_count, is_private))
+        flush_chunk(*store);
     note = {store->size,
             store->filed,
             store->chunk_bytes,
@@ -377,14 +377,12 @@ void end_budget(memory_budget& budget, memory_budget& of_call)
     assert(budget.stores == nullptr);
     close_stores(budget);
     of_call.used += budget.used;
-    of_call.exceeded |= budget.exceeded;
+    of_call.filed += budget.filed;
 }
 
 std::size_t needed_bytes(const memory_budget& budget)
 {
-    std::uint64_t bytes = budget.used;
-    for (const byte_store* store = budget.stores; store != nullptr; store = store->next)
-        bytes += store->filed;
+    const std::uint64_t bytes = budget.used + budget.filed;
     return bytes + bytes / 8; // chunks are larger where there is more
 }
 

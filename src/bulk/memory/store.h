@@ -43,7 +43,7 @@ struct memory_budget {
     host* owner;
     std::size_t limit;
     std::size_t used;
-    bool exceeded;             // something went to a file
+    std::uint64_t filed;       // bytes that went to files
     byte_store* stores;        // all that are open
     struct spare_chunk* spare; // chunks already written out, kept for reuse: not counted as used
     std::size_t spare_bytes;
@@ -80,10 +80,7 @@ open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading
 byte_store*
 open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// What is in memory of shared stores.
-std::size_t shared_bytes(const memory_budget& budget);
-
-// Moves the chunks of shared stores to where workers reach them, after start_sharing().
+// Moves shared stores to where workers reach them, after start_sharing(), as far as there is room.
 void share_stores(memory_budget& budget);
 
 // Makes a store `size` bytes long, as much of it in memory as `most` bytes of the budget's limit
@@ -92,7 +89,7 @@ void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
 // Frees a shared store, but what it has lasts, and is known by the note. What it takes of the
-// budget does not change.
+// budget does not change. Where there was too little shared memory, it goes to the file.
 void leave_store(byte_store* store, store_note& note);
 
 // A view of it. More than one process can have one.

@@ -144,7 +144,6 @@ void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
     const auto size = static_cast<std::uint32_t>(bytes.size());
     if (rows.document_sizes != nullptr)
         append(*rows.document_sizes, &size, sizeof(size));
-    rows.document_bytes += size;
 }
 
 // Opens what says where documents are, beside signatures or instead of them.
@@ -167,7 +166,7 @@ void count_work(row_set& rows, std::size_t bytes)
     rows.work += bytes;
     if (rows.work < owner.least_work)
         return;
-    rows.sharing = owner.start_sharing(owner, shared_bytes(*rows.budget));
+    rows.sharing = owner.start_sharing(owner);
     rows.work = 0;
     if (!rows.sharing)
         owner.most_workers = 0;

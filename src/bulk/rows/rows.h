@@ -59,7 +59,6 @@ struct row_set {
     byte_store* documents;         // texts in UTF-8 or slots: those that the host cannot read again
     byte_store* document_at;       // where the document of each row lies
     byte_store* document_sizes;    // of texts, else null
-    std::uint64_t document_bytes;  // of all of them
     text_signer* signer;           // of tasks with texts, else null
     set_notes* notes;              // of tasks with sets only, else null
     growing<std::uint32_t> scopes; // of each row, in scoped tasks

@@ -26,6 +26,22 @@ void make_room_for_signatures(row_set& rows)
         extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
 }
 
+// Memory for each row that steps share: leaders, links, a root or a row across, and its scope.
+constexpr std::size_t shared_row_bytes = 16;
+constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
+
+// Does without workers if what has to be in shared memory has no room there.
+void check_shared_memory(row_set& rows)
+{
+    host& owner = *rows.owner;
+    if (!rows.sharing ||
+        owner.keep_sharing(owner,
+                           rows.count * shared_row_bytes +
+                               static_cast<std::size_t>(owner.most_workers) * shared_member_bytes))
+        return;
+    rows.sharing = rows.budget->sharing = false;
+}
+
 void leave_if_any(byte_store*& store, store_note& note)
 {
     if (store != nullptr)
@@ -102,6 +118,7 @@ void finish_rows(row_set& rows)
     if (rows.shared != nullptr)
         return;
     host& owner = *rows.owner;
+    check_shared_memory(rows);
     const bool unsigned_rows = rows.notes == nullptr && rows.signed_count < rows.count;
     if (unsigned_rows)
         make_room_for_signatures(rows);
@@ -120,17 +137,20 @@ void do_step(row_set& rows, step what)
 {
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    const memory_budget& budget = *rows.budget;
+    memory_budget& budget = *rows.budget;
     shared.first_count = rows.first_count;
     shared.step = what;
     shared.next_unit = 0;
     shared.allowance = (budget.limit - std::min(budget.limit, budget.used)) /
                        static_cast<std::size_t>(shared.processes);
+    shared.used = shared.filed = 0;
     if (shared.helped)
         owner.meet_workers(owner);
     do_part(rows);
     if (shared.helped)
         owner.meet_workers(owner);
+    budget.used += shared.used;
+    budget.filed += shared.filed;
 }
 
 void help(host& owner, shared_number number, int member)
@@ -152,6 +172,8 @@ void help(host& owner, shared_number number, int member)
     open_views(rows);
     do_part(rows);
     close_stores(budget);
+    std::atomic_ref(shared.used).fetch_add(budget.used, std::memory_order_relaxed);
+    std::atomic_ref(shared.filed).fetch_add(budget.filed, std::memory_order_relaxed);
     release(owner, rows.keys);
 }
 

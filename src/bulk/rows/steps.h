@@ -37,6 +37,8 @@ struct shared_rows {
     bulk::step step;         // that is in hand,
     std::uint64_t next_unit; // and which of its units is next: atomic
     std::size_t allowance;   // bytes that each process may keep in memory in it
+    std::uint64_t used;      // bytes that workers have left in memory in it: atomic
+    std::uint64_t filed;     // and in files
 
     store_note starts;
     store_note rests;
@@ -53,7 +55,6 @@ struct shared_rows {
     std::uint64_t large_buckets; // left out: atomic
 
     // row_candidates.h
-    bool crossing;
     bool for_clusters;
     shared_number rights;
     int range_bits;

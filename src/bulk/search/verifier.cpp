@@ -133,7 +133,7 @@ void start_verifier(verifier& state, row_set& rows)
     if (task.exact)
         start_sets(state.sets,
                    *rows.owner,
-                   {&state, read_elements, true, most_elements},
+                   {&state, read_elements, most_elements},
                    rows.count,
                    kept_bytes(rows));
 }

@@ -56,8 +56,8 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// Where the loaded row is kept by itself, or nowhere. Its list waits if the row can be read again
-// and comes from there: then it is the same list, to which the bits of other rows refer.
+// Where the loaded row is kept by itself, or nowhere. Its list waits if it was read from there:
+// then it is the same list when it is read again, to which the bits of other rows refer.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -66,7 +66,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
     if (record_of(state, state.loaded_row) != nullptr)
         return nowhere;
     const std::size_t count = state.loaded.listed;
-    if (state.source.any_row && state.loaded.repeating) {
+    if (state.loaded.repeating) {
         kept_row* const record = keep(state, state.loaded_row, header_words);
         if (record == nullptr)
             return nowhere;
@@ -81,17 +81,13 @@ std::uint64_t place_of_loaded(exact_sets& state)
     return state.loaded_at;
 }
 
-// Writes the list of the loaded row, which is kept by itself. Where there is no room for it, and
-// the row may not be read again, no others are kept by it.
+// Writes the list of the loaded row, which is kept by itself, where there is room for it.
 void list_loaded(exact_sets& state)
 {
     const std::uint64_t list = take_room(state, state.loaded.listed);
     kept_row* const record = record_at(state, state.loaded_at);
-    if (list == nowhere || record == nullptr) {
-        if (!state.source.any_row)
-            state.loaded_at = nowhere;
+    if (list == nowhere || record == nullptr)
         return;
-    }
     write_list(state, find_at(state, list));
     record->list = list;
     record->others = static_cast<std::uint32_t>(state.loaded.listed);

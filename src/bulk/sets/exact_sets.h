@@ -29,8 +29,6 @@ struct element_source {
     void* from;
     // Starts the set and adds all elements of a row. Some may come more than once.
     void (*read)(void* from, std::uint32_t row, distinct_elements& set);
-    // Whether any row can be read at any time, and not only the two that are being compared.
-    bool any_row;
     // How many elements a row has at most, as far as its size tells.
     std::size_t (*most)(void* from, std::uint32_t row);
 };
@@ -70,25 +68,6 @@ void start_sets(exact_sets& state,
                 std::uint32_t count,
                 std::size_t bytes);
 void end_sets(exact_sets& state);
-
-// Fetches from memory what compare() will read of a row: first what says where its elements are,
-// and later those. False: the row is not kept; true also if others have taken its room since.
-[[gnu::always_inline]] inline void prefetch_place(const exact_sets& state, std::uint32_t row)
-{
-    __builtin_prefetch(state.sizes + row);
-    __builtin_prefetch(state.places + (row & state.place_mask));
-}
-
-[[gnu::always_inline]] inline bool prefetch_record(const exact_sets& state, std::uint32_t row)
-{
-    const std::uint64_t place = state.places[row & state.place_mask];
-    if (place >= state.ring_end)
-        return false;
-    const auto* const at = reinterpret_cast<const char*>(state.ring + place % state.ring_words);
-    for (std::size_t line = 0; line < 256; line += 64)
-        __builtin_prefetch(at + line);
-    return true;
-}
 
 // The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from
 // `least` on may stand for the similarity. Cheaper if one of the rows was there in the call before.

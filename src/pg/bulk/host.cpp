@@ -168,7 +168,7 @@ bulk::memory_budget make_budget(bulk_host& owner)
 
 void notice_spilling(const bulk::memory_budget& budget)
 {
-    if (!budget.exceeded)
+    if (budget.filed == 0)
         return;
     ereport(NOTICE,
             errmsg("rows do not fit into maintenance_work_mem, so temporary files are used"),

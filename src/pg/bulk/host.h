@@ -40,6 +40,7 @@ struct bulk_host : bulk::host {
     ResourceOwner resources; // of the call
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
+    bool sharing; // memory is taken from there
     shared_call* shared;
     ParallelContext* context;
     int member;

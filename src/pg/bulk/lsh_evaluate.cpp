@@ -197,12 +197,14 @@ struct evaluate_call : bulk_call {
 void read_and_evaluate(evaluate_call& call)
 {
     read_query(call, call.query);
+    // Now, as output functions of ids may be a user's, and do what parallel mode forbids.
+    std::span<const std::uint32_t> anchors;
+    if (row_count(call) > 0)
+        anchors = draw_anchors(call, call.anchors, call.wanted.texts.seed);
     end_reading(call);
     bulk::evaluation_result found = {};
     if (row_count(call) > 0)
-        found = bulk::evaluate(*call.rows,
-                               draw_anchors(call, call.anchors, call.wanted.texts.seed),
-                               call.settings);
+        found = bulk::evaluate(*call.rows, anchors, call.settings);
     notice_few_pairs(call, found);
     return_settings(call.settings, found, *call.result);
     end_call(call);

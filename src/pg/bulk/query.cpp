@@ -332,11 +332,11 @@ void end_reading(bulk_call& call)
                               static_cast<unsigned long long>(call.skipped)));
     if (call.rows != nullptr)
         bulk::finish_rows(*call.rows);
-    notice_spilling(call.budget);
 }
 
 void end_call(bulk_call& call)
 {
+    notice_spilling(call.budget);
     if (call.rows != nullptr)
         bulk::end_rows(*call.rows);
     bulk::close_stores(call.budget);

@@ -53,10 +53,10 @@ void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& w
 // Runs a query as the user and takes its rows.
 void read_query(bulk_call& call, const planned_select& query);
 
-// Reports rows that were left out, and temporary files, once a call.
+// Reports rows that were left out, once a call.
 void end_reading(bulk_call& call);
 
-// Ends a call: frees its rows and temporary files.
+// Ends a call: reports temporary files, and frees them and its rows.
 void end_call(bulk_call& call);
 
 // How many rows the engine has.

@@ -34,13 +34,11 @@ struct shared_call {
     Barrier phases; // even: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
-    pg_atomic_uint64 bytes;   // of the area that have been asked for
     std::uint64_t first_room; // of shared memory, before
     SharedFileSet files;
     scanned_column columns[most_scanned];
     int column_count;
     bool texts;
-    char query[1024]; // that the session runs
 };
 
 namespace {
@@ -51,6 +49,7 @@ constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 constexpr std::size_t first_area = 256 * 1024;
 constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
+constexpr std::uint64_t query_key = 2; // that the session runs
 
 // Numbers of shared files: a mark, the member that made the file, and its files before.
 constexpr int shared_file = 1 << 30;
@@ -86,12 +85,22 @@ std::uint64_t shared_room()
 }
 
 // Whether shared memory can be had that could be a file instead. An area grows by up to half of
-// what it has, and half of the room is left to what has to be in memory.
-bool has_room(shared_call& call, std::size_t bytes)
+// what it has, and most of the room is left to what has to be in memory: of two calls at once a
+// quarter each.
+bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
-    return room >= call.first_room / 2 &&
-           room - call.first_room / 2 >= bytes + pg_atomic_read_u64(&call.bytes) / 2;
+    const std::uint64_t first = call.first_room;
+    return room >= first / 8 * 5 &&
+           room - first / 8 * 5 >= bytes + (first - std::min(room, first)) / 2;
+}
+
+void tell_no_room()
+{
+    ereport(NOTICE,
+            errmsg("no workers are used, as /dev/shm has too little room"),
+            errhint("Give the server's container more shared memory, or set "
+                    "max_parallel_maintenance_workers to 0."));
 }
 
 void* place_of_area(dsm_segment* segment)
@@ -99,18 +108,15 @@ void* place_of_area(dsm_segment* segment)
     return static_cast<char*>(dsm_segment_address(segment)) + area_offset;
 }
 
-bool start_sharing(bulk::host& host, std::size_t needed)
+bool start_sharing(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     Assert(self.segment == nullptr);
     constexpr std::size_t bytes = area_offset + first_area;
-    constexpr std::size_t least_room = 56 * 1024 * 1024; // beside what is moved there at once
+    constexpr std::size_t least_room = 56 * 1024 * 1024;
     const std::uint64_t room = shared_room();
-    if (room / 4 < needed || room < least_room) {
-        ereport(NOTICE,
-                errmsg("no workers are used, as /dev/shm has too little room"),
-                errhint("Give the server's container more shared memory, or set "
-                        "max_parallel_maintenance_workers to 0."));
+    if (room < least_room) {
+        tell_no_room();
         return false;
     }
     self.segment = for_call(self, [] { return dsm_create(bytes, DSM_CREATE_NULL_IF_MAXSEGMENTS); });
@@ -121,7 +127,6 @@ bool start_sharing(bulk::host& host, std::size_t needed)
     memset(&call, 0, sizeof(call));
     call.first_room = room;
     BarrierInit(&call.phases, 0);
-    pg_atomic_init_u64(&call.bytes, 0);
     for_call(self, [&] {
         SharedFileSetInit(&call.files, self.segment);
         self.area = dsa_create_in_place(place_of_area(self.segment),
@@ -131,16 +136,28 @@ bool start_sharing(bulk::host& host, std::size_t needed)
         return true;
     });
     // An area grows by ever larger parts. With a limit the last ones are as large as what is left,
-    // where PostgreSQL would fail to make a larger one. The rest is for what workers need to start.
+    // where PostgreSQL would fail to make a larger one. The rest is for another call, and for what
+    // workers need to start.
     if (room != PG_UINT64_MAX)
-        dsa_set_size_limit(self.area, room - room / 8);
+        dsa_set_size_limit(self.area, room / 2);
+    self.sharing = true;
     return true;
+}
+
+bool keep_sharing(bulk::host& host, std::size_t bytes)
+{
+    bulk_host& self = self_of(host);
+    if (shared_room() / 4 < bytes) {
+        tell_no_room();
+        self.sharing = false;
+    }
+    return self.sharing;
 }
 
 bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool needed)
 {
     bulk_host& self = self_of(host);
-    if (self.area == nullptr)
+    if (!self.sharing)
         return bulk::private_number(host.allocate(host, bytes));
     if (!needed && !has_room(*self.shared, bytes))
         return 0;
@@ -153,26 +170,23 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    if (DsaPointerIsValid(made))
-        pg_atomic_fetch_add_u64(&self.shared->bytes, static_cast<std::int64_t>(bytes));
     return made;
 }
 
 void* find_shared(bulk::host& host, bulk::shared_number number)
 {
     bulk_host& self = self_of(host);
-    if (self.area == nullptr)
-        return reinterpret_cast<void*>(number);
+    if (number & bulk::private_mark)
+        return bulk::private_memory(number);
     return for_call(self, [&] { return dsa_get_address(self.area, number); });
 }
 
 void release_shared(bulk::host& host, bulk::shared_number number)
 {
-    bulk_host& self = self_of(host);
-    if (self.area == nullptr)
-        pfree(reinterpret_cast<void*>(number));
+    if (number & bulk::private_mark)
+        pfree(bulk::private_memory(number));
     else
-        dsa_free(self.area, number);
+        dsa_free(self_of(host).area, number);
 }
 
 struct file_name {
@@ -233,17 +247,21 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
     call.column_count = self.again.count;
     memcpy(call.columns, self.again.columns, sizeof(call.columns));
     call.texts = self.from_texts;
-    if (debug_query_string != nullptr)
-        strlcpy(call.query, debug_query_string, sizeof(call.query));
+    const char* const query = debug_query_string != nullptr ? debug_query_string : "";
+    const Size query_bytes = strlen(query) + 1;
     EnterParallelMode();
     self.context = CreateParallelContext("minhash_lsh", "minhash_lsh_help", self.most_workers);
     shm_toc_estimate_chunk(&self.context->estimator, sizeof(dsm_handle));
-    shm_toc_estimate_keys(&self.context->estimator, 1);
+    shm_toc_estimate_chunk(&self.context->estimator, query_bytes);
+    shm_toc_estimate_keys(&self.context->estimator, 2);
     InitializeParallelDSM(self.context);
     auto* const handle =
         static_cast<dsm_handle*>(shm_toc_allocate(self.context->toc, sizeof(dsm_handle)));
     *handle = dsm_segment_handle(self.segment);
     shm_toc_insert(self.context->toc, handle_key, handle);
+    void* const copy = shm_toc_allocate(self.context->toc, query_bytes);
+    memcpy(copy, query, query_bytes);
+    shm_toc_insert(self.context->toc, query_key, copy);
     BarrierAttach(&call.phases);
     LaunchParallelWorkers(self.context);
     const int launched = self.context->nworkers_launched;
@@ -297,6 +315,7 @@ void allow_workers(bulk_host& host)
     host.open_file = open_shared_file;
     host.close_file = close_shared_file;
     host.start_sharing = start_sharing;
+    host.keep_sharing = keep_sharing;
     host.allocate_shared = allocate_shared;
     host.find_shared = find_shared;
     host.release_shared = release_shared;
@@ -368,8 +387,10 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.segment = segment;
     self.shared = static_cast<shared_call*>(dsm_segment_address(segment));
     self.area = dsa_attach_in_place(place_of_area(segment), segment);
+    self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
-    debug_query_string = self.shared->query;
+    debug_query_string =
+        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // to the end
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);

@@ -1,5 +1,5 @@
--- Rights: bulk functions, their workers, indexes and constraints show nobody what he may not see, and functions of an index
--- run as the owner of its table, whoever maintains it.
+-- Rights: bulk functions, their workers, indexes and constraints show no user what that user may not see. Functions of
+-- an index run as the owner of its table, whoever maintains it.
 CREATE ROLE regress_lsh_owner;
 CREATE ROLE regress_lsh_reader;
 CREATE SCHEMA vault AUTHORIZATION regress_lsh_owner;
@@ -39,13 +39,14 @@ BEGIN
     LOOP
         FOREACH call IN ARRAY ARRAY['lsh_pairs', 'lsh_contained']
         LOOP
-            EXECUTE format('SELECT count(*), count(*) FILTER (WHERE a %% 2 = 1 OR b %% 2 = 1) FROM %s($1) x (a, b)', call)
+            EXECUTE format('SELECT count(*), count(*) FILTER (WHERE 1 IN (a %% 2, b %% 2)) FROM %s($1) x (a, b)', call)
                 INTO rows, hidden USING 'SELECT id, body FROM ' || source;
             call := concat(call, ', ', source);
             RETURN NEXT;
         END LOOP;
         call := 'lsh_clusters, ' || source;
-        SELECT count(*), count(*) FILTER (WHERE id % 2 = 1) INTO rows, hidden FROM lsh_clusters('SELECT id, body FROM ' || source);
+        SELECT count(*), count(*) FILTER (WHERE id % 2 = 1) INTO rows, hidden
+            FROM lsh_clusters('SELECT id, body FROM ' || source);
         RETURN NEXT;
         call := 'lsh_evaluate, ' || source;
         SELECT true_pairs, NULL INTO rows, hidden
@@ -63,23 +64,24 @@ SELECT count(*) FROM lsh_clusters('SELECT id, secret FROM vault.first_texts');
 
 -- An error of a constraint shows no values of a row that is hidden, or of columns that may not be read.
 SET ROLE regress_lsh_owner;
-CREATE TABLE vault.unlike (id int, tenant text, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
+CREATE TABLE vault.unlike (id int, tenant text, body text,
+    sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
     EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.7));
 GRANT SELECT, INSERT ON vault.unlike TO regress_lsh_reader;
-INSERT INTO vault.unlike VALUES (1, 'another', 'the salary of the head of the department is exactly 123456 dollars a month');
+INSERT INTO vault.unlike VALUES (1, 'another', 'the head of the office earns exactly 123456 dollars a month');
 SET ROLE regress_lsh_reader;
-INSERT INTO vault.unlike VALUES (2, current_user, 'the salary of the head of the department is exactly 123457 dollars a month');
+INSERT INTO vault.unlike VALUES (2, current_user, 'the head of the office earns exactly 123457 dollars a month');
 SET ROLE regress_lsh_owner;
 ALTER TABLE vault.unlike ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON vault.unlike USING (tenant = current_user);
 SET ROLE regress_lsh_reader;
-INSERT INTO vault.unlike VALUES (2, current_user, 'the salary of the head of the department is exactly 123457 dollars a month');
-SELECT id FROM vault.unlike WHERE sig % minhash('the salary of the head of the department is exactly 123457 dollars a month');
+INSERT INTO vault.unlike VALUES (2, current_user, 'the head of the office earns exactly 123457 dollars a month');
+SELECT id FROM vault.unlike WHERE sig % minhash('the head of the office earns exactly 123457 dollars a month');
 SET ROLE regress_lsh_owner;
 ALTER TABLE vault.unlike DISABLE ROW LEVEL SECURITY;
 REVOKE SELECT ON vault.unlike FROM regress_lsh_reader;
 SET ROLE regress_lsh_reader;
-INSERT INTO vault.unlike VALUES (2, current_user, 'the salary of the head of the department is exactly 123457 dollars a month');
+INSERT INTO vault.unlike VALUES (2, current_user, 'the head of the office earns exactly 123457 dollars a month');
 
 -- Functions of an index, while a superuser maintains it.
 SET ROLE regress_lsh_owner;

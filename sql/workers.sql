@@ -25,7 +25,7 @@ BEGIN
 END $$;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
--- Workers for little work, too, where a developer asks for them. (The other name of the setting came with PostgreSQL 16.)
+-- Workers for little work, too, where a developer asks for them (debug_parallel_query since PostgreSQL 16).
 SET force_parallel_mode = regress;
 DELETE FROM texts WHERE id > 60;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three

@@ -208,7 +208,7 @@ CREATE FUNCTION scans(kept regclass, pattern text) RETURNS boolean LANGUAGE plpg
 DECLARE
     line text;
 BEGIN
-    FOR line IN EXECUTE 'EXPLAIN ' || _lsh_kept_statement(kept, col_description(kept, 6), NULL, NULL) LOOP
+    FOR line IN EXECUTE 'EXPLAIN ' || _lsh_kept_statement(kept, col_description(kept, 6), NULL, NULL, false) LOOP
         IF line ~ pattern THEN
             RETURN true;
         END IF;
@@ -409,6 +409,67 @@ SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_of_float')$$);
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_of_float', changed => 'SELECT 1.0::float8 / 3')$$);
 RESET extra_float_digits;
 SELECT rows_removed FROM lsh_refresh_clusters('kept_of_float', changed => 'SELECT 1.0::float8 / 3 UNION SELECT NULL');
+
+-- Errors say what they are about, and not the statement of a hundred lines that they happen in.
+CREATE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    context text;
+BEGIN
+    EXECUTE statement;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+    RETURN CASE WHEN context ~ 'WITH' THEN context ELSE 'short' END;
+END $$;
+CREATE TABLE "My table" AS SELECT id, body, 1 AS divisor FROM docs WHERE id < 50;
+CREATE FUNCTION divided(text, int) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN $1 || 1 / $2; END';
+SELECT lsh_create_clusters('"Big name"', 'SELECT id, divided(body, divisor) FROM "My table"') IS NOT NULL AS made;
+ALTER TABLE "Big name" ADD COLUMN "there" int, ADD COLUMN here int;
+UPDATE "My table" SET body = body || ' more' WHERE id = 10;
+SELECT * FROM lsh_refresh_clusters('"Big name"', log => '"Two words"');
+UPDATE "My table" SET divisor = 0 WHERE id = 10;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
+SELECT context_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('other', 'SELECT id, divided(body, divisor) FROM "My table"')$$);
+UPDATE "My table" SET divisor = 1;
+CREATE TABLE no_log (refreshed_at timestamptz, event int, cluster_id bigint);
+SELECT arguments, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''"Big name"'', %s)', arguments)) FROM unnest(ARRAY[
+    $$changed => ''$$, $$changed => '-- nothing'$$, $$changed => 'My news.The articles'$$, $$changed => 'docs'$$,
+    $$log => 'Two words'$$, $$log => ''$$, $$log => 'no_log'$$]) AS arguments;
+SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_clusters(%s)', arguments)) FROM unnest(ARRAY[
+    $$'wrong', 'My news.The articles'$$, $$'wrong', '"My table"'$$, $$'wrong', ''$$,
+    $$'Other name', 'SELECT id, body FROM docs'$$]) AS arguments;
+ALTER TABLE "Big name" RENAME id TO doc_id;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
+ALTER TABLE "Big name" RENAME doc_id TO id;
+BEGIN READ ONLY;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
+COMMIT;
+SELECT rows_changed FROM lsh_refresh_clusters('"Big name"');
+
+-- An index of each partition is looked up, and the costs of all of them count.
+CREATE TABLE of_parts (id int PRIMARY KEY, body text) PARTITION BY HASH (id);
+CREATE TABLE of_parts_0 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 0);
+CREATE TABLE of_parts_1 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+CREATE TABLE of_parts_2 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 2);
+CREATE TABLE of_parts_3 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+INSERT INTO of_parts SELECT i, passage(i, 0) FROM generate_series(1, 2000) i;
+CREATE INDEX ON of_parts USING lsh (minhash(body, unit => 'word', shingle_size => 1));
+CREATE TABLE of_one AS TABLE of_parts;
+CREATE INDEX ON of_one USING lsh (minhash(body, unit => 'word', shingle_size => 1));
+ALTER TABLE of_one ADD PRIMARY KEY (id);
+VACUUM ANALYZE of_parts, of_one;
+SELECT lsh_create_clusters('kept_of_parts', 'SELECT id, body FROM of_parts', unit => 'word', shingle_size => 1),
+    lsh_create_clusters('kept_of_one', 'SELECT id, body FROM of_one', unit => 'word', shingle_size => 1);
+CREATE FUNCTION rows_of_a_lookup(kept regclass) RETURNS float8 LANGUAGE sql AS $$
+    SELECT substring(_lsh_kept_statement(kept, col_description(kept, 6), NULL, NULL, false)
+        FROM 'number OPERATOR\(pg_catalog\.\*\) ([0-9.]+)')::float8
+$$;
+SET enable_seqscan = off;
+SELECT rows_of_a_lookup('kept_of_parts') / rows_of_a_lookup('kept_of_one') > 2 AS costs_more;
+INSERT INTO of_parts SELECT 3000 + i, passage(i, 1) FROM generate_series(1, 10) i;
+SELECT * FROM lsh_refresh_clusters('kept_of_parts', changed => 'SELECT id FROM of_parts WHERE id > 3000');
+RESET enable_seqscan;
 
 RESET search_path;
 DROP SCHEMA kept_clusters, decoys CASCADE;

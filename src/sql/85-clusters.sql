@@ -9,8 +9,8 @@
 -- Settings are a comment on the column content_hash, which dumps carry. They are the seed of this hash, too: with other
 -- settings all rows have another one, and so all are clustered again.
 --
--- The planner knows nothing of how many rows a refresh is about. Of the elements of an array it expects ten, so tables
--- are joined with arrays of ids: by their indexes, if they have any.
+-- The planner knows nothing of how many rows a refresh is about. Of the elements of an array that a subquery gives it
+-- expects ten, so tables are joined with such arrays of ids: by their indexes, if they have any.
 --
 -- While the search_path is the user's, PL/pgSQL's own expressions, too, name the schema of what they use.
 
@@ -60,7 +60,32 @@ CREATE FUNCTION _lsh_kept_clusters(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
-    'lsh_clusters with the type of ids by its name';
+    'lsh_clusters with the type of ids by its name, and the component of each row';
+
+-- Tables are often named where a query is wanted, and names written as they are read.
+CREATE FUNCTION _lsh_kept_check_select(argument text, query text, columns text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF query !~* '\m(select|values|with|returning)\M|^\s*table\s' THEN
+        RAISE EXCEPTION '% is not a SELECT', argument USING ERRCODE = 'syntax_error', HINT = format(
+            'Use SELECT %s FROM %s, with the table''s columns.', columns, CASE WHEN query ~ '"' THEN query
+                WHEN query ~ '\S'
+                THEN (SELECT string_agg(quote_ident(part), '.') FROM string_to_table(query, '.') AS part)
+                ELSE 'articles' END);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_check_select(text, text, text) IS
+    'fails where something else is given instead of a query';
+
+CREATE FUNCTION _lsh_kept_name(name text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(name)) AS part);
+EXCEPTION WHEN invalid_parameter_value THEN
+    RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name',
+        HINT = 'Put a name that is no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
+END $$;
+COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table as SQL has it';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text,
     OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
@@ -74,10 +99,9 @@ DECLARE
     names text[];
     content_type oid;
 BEGIN
-    IF query ~ '^[\w."]*$' THEN
-        RAISE EXCEPTION 'query is the name of a table, not a SELECT' USING ERRCODE = 'syntax_error',
-            HINT = format('Use SELECT id, body FROM %s, with the table''s columns.', query);
-    END IF;
+    EXECUTE format('SELECT %s._lsh_kept_check_select(''query'', $1, ''id, body'')', (SELECT quote_ident(nspname)
+        FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'minhash_lsh'))
+        USING query;
     PERFORM set_config('search_path', search_path, true);
     EXECUTE of_shape INTO shape;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -106,8 +130,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'what the columns of the query of kept clusters are';
 
-CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text) RETURNS text
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text, is_new boolean)
+    RETURNS text LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     settings jsonb := comment;
     path text := settings->>'search_path';
@@ -132,9 +156,10 @@ DECLARE
     signed text;
     hash text;
     lookup text;
-    clusters_shape text;
-    before_ids text;
-    behind_ids text;
+    clustered text; -- lsh_clusters() of a query
+    written text; -- whether the id of a row r is the same when it is written and read as text
+    changes text; -- where they are looked for
+    has_changes text := 'true';
     plan json;
     rows_expected double precision;
     is_empty boolean;
@@ -159,13 +184,16 @@ BEGIN
                 DETAIL = 'The table''s primary key is not a column id of this type.',
                 HINT = 'Drop the table and make it again by lsh_create_clusters().';
     END IF;
-    clusters_shape := format('(id %1$s, cluster_id %1$s, representative %1$s, size pg_catalog.int8,
-        similarity pg_catalog.float8)', id_type);
     SELECT string_agg(format('CAST(%L AS pg_catalog.%s)', settings->>name, type), ', ' ORDER BY place) INTO arguments
     FROM unnest('{threshold,recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,
             method}'::text[],
         '{float8,float8,int4,int4,text,int4,int4,int4,text,bool,bool,int8,text}'::text[])
         WITH ORDINALITY AS a(name, type, place);
+    clustered := format('%1$s._lsh_kept_clusters(%%s, CAST(%2$L AS pg_catalog.regtype), %3$s, %4$L, true)
+        AS c(id %2$s, cluster_id %2$s, representative %2$s, size pg_catalog.int8, similarity pg_catalog.float8,
+            component %2$s)', schema, id_type, arguments, near);
+    written := CASE WHEN kept.id_type = ANY ('{int2,int4,int8,text,varchar,uuid}'::regtype[]) THEN 'true'
+        ELSE format('(r.id %s CAST(CAST(r.id AS pg_catalog.text) AS %s)) IS TRUE', equal, id_type) END;
     shingling := format('CAST(%L AS pg_catalog.int4), CAST(%L AS pg_catalog.text), CAST(%L AS pg_catalog.bool),
         CAST(%L AS pg_catalog.bool)', coalesce(settings->>'shingle_size', '5'), coalesce(settings->>'unit', 'char'),
         coalesce(settings->>'fold', 'true'), coalesce(settings->>'bag', 'false'));
@@ -183,6 +211,23 @@ BEGIN
         THEN format('pg_catalog.hash_record_extended(ROW(q.content), %s)', hash)
         ELSE format('coalesce(pg_catalog.hashtextextended(CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C",
             %1$s), %1$s)', hash) END;
+    IF is_new THEN
+        RETURN format('WITH now AS MATERIALIZED (
+    SELECT q.id, %1$s AS content_hash FROM %2$s AS q(id, content)
+), problem AS MATERIALIZED (
+    SELECT CASE WHEN EXISTS (SELECT FROM now WHERE id IS NULL) THEN ''null''
+        WHEN EXISTS (SELECT FROM now AS r WHERE NOT %3$s) THEN ''text'' END AS name
+), numbered AS (
+    SELECT *, pg_catalog.min(number) OVER (PARTITION BY component ORDER BY component, cluster_id) AS first
+    FROM (SELECT c.*, pg_catalog.dense_rank() OVER (ORDER BY component, cluster_id) AS number FROM %4$s
+          WHERE (SELECT name FROM problem) IS NULL) AS c
+), inserted AS (
+    INSERT INTO %5$s (id, cluster_id, representative, similarity, component, content_hash)
+    SELECT c.id, c.number, c.representative, c.similarity, c.first, n.content_hash
+    FROM numbered AS c JOIN now AS n ON n.id %6$s c.id RETURNING cluster_id
+) SELECT (SELECT name FROM problem), ARRAY[pg_catalog.count(*), coalesce(pg_catalog.max(cluster_id), 0)] FROM inserted',
+            hash, source, written, format(clustered, quote_literal(query)), target, equal);
+    END IF;
     -- Lookups miss rows whose estimate is too low, and 5% of those at the threshold that is looked up by bands, which
     -- are the more of those above it. By normal quantiles for the one and bands of two slots for the other, which are
     -- those that gain least, no more are missed of the rows at our threshold than the settings allow, half by each.
@@ -202,6 +247,7 @@ BEGIN
         format(signed, 'n'), greatest(looked_up, 0.01));
 
     changed := rtrim(changed, E'; \t\n');
+    EXECUTE format('SELECT %s._lsh_kept_check_select(''changed'', $1, ''id'')', schema) USING changed;
     PERFORM set_config('search_path', path, true);
     IF changed IS NOT NULL THEN -- an error in it is to be one of a short statement
         EXECUTE pg_catalog.concat('SELECT CAST(c.id AS ', id_type, ') FROM (SELECT) AS one LEFT JOIN (', changed,
@@ -218,9 +264,9 @@ BEGIN
             source, lookup) INTO plan;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         -- A unit of the planner's costs is about a microsecond of a lookup, and 2.5 are those of signing a row. Never
-        -- fewer than 25 rows, as costs of pages are often set to less.
-        share_of_lookups := (SELECT greatest(25, max(CAST(node->>'Total Cost' AS double precision)) / 2.5)
-            FROM jsonb_path_query(plan::jsonb, '$.** ? (exists (@."Index Name"))') AS node
+        -- fewer than 25 rows, as costs of pages are often set to less. In a partitioned table every index is looked up.
+        share_of_lookups := (SELECT greatest(25, sum(CAST(node->>'Total Cost' AS double precision)) / 2.5)
+            FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (exists (@."Index Name"))') AS node
             JOIN pg_class AS c ON c.relname = node->>'Index Name' JOIN pg_am AS a ON a.oid = c.relam
             WHERE a.amname = 'lsh' HAVING count(*) > 0);
         has_index := share_of_lookups IS NOT NULL;
@@ -230,42 +276,48 @@ BEGIN
             OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';
     END IF;
 
-    -- The query of rows that are listed, or of all without a list: made of what stands before the list and behind it.
-    IF is_empty AND changed IS NULL THEN
-        before_ids := format('SELECT %L AS query WHERE EXISTS (SELECT FROM ', query);
-        behind_ids := ')';
+    IF changed IS NOT NULL THEN
+        changes := format('told AS MATERIALIZED (
+    SELECT DISTINCT CAST(c.id AS %1$s) AS id FROM (%2$s%3$s) AS c(id) WHERE c.id IS NOT NULL
+), given AS MATERIALIZED (
+    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM told
+), now AS MATERIALIZED (
+    SELECT q.id, %4$s AS content_hash, true AS here FROM %5$s AS q(id, content)
+    JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
+), before AS (
+    SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %7$s AS q
+    JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
+)', id_type, changed, E'\n', hash, source, equal, target);
     ELSE
-        before_ids := format('SELECT pg_catalog.concat(%L, pg_catalog.quote_literal(ids), %L) AS query FROM (
-        SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM ',
-            format('SELECT q.* FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST(',
-                source, id_type),
-            format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal));
-        behind_ids := ') AS r WHERE ids IS NOT NULL';
+        -- That nothing has changed, sums of hashes tell in a fraction of the time of a join. They are by a number that
+        -- nobody can know before.
+        changes := format('now AS MATERIALIZED (
+    SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
+), before AS (
+    SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %3$s AS q
+)', hash, source, target);
+        IF written = 'true' THEN
+            has_changes := format('(SELECT %1$s FROM now) OPERATOR(pg_catalog.<>) (SELECT %1$s FROM %2$s)', format(
+                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.count(content_hash), '' '',
+        pg_catalog.bit_xor(pg_catalog.hashtextextended(CAST(id AS pg_catalog.text) COLLATE pg_catalog."C",
+            content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8))))',
+                hashtextextended(gen_random_uuid()::text, 0)), target);
+        END IF;
     END IF;
 
     -- What the table has of rows that are as they were, and what the query has of the others.
-    RETURN format('WITH %6$snow AS (
-    SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content) %5$s
-), before AS (
-    SELECT q.*, true AS there FROM %3$s AS q %5$s
-), changes AS MATERIALIZED (
+    RETURN format('WITH %1$s, changes AS MATERIALIZED (
     SELECT n.id, n.content_hash, coalesce(n.here, false) AS here, coalesce(b.there, false) AS there,
         b.id AS old_id, b.cluster_id AS old_cluster, b.component AS old_component
-    FROM now AS n FULL JOIN before AS b ON n.id %4$s b.id
-    WHERE n.here IS NULL OR b.there IS NULL OR (n.content_hash OPERATOR(pg_catalog.=) b.content_hash) IS NOT TRUE
+    FROM now AS n FULL JOIN before AS b ON n.id %2$s b.id
+    WHERE %3$s
+        AND (n.here IS NULL OR b.there IS NULL OR (n.content_hash OPERATOR(pg_catalog.=) b.content_hash) IS NOT TRUE)
 ), listed AS MATERIALIZED (
     SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS all_ids,
         pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FILTER (WHERE row_number OPERATOR(pg_catalog.=) 1) AS ids,
         pg_catalog.count(*) AS number
     FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
-)', hash, source, target, equal, CASE WHEN changed IS NOT NULL THEN format(
-        'JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %s CAST(u.x AS %s)', equal, id_type)
-        ELSE '' END,
-        CASE WHEN changed IS NOT NULL THEN format('told AS MATERIALIZED (
-    SELECT DISTINCT CAST(c.id AS %s) AS id FROM (%s%s) AS c(id) WHERE c.id IS NOT NULL
-), given AS MATERIALIZED (
-    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM told
-), ', id_type, changed, E'\n') ELSE '' END)
+)', changes, equal, has_changes)
 
     -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (Without
     -- coalesce(), the planner would expect no row of all the others, and lsh_pairs() choose its bands by that.)
@@ -303,30 +355,22 @@ BEGIN
     JOIN %1$s AS t ON t.component OPERATOR(pg_catalog.=) u.component LEFT JOIN changes AS c ON c.old_id %2$s t.id
     WHERE c.there IS NULL
     UNION ALL SELECT id, old_cluster, NULL, NULL, NULL, content_hash, true FROM changes WHERE here
-), connected AS MATERIALIZED (
-    SELECT c.* FROM (%3$s) AS r CROSS JOIN LATERAL %4$s._lsh_kept_clusters(r.query,
-        CAST(%5$L AS pg_catalog.regtype), %6$s, false, true) AS c%7$s
-), members AS MATERIALIZED (', target, equal, before_ids || 'region' || behind_ids, schema, id_type, arguments,
-        clusters_shape)
-    -- Only components of more than two rows can have several clusters.
-    || CASE WHEN near THEN format('
-    SELECT c.id, coalesce(n.cluster_id, c.cluster_id) AS key, c.cluster_id AS component_key,
-        coalesce(n.representative, c.representative) AS representative,
-        coalesce(n.similarity, c.similarity) AS similarity
-    FROM connected AS c LEFT JOIN ((%1$s) AS r CROSS JOIN LATERAL %2$s._lsh_kept_clusters(r.query,
-        CAST(%3$L AS pg_catalog.regtype), %4$s, true, true) AS n%6$s) ON n.id %5$s c.id',
-        before_ids || 'connected WHERE size OPERATOR(pg_catalog.>) 2' || behind_ids, schema, id_type, arguments, equal,
-        clusters_shape)
-    ELSE '
-    SELECT id, cluster_id AS key, cluster_id AS component_key, representative, similarity FROM connected' END
+), members AS MATERIALIZED (
+    SELECT c.id, c.cluster_id AS key, c.component AS component_key, c.representative, c.similarity FROM (
+        SELECT pg_catalog.concat(%3$L, CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.<) %4$s THEN ''SELECT '' END,
+            pg_catalog.quote_literal(pg_catalog.array_agg(CAST(id AS pg_catalog.text))), %5$L) AS query
+        FROM region HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 0) AS r CROSS JOIN LATERAL %6$s',
+        target, equal, format('SELECT q.* FROM %s AS q(id, content)
+            JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST((', source, id_type), rows_expected / 10,
+        format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
 
     -- Names: each old cluster leaves its own to the part with most of its rows, and of several the oldest stays.
     || format('
 ), problem AS MATERIALIZED (
     SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
-        WHEN EXISTS (SELECT FROM (SELECT id FROM region UNION ALL SELECT old_id FROM changes WHERE there%4$s) AS r
-                     WHERE (id %1$s CAST(CAST(id AS pg_catalog.text) AS %2$s)) IS NOT TRUE) THEN ''text''
-        ELSE (SELECT pg_catalog.concat(''='', CAST(id AS pg_catalog.text)) FROM members GROUP BY id
+        WHEN EXISTS (SELECT FROM (SELECT id FROM region UNION ALL SELECT old_id FROM changes WHERE there%3$s) AS r
+                     WHERE NOT %4$s) THEN ''text''
+        ELSE (SELECT pg_catalog.concat(''=The id is '', CAST(id AS pg_catalog.text), ''.'') FROM members GROUP BY id
               HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1) END AS name
 ), placed AS MATERIALIZED (
     SELECT m.*, r.old_cluster, r.representative AS old_representative, r.similarity AS old_similarity,
@@ -337,7 +381,7 @@ BEGIN
 ), heirs AS MATERIALIZED (
     SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
 ), numbers AS MATERIALIZED (
-    SELECT key, oldest, coalesce(oldest, pg_catalog.nextval(%3$L)) AS cluster_id
+    SELECT key, oldest, coalesce(oldest, pg_catalog.nextval(%2$L)) AS cluster_id
     FROM (SELECT p.key, pg_catalog.min(h.old_cluster) AS oldest FROM (SELECT DISTINCT key FROM placed) AS p
           LEFT JOIN heirs AS h ON h.key %1$s p.key GROUP BY p.key ORDER BY p.key) AS k
 ), result AS MATERIALIZED (
@@ -348,8 +392,8 @@ BEGIN
     FROM parts AS p JOIN numbers AS n ON n.key %1$s p.key
     LEFT JOIN heirs AS h ON h.old_cluster OPERATOR(pg_catalog.=) p.old_cluster AND h.key %1$s p.key
     WHERE p.old_cluster OPERATOR(pg_catalog.<>) n.cluster_id
-)', equal, id_type, pg_get_serial_sequence(target, 'cluster_id'),
-        CASE WHEN changed IS NOT NULL THEN ' UNION ALL SELECT id FROM told' ELSE '' END)
+)', equal, pg_get_serial_sequence(target, 'cluster_id'),
+        CASE WHEN changed IS NOT NULL THEN ' UNION ALL SELECT id FROM told' ELSE '' END, written)
 
     -- Rows that differ, written.
     || format(', deleted AS (
@@ -371,21 +415,22 @@ BEGIN
     SELECT id, cluster_id, representative, similarity, component, content_hash
     FROM result WHERE old_cluster IS NULL AND (SELECT name FROM problem) IS NULL ORDER BY cluster_id, id RETURNING 1
 )%3$s
-SELECT (SELECT name FROM problem) AS problem, (SELECT pg_catalog.count(*) FROM inserted) AS rows_added,
-    (SELECT pg_catalog.count(*) FROM deleted) AS rows_removed,
-    (SELECT pg_catalog.count(*) FROM result WHERE is_fresh AND old_cluster IS NOT NULL) AS rows_changed,
-    (SELECT pg_catalog.count(*) FROM numbers WHERE oldest IS NULL) AS clusters_made,
-    (SELECT pg_catalog.count(*) FROM moves WHERE is_join) AS clusters_joined,
+SELECT (SELECT name FROM problem), ARRAY[(SELECT pg_catalog.count(*) FROM inserted),
+    (SELECT pg_catalog.count(*) FROM deleted),
+    (SELECT pg_catalog.count(*) FROM result WHERE is_fresh AND old_cluster IS NOT NULL),
+    (SELECT pg_catalog.count(*) FROM numbers WHERE oldest IS NULL),
+    (SELECT pg_catalog.count(*) FROM moves WHERE is_join),
     (SELECT pg_catalog.count(*) FROM (SELECT FROM parts WHERE same_rows OPERATOR(pg_catalog.>) 0 GROUP BY old_cluster
-     HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1) AS split) AS clusters_split,
-    (SELECT pg_catalog.count(*) FROM (SELECT cluster_id FROM deleted EXCEPT SELECT old_cluster FROM parts) AS gone)
-        AS clusters_dissolved', target, equal, CASE WHEN log IS NOT NULL THEN format(', logged AS (
+     HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1) AS split),
+    (SELECT pg_catalog.count(*) FROM (SELECT cluster_id FROM deleted EXCEPT SELECT old_cluster FROM parts) AS gone)]',
+        target, equal, CASE WHEN log IS NOT NULL THEN format(', logged AS (
     INSERT INTO %s (refreshed_at, event, cluster_id, into_cluster_id)
     SELECT pg_catalog.now(), CASE WHEN is_join THEN ''join'' ELSE ''split'' END, old_cluster, cluster_id FROM moves
     WHERE is_join OR same_rows OPERATOR(pg_catalog.>) 0 ORDER BY old_cluster, cluster_id
 )', log) ELSE '' END, id_type);
 END $$;
-COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text) IS 'the statement that refreshes kept clusters';
+COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text, boolean) IS
+    'the statement that refreshes kept clusters, or fills a new table of them';
 
 -- Only the owner himself: the query that is kept with the table runs with the rights of whoever refreshes it.
 CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
@@ -405,6 +450,56 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_check_kept_owner(regclass) IS 'fails unless the current user himself owns the table';
 
+CREATE FUNCTION _lsh_kept_error(clusters regclass, problem text) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF problem = 'null' THEN
+        RAISE EXCEPTION 'query of "%" returned a row whose id is NULL', clusters
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave such rows out in the query.';
+    ELSIF problem = 'text' THEN
+        RAISE EXCEPTION 'ids of "%" differ when they are written and read as text', clusters
+            USING ERRCODE = 'invalid_text_representation',
+                HINT = 'See the settings extra_float_digits, DateStyle and IntervalStyle.';
+    ELSIF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'query of "%" returned several rows of one id', clusters
+            USING ERRCODE = 'unique_violation', DETAIL = substr(problem, 2),
+                HINT = 'Ids must be unique in the query.';
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_error(regclass, text) IS 'says what is wrong with the ids of the query of kept clusters';
+
+-- Runs a statement that was made here. An error in it, of the user's query for instance, comes with all that it says,
+-- but without the statement, which has a hundred lines.
+CREATE FUNCTION _lsh_kept_run(statement text, path text, OUT figures bigint[], OUT problem text)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    state text;
+    message text;
+    detail text;
+    hint text;
+    context text;
+BEGIN
+    PERFORM set_config('search_path', path, true);
+    EXECUTE statement INTO problem, figures;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
+        hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
+    -- Where in a function of the user's.
+    detail := concat_ws(E'\n', nullif(detail, ''), nullif(rtrim(split_part(context, 'SQL statement "', 1), E'\n'), ''));
+    CASE
+    WHEN detail = '' AND hint = '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
+    WHEN hint = '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail;
+    WHEN detail = '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = hint;
+    ELSE
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail, HINT = hint;
+    END CASE;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_run(text, text) IS 'runs a statement on kept clusters';
+
 CREATE FUNCTION lsh_refresh_clusters(clusters regclass, changed text DEFAULT NULL, log text DEFAULT NULL,
     OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
     OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
@@ -418,11 +513,17 @@ DECLARE
     settings jsonb;
     path text;
     log_table regclass;
+    missing text;
     statement text;
     problem text;
 BEGIN
     IF clusters IS NULL THEN
         RETURN;
+    END IF;
+    IF CAST(current_setting('transaction_read_only') AS boolean) THEN
+        RAISE EXCEPTION 'cannot refresh clusters in a read-only transaction'
+            USING ERRCODE = 'read_only_sql_transaction',
+                HINT = 'Refresh them on the primary server, in a transaction that is READ WRITE.';
     END IF;
     EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING clusters;
     EXECUTE (SELECT format('LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', nspname, relname)
@@ -446,39 +547,44 @@ BEGIN
             HINT = format('They must have %s, and may have %s.', array_to_string(required, ', '),
                           array_to_string(optional, ', '));
     END IF;
+    SELECT string_agg(name, ', ') INTO missing
+    FROM unnest('{id,cluster_id,representative,similarity,component}'::text[]) AS name
+    WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = clusters AND attname = name AND NOT attisdropped);
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'table "%" of clusters lacks %', clusters, missing USING ERRCODE = 'undefined_column',
+            HINT = 'Give its columns back the names that lsh_create_clusters() gave them. You may add others.';
+    END IF;
     path := settings->>'search_path';
     IF log IS NOT NULL THEN
+        EXECUTE format('SELECT %s._lsh_kept_name($1)', schema) INTO log USING log;
         PERFORM set_config('search_path', path, true);
         log_table := pg_catalog.to_regclass(log);
         IF log_table IS NULL THEN
-            EXECUTE pg_catalog.concat('CREATE TABLE ', (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(part), '.')
-                FROM pg_catalog.unnest(pg_catalog.parse_ident(log)) AS part), ' (refreshed_at pg_catalog.timestamptz,
+            EXECUTE pg_catalog.concat('CREATE TABLE ', log, ' (refreshed_at pg_catalog.timestamptz,
                 event pg_catalog.text, cluster_id pg_catalog.int8, into_cluster_id pg_catalog.int8)');
             log_table := pg_catalog.to_regclass(log);
         END IF;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING log_table;
+        SELECT string_agg(concat(name, ' ', type), ', ') INTO missing
+        FROM unnest('{refreshed_at,event,cluster_id,into_cluster_id}'::text[],
+            '{timestamptz,text,bigint,bigint}'::text[]) AS c(name, type)
+        WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = log_table AND attname = name
+                          AND atttypid = CAST(type AS regtype) AND NOT attisdropped);
+        IF missing IS NOT NULL THEN
+            RAISE EXCEPTION 'table "%" is no log of clusters', log_table USING ERRCODE = 'datatype_mismatch',
+                DETAIL = format('It lacks %s.', missing),
+                HINT = 'Name a table that is not there: the refresh makes it.';
+        END IF;
         log := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
                 JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = log_table);
     END IF;
-    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, $3, $4)', schema) INTO statement
+    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, $3, $4, false)', schema) INTO statement
         USING clusters, comment, changed, log;
-    PERFORM set_config('search_path', path, true);
-    EXECUTE statement INTO problem, rows_added, rows_removed, rows_changed, clusters_made, clusters_joined,
-        clusters_split, clusters_dissolved;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF problem = 'null' THEN
-        RAISE EXCEPTION 'query of "%" returned a row whose id is NULL', clusters
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave such rows out in the query.';
-    ELSIF problem = 'text' THEN
-        RAISE EXCEPTION 'ids of "%" differ when they are written and read as text', clusters
-            USING ERRCODE = 'invalid_text_representation',
-                HINT = 'See the settings extra_float_digits, DateStyle and IntervalStyle.';
-    ELSIF problem IS NOT NULL THEN
-        RAISE EXCEPTION 'query of "%" returned several rows of one id', clusters
-            USING ERRCODE = 'unique_violation', DETAIL = format('The id is %s.', substr(problem, 2)),
-                HINT = 'Ids must be unique in the query.';
-    END IF;
+    EXECUTE format('SELECT figures[1], figures[2], figures[3], figures[4], figures[5], figures[6], figures[7], problem
+        FROM %s._lsh_kept_run($1, $2)', schema) INTO rows_added, rows_removed, rows_changed, clusters_made,
+        clusters_joined, clusters_split, clusters_dissolved, problem USING statement, path;
+    EXECUTE format('SELECT %s._lsh_kept_error($1, $2)', schema) USING clusters, problem;
 END $$;
 COMMENT ON FUNCTION lsh_refresh_clusters(regclass, text, text) IS
     'brings clusters that lsh_create_clusters made up to date with what their query returns now. '
@@ -508,16 +614,19 @@ CREATE FUNCTION lsh_create_clusters(
 DECLARE
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
-    target text := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(clusters)) AS part);
+    target text;
     id_type text;
     settings json;
     made regclass;
+    statement text;
+    problem text;
 BEGIN
     query := rtrim(query, E'; \t\n');
     IF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL OR near_representative IS NULL THEN
         RAISE EXCEPTION 'clusters, query, search_path, threshold and near_representative must not be NULL'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
+    EXECUTE format('SELECT %s._lsh_kept_name($1)', schema) INTO target USING clusters;
     settings := json_strip_nulls(json_build_object('query', query, 'search_path', search_path, 'threshold', threshold,
         'recall', recall, 'bands', bands, 'rows', rows, 'verify', verify, 'max_bucket', max_bucket,
         'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag, 'seed', seed,
@@ -539,9 +648,23 @@ BEGIN
         ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
         ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
     EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    EXECUTE format('SELECT rows_added, clusters_made
-        FROM %s.lsh_refresh_clusters($1, CAST(NULL AS text), CAST(NULL AS text))', schema)
-        INTO rows_added, clusters_made USING made;
+    -- The index of the primary key is made once the table is full.
+    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, NULL, NULL, true)', schema) INTO statement
+        USING made, settings::text;
+    EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', target, (SELECT conname FROM pg_constraint
+        WHERE conrelid = made AND contype = 'p'));
+    EXECUTE format('SELECT figures[1], figures[2], problem FROM %s._lsh_kept_run($1, $2)', schema)
+        INTO rows_added, clusters_made, problem USING statement, search_path;
+    IF problem IS NULL THEN
+        BEGIN
+            EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (id)', target);
+        EXCEPTION WHEN unique_violation THEN
+            GET STACKED DIAGNOSTICS problem = PG_EXCEPTION_DETAIL;
+            problem := '=' || problem;
+        END;
+    END IF;
+    EXECUTE format('SELECT %s._lsh_kept_error($1, $2)', schema) USING made, problem;
+    PERFORM setval(pg_get_serial_sequence(target, 'cluster_id'), clusters_made) WHERE clusters_made > 0;
     EXECUTE format('CREATE INDEX ON %s (cluster_id)', target);
     IF near_representative THEN
         EXECUTE format('CREATE INDEX ON %s (component)', target);

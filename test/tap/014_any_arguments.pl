@@ -155,12 +155,13 @@ my @expressions = ('SELECT %s', 'SELECT (%s)::text', 'SELECT count(*) FROM gener
 my @aggregations = ('SELECT %s FROM generate_series(1, 3) n', 'SELECT n, %s FROM generate_series(1, 7) n GROUP BY n', 'SELECT %s FROM generate_series(1, 0) n',
     'SELECT %s FILTER (WHERE n > 2) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 5) n');
 my @row_sources = ('SELECT * FROM %s LIMIT 3', 'SELECT %s', 'SELECT x.* FROM generate_series(1, 2) n, LATERAL %s x', 'SELECT count(*) FROM %s');
-# Of functions whose columns the caller names: the types of ids, and the columns after them.
-my %columns = (_lsh_kept_pairs => [ 2, 'float8' ], _lsh_kept_clusters => [ 3, 'int8', 'float8' ]);
+# Of functions whose columns the caller names: the types of ids, and the columns after them (undef: an id, too).
+my %columns = (_lsh_kept_pairs => [ 2, 'float8' ], _lsh_kept_clusters => [ 3, 'int8', 'float8', undef ]);
 sub named_columns
 {
     my ($ids, @others) = @_;
-    my @types = ((one_of(qw(int8 int8 uuid text json))) x $ids, @others);
+    my $id = one_of(qw(int8 int8 uuid text json));
+    my @types = (($id) x $ids, map { $_ // $id } @others);
     return join ', ', map { "c$_ $types[$_]" } 0 .. $#types;
 }
 

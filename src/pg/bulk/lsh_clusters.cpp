@@ -27,6 +27,7 @@ struct cluster_call : bulk_call {
     Oid id_collation;
     Oid rank_collation;
     MemoryContext cluster_memory;
+    std::uint32_t first_by_id; // of the component in hand, its row with the smallest id
 };
 
 struct member {
@@ -63,9 +64,13 @@ int compare_members(const void* left, const void* right, void* call)
 void order_members(bulk::host& host, std::span<std::uint32_t> rows)
 {
     cluster_call& self = static_cast<cluster_call&>(host);
+    self.first_by_id = rows[0];
+    if (rows.size() == 1)
+        return;
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     member* const members = static_cast<member*>(
         MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
+    std::size_t first = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         bool null;
         members[i].row = rows[i];
@@ -73,7 +78,10 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
         members[i].no_rank = true;
         if (self.wanted.ranked)
             members[i].rank = fetch_datum(self.ranks, rows[i], members[i].no_rank);
+        if (compare_ids(self, members[i].id, members[first].id) < 0)
+            first = i;
     }
+    self.first_by_id = rows[first];
     qsort_interruptible(members, rows.size(), sizeof(member), compare_members, &self);
     for (std::size_t i = 0; i < rows.size(); i++)
         rows[i] = members[i].row;
@@ -86,14 +94,16 @@ void put_member(const cluster_call& self,
                 Datum cluster,
                 Datum representative,
                 std::size_t size,
-                double similarity)
+                double similarity,
+                Datum component)
 {
     Datum values[] = {id,
                       cluster,
                       representative,
                       Int64GetDatum(static_cast<long>(size)),
-                      Float8GetDatum(similarity)};
-    bool nulls[] = {false, false, false, false, false};
+                      Float8GetDatum(similarity),
+                      component};
+    bool nulls[] = {false, false, false, false, false, false};
     tuplestore_putvalues(self.result->setResult, self.result->setDesc, values, nulls);
 }
 
@@ -113,8 +123,10 @@ void emit_cluster(bulk::host& host,
         if (compare_ids(self, ids[i], ids[smallest]) < 0)
             smallest = i;
     }
+    bool null;
+    const Datum component = fetch_datum(self.ids, self.first_by_id, null);
     for (std::size_t i = 0; i < rows.size(); i++)
-        put_member(self, ids[i], ids[smallest], ids[0], rows.size(), similarities[i]);
+        put_member(self, ids[i], ids[smallest], ids[0], rows.size(), similarities[i], component);
     MemoryContextSwitchTo(former);
     MemoryContextReset(self.cluster_memory);
 }
@@ -128,7 +140,7 @@ void emit_lone(cluster_call& self)
         MemoryContextReset(self.row_memory);
         bool null;
         const Datum id = fetch_datum(self.lone_ids, place, null);
-        put_member(self, id, id, id, 1, 1);
+        put_member(self, id, id, id, 1, 1, id);
     }
     MemoryContextSwitchTo(former);
 }
@@ -162,7 +174,8 @@ void read_and_cluster(cluster_call& call)
     end_call(call);
 }
 
-// -> (id, cluster_id, representative, size, similarity)
+// -> (id, cluster_id, representative, size, similarity), and the component in the named form: the
+// smallest id of all rows that near pairs connect
 Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };
@@ -179,8 +192,11 @@ Datum return_clusters(const call_form& form)
                                            PG_GETARG_BOOL(singletons)};
     wanted.lone_ids = options.singletons;
     ReturnSetInfo& result = start_rows(fcinfo);
-    constexpr Oid others[] = {INT8OID, FLOAT8OID};
-    check_result(result, wanted.id_type, 3, others);
+    const Oid others[] = {INT8OID, FLOAT8OID, wanted.id_type};
+    check_result(result,
+                 wanted.id_type,
+                 3,
+                 std::span(others).first(form.ids == id_form::named ? 3 : 2));
 
     SPI_connect();
     cluster_call& call = *allocate<cluster_call>(CurrentMemoryContext);

@@ -1,0 +1,61 @@
+-- The job of doc/every-night.md: thirty nights of a table that grows, two of three told what has changed, with a log.
+-- Each night the clusters are those that lsh_clusters() finds, and numbers stay.
+
+SET client_min_messages = warning;
+CREATE SCHEMA thirty_nights;
+SET search_path = thirty_nights, public;
+CREATE TABLE articles (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL, updated_at int NOT NULL);
+-- Thirty words of a subject's story: two articles are near each other if they begin five words apart, or less.
+CREATE FUNCTION article(subject int, edit int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT string_agg(left(md5(concat(subject, '-', w + edit % 20)), 6), ' ' ORDER BY w)
+    FROM generate_series(1, 30) AS w
+$$;
+INSERT INTO articles (body, updated_at) SELECT article(i % 800, i / 7), 0 FROM generate_series(1, 2400) AS i;
+CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
+ANALYZE articles;
+SET enable_seqscan = off; -- a small table
+CREATE TABLE first_night AS SELECT rows_added, clusters_made AS clusters
+FROM lsh_create_clusters('article_clusters', 'SELECT id, body FROM articles', threshold => 0.7, recall => 0.9999);
+CREATE TABLE nights (night int, told boolean, added bigint, removed bigint, changed bigint, made bigint, joined bigint,
+    split bigint, dissolved bigint, wrong bigint, lost bigint);
+DO $$
+DECLARE
+    found nights;
+BEGIN
+    FOR tonight IN 1 .. 30 LOOP
+        CREATE TABLE before AS TABLE article_clusters;
+        CREATE TABLE gone AS SELECT id FROM articles WHERE id % 201 = tonight;
+        DELETE FROM articles USING gone WHERE articles.id = gone.id;
+        UPDATE articles SET body = article((id / 7 + tonight)::int % 900, tonight), updated_at = tonight
+        WHERE id % 203 = tonight;
+        INSERT INTO articles (body, updated_at)
+        SELECT article(tonight * i % 1000, 1000 * tonight + i), tonight FROM generate_series(1, 15) AS i;
+        SELECT tonight, tonight % 3 > 0, r.* INTO found FROM lsh_refresh_clusters('article_clusters', changed =>
+            CASE WHEN tonight % 3 > 0 THEN format('SELECT id FROM articles WHERE updated_at = %s
+                UNION ALL SELECT id FROM gone', tonight) END, log => 'article_cluster_log') AS r;
+        found.wrong := (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.7,
+                recall => 0.9999, near_representative => true, singletons => true) AS c
+            FULL JOIN article_clusters AS k USING (id, representative, similarity)
+            WHERE c.cluster_id IS NULL OR k.cluster_id IS NULL);
+        -- A number that is gone although rows of its cluster are left, none of them in an older one.
+        found.lost := (SELECT count(*) FROM (SELECT b.cluster_id FROM before AS b JOIN article_clusters AS k USING (id)
+            GROUP BY b.cluster_id HAVING min(k.cluster_id) > b.cluster_id) AS s
+            WHERE cluster_id NOT IN (SELECT cluster_id FROM article_clusters));
+        INSERT INTO nights SELECT found.*;
+        DROP TABLE before, gone;
+    END LOOP;
+END $$;
+SELECT told, count(*) AS nights, sum(added) AS added, sum(removed) > 100 AS removed, sum(changed) > 100 AS changed,
+    sum(joined) > 0 AS joined, sum(split) > 0 AS split, sum(wrong) AS wrong, sum(lost) AS lost
+FROM nights GROUP BY told ORDER BY told;
+-- What the refreshes said adds up to what there is.
+SELECT count(*) = 2400 + (SELECT sum(added - removed) FROM nights) AS rows, count(DISTINCT cluster_id)
+        = (SELECT clusters + sum(made - joined - dissolved) FROM first_night, nights GROUP BY clusters) AS clusters,
+    (SELECT count(*) FROM article_cluster_log WHERE event = 'join') = (SELECT sum(joined) FROM nights) AS log
+FROM article_clusters;
+SELECT pg_stat_force_next_flush();
+SELECT idx_scan > 500 AS by_index FROM pg_stat_user_indexes WHERE indexrelname = 'articles_minhash';
+
+RESET enable_seqscan;
+RESET search_path;
+DROP SCHEMA thirty_nights CASCADE;

@@ -25,19 +25,18 @@ INSERT INTO tickets VALUES (4, 7, 'The printer on the second floor does not prin
 
 CREATE TABLE questions (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL,
     CONSTRAINT questions_near EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
-CREATE FUNCTION insert_question(new_body text, OUT question bigint, OUT inserted boolean) LANGUAGE plpgsql AS $$
+CREATE FUNCTION insert_question(new_body text, OUT question bigint, OUT similarity float8) LANGUAGE plpgsql AS $$
 BEGIN
     FOR attempt IN 1..10 LOOP
         INSERT INTO questions (body) VALUES (new_body)
             ON CONFLICT ON CONSTRAINT questions_near DO NOTHING RETURNING id INTO question;
-        inserted := FOUND;
         EXIT WHEN FOUND;
-        SELECT id INTO question FROM questions WHERE minhash_similar(minhash(body), minhash(new_body), 0.8)
-            ORDER BY minhash_similarity(minhash(body), minhash(new_body)) DESC, id LIMIT 1;
+        SELECT id, minhash_similarity(minhash(body), minhash(new_body)) INTO question, similarity FROM questions
+            WHERE minhash_similar(minhash(body), minhash(new_body), 0.8) ORDER BY 2 DESC, id LIMIT 1;
         EXIT WHEN FOUND;
     END LOOP;
     IF question IS NULL THEN
-        INSERT INTO questions (body) VALUES (new_body) RETURNING id, true INTO question, inserted;
+        INSERT INTO questions (body) VALUES (new_body) RETURNING id INTO question;
     END IF;
 END $$;
 SELECT * FROM insert_question('How do I find near-duplicate rows in a large table?');

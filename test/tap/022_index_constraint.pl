@@ -74,7 +74,7 @@ CREATE TABLE written (question bigint, what text);
 CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN INSERT INTO written VALUES (NEW.id, left(NEW.body, 32)); RETURN NULL; END $$;
 CREATE TRIGGER keep AFTER INSERT ON questions FOR EACH ROW EXECUTE FUNCTION keep();
-CREATE TABLE answers (what text, question bigint, inserted boolean);
+CREATE TABLE answers (what text, question bigint, similarity float8);
 SQL
 run_at_once(
     'questions',
@@ -83,7 +83,8 @@ run_at_once(
     [ 1, "VACUUM (INDEX_CLEANUP ON) questions;\n\\sleep 20 ms" ]);
 is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT left(body, 32)) FROM questions'), 0, 'no two questions are the same');
 my ($answers, $wrong, $inserted, $kept) = split /\|/, $node->safe_psql('postgres', <<'SQL');
-SELECT count(*), count(*) FILTER (WHERE a.what IS DISTINCT FROM w.what), count(*) FILTER (WHERE inserted),
+SELECT count(*), count(*) FILTER (WHERE a.what IS DISTINCT FROM w.what OR similarity < 0.8),
+    count(*) FILTER (WHERE similarity IS NULL),
     (SELECT count(*) FROM written) FROM answers a LEFT JOIN written w USING (question)
 SQL
 is($wrong, 0, "each of $answers answers is the right one");

@@ -29,7 +29,8 @@ WHERE attrelid = 'report_texts'::regclass AND attname = 'id' \gset
 CREATE TEMP TABLE report_pairs AS
 SELECT * FROM lsh_pairs('SELECT id, body FROM report_texts', NULL:: :id_type, threshold => :threshold);
 CREATE TEMP TABLE report_clusters AS
-SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM report_texts', NULL:: :id_type, threshold => :threshold);
+SELECT * FROM lsh_clusters('SELECT id, body, -length(body) AS rank FROM report_texts', NULL:: :id_type,
+    threshold => :threshold, near_representative => true);
 
 \echo
 \echo :source, from similarity :threshold on

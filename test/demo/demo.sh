@@ -129,7 +129,8 @@ SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8);
 SELECT size, name AS file, CASE WHEN id <> representative THEN round(similarity::numeric, 3) END AS similarity
 FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id ORDER BY id <> representative, similarity, id) AS n,
         dense_rank() OVER (ORDER BY size DESC, cluster_id) AS place
-    FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.8)) members JOIN demo_files USING (id)
+    FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.8, near_representative => true)) members
+    JOIN demo_files USING (id)
 WHERE place <= :show AND n <= 3 ORDER BY place, n;
 
 CREATE VIEW demo_pairs_by_name AS
@@ -138,11 +139,6 @@ SELECT l.name AS left_id, r.name AS right_id, similarity, a.body AS left_body, b
 FROM demo_pairs JOIN demo_files l ON l.id = left_id JOIN demo_files r ON r.id = right_id
      JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
 WHERE similarity < 1;
-\echo One pair side by side: what one file has and the other has not is in brackets
-SELECT round(similarity::numeric, 3) AS similarity,
-    left_id AS file, regexp_replace(shingle_headline(left_body, right_body, options), '\s+', ' ', 'g') AS text,
-    right_id AS other_file, regexp_replace(shingle_headline(right_body, left_body, options), '\s+', ' ', 'g') AS other_text
-FROM (SELECT 'StartSel="[", StopSel="]", MaxWords=14' AS options) o, demo_pairs_by_name ORDER BY longer > 20000, abs(similarity - 0.9), left_id, right_id LIMIT 1 \gx
 \set source '(SELECT name, body FROM articles JOIN demo_files USING (id)) AS files'
 \set id name
 \set text body
@@ -190,7 +186,16 @@ SELECT rpad(what, 22), lpad(value, 14) FROM (
 ) AS summary ORDER BY n;
 SQL
 
-echo "Pairs side by side, for a browser: $page"
+run_psql -P footer=off <<'SQL'
+\echo
+\echo One pair side by side: what one file has and the other has not is in brackets
+SELECT round(similarity::numeric, 3) AS similarity,
+    left_id AS file, regexp_replace(shingle_headline(left_body, right_body, options), '\s+', ' ', 'g') AS text,
+    right_id AS other_file, regexp_replace(shingle_headline(right_body, left_body, options), '\s+', ' ', 'g') AS other_text
+FROM (SELECT 'StartSel="[", StopSel="]", MaxWords=14' AS options) o, demo_pairs_by_name
+ORDER BY longer > 20000, abs(similarity - 0.9), left_id, right_id LIMIT 1 \gx
+SQL
+echo "More pairs side by side, for a browser: $page"
 cat <<'TEXT'
 
 What to type next:

@@ -77,6 +77,15 @@ TRUNCATE docs;
 SELECT pg_temp.state('docs');
 INSERT INTO docs (id, body) VALUES (1, 'After all');
 SELECT pg_temp.state('docs');
+TRUNCATE docs, docs_bands;
+INSERT INTO docs (id, body) VALUES (1, 'After both'), (2, 'After both');
+TRUNCATE docs_bands, docs;
+INSERT INTO docs (id, body) VALUES (3, 'After both');
+SELECT pg_temp.state('docs');
+ROLLBACK;
+BEGIN;
+TRUNCATE docs, docs_bands;
+SELECT pg_temp.state('docs');
 ROLLBACK;
 SELECT pg_temp.state('docs');
 -- Whatever the plans were made for first: one row, then many, then one.
@@ -147,6 +156,43 @@ ALTER TABLE docs_keys SET SCHEMA other;
 SELECT pg_temp.error_of('DELETE FROM docs WHERE id = 100');
 ALTER TABLE other.docs_keys SET SCHEMA public;
 ALTER TABLE docs_keys RENAME TO docs_bands;
+BEGIN;
+ALTER SCHEMA public RENAME TO private;
+SELECT pg_temp.error_of('SET search_path = private; DELETE FROM docs WHERE id = 100');
+ROLLBACK;
+BEGIN;
+ALTER EXTENSION minhash_lsh SET SCHEMA other;
+SELECT pg_temp.error_of('DELETE FROM docs WHERE id = 100');
+ALTER EXTENSION minhash_lsh SET SCHEMA public;
+DELETE FROM docs WHERE id = 100;
+ROLLBACK;
+BEGIN;
+ALTER TABLE docs DROP sig;
+SELECT pg_temp.error_of('DELETE FROM docs WHERE id = 100');
+ROLLBACK;
+-- A writer without USAGE on the schema of the extension, or with privileges on columns.
+CREATE ROLE regress_lsh_columns;
+BEGIN;
+GRANT SELECT, INSERT, DELETE ON docs TO regress_lsh_columns;
+GRANT SELECT (key), INSERT (key, id), DELETE ON docs_bands TO regress_lsh_columns;
+SET ROLE regress_lsh_columns;
+INSERT INTO docs (id, body) VALUES (7001, 'by privileges on columns');
+SELECT pg_temp.error_of('DELETE FROM docs WHERE id = 7001');
+RESET ROLE;
+GRANT SELECT (id) ON docs_bands TO regress_lsh_columns;
+SET ROLE regress_lsh_columns;
+DELETE FROM docs WHERE id = 7001;
+RESET ROLE;
+SELECT pg_temp.state('docs');
+CREATE VIEW other.written AS SELECT id, body FROM docs;
+ALTER VIEW other.written OWNER TO regress_lsh_columns;
+GRANT USAGE ON SCHEMA other TO regress_lsh_columns;
+REVOKE USAGE ON SCHEMA public FROM PUBLIC;
+SET LOCAL search_path = other;
+SET ROLE regress_lsh_columns;
+SELECT pg_temp.error_of('INSERT INTO written VALUES (7001, ''through a view'')');
+ROLLBACK;
+DROP ROLE regress_lsh_columns;
 DELETE FROM docs WHERE id = 100;
 SELECT pg_temp.state('docs');
 
@@ -184,7 +230,7 @@ SET client_encoding = 'UTF8';
 CREATE SCHEMA "Ein Schema";
 CREATE TABLE "Ein Schema"."O'Neil ""x"" $$ é
 " ("Der ""Name""" text COLLATE "C" PRIMARY KEY, "new" int, "Unter'schrift" minhash_signature(64));
-SELECT lsh_create_band_table(c.oid::regclass, 'Der "Name"', bands => 8, rows => 4,
+SELECT lsh_create_band_table(c.oid::regclass, id_column => 'Der "Name"', bands => 8, rows => 4,
     band_table => E'b\\"$body$ %s {table}')
 FROM pg_class c WHERE relnamespace = '"Ein Schema"'::regnamespace AND relkind = 'r';
 INSERT INTO "Ein Schema"."O'Neil ""x"" $$ é
@@ -203,7 +249,7 @@ SELECT count(*) FROM pg_proc WHERE pronamespace = '"Ein Schema"'::regnamespace;
 -- Columns called like what the functions call something; names of 63 bytes, and of more once something is added.
 CREATE TABLE "éééééééééééééééééééééééééééééé_a" (missing int PRIMARY KEY, tg_op text,
     old_keys minhash_signature);
-SELECT lsh_create_band_table('"éééééééééééééééééééééééééééééé_a"', 'missing');
+SELECT lsh_create_band_table('"éééééééééééééééééééééééééééééé_a"', id_column => 'missing');
 INSERT INTO "éééééééééééééééééééééééééééééé_a" VALUES (1, 'x', minhash('a')), 
     (2, 'y', minhash('b'));
 UPDATE "éééééééééééééééééééééééééééééé_a" SET missing = missing + 2,
@@ -353,8 +399,9 @@ CREATE UNIQUE INDEX ON bare (id) WHERE id > 5;
 CREATE VIEW seen AS TABLE bare;
 CREATE ROLE regress_lsh_stranger;
 SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_band_table(%s)', arguments)) FROM unnest(ARRAY[
-    '''base''', '''bare''', '''bare'', ''body''', '''bare'', ''odd''', '''seen''', '''base_pkey''', 'NULL',
-        '''bare'', NULL',
+    '''base''', '''bare''', '''bare'', id_column => ''body''', '''bare'', id_column => ''odd''',
+        '''seen''', '''base_pkey''', 'NULL',
+        '''bare'', id_column => NULL', '''bare'', ''id''',
     '0', '''pg_class''', '''child''', '''child'', signature_column => ''body''',
     '''child'', signature_column => ''none''',
     '''child'', signature_column => NULL, threshold => NULL']) arguments;
@@ -366,6 +413,9 @@ FROM unnest(ARRAY['bands => 3', 'bands => 0, rows => 1', 'bands => 129, rows => 
 CREATE TABLE bare_bands ();
 SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
 DROP TABLE bare_bands;
+SELECT lsh_create_band_table('bare', 0.9, 0.99);
+SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
+SELECT lsh_drop_band_table('bare_bands');
 CREATE FUNCTION bare_bands_insert() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 SELECT pg_temp.error_of('SELECT lsh_create_band_table(''bare'')');
 DROP FUNCTION bare_bands_insert;

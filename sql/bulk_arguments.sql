@@ -51,6 +51,7 @@ SELECT call, pg_temp.error_of(format('SELECT count(*) FROM %s', call)) FROM unne
 CREATE SCHEMA "Support";
 CREATE TABLE "Support"."Tickets" ("Ticket No" uuid PRIMARY KEY, customer int, "Text" varchar, title text);
 CREATE TABLE "Support".pages (site int, nr int, sig minhash_signature, PRIMARY KEY (nr, site));
+CREATE TABLE "Support".keys (site text, nr int, body text, PRIMARY KEY (site, nr));
 CREATE VIEW "Support".open AS SELECT 'x'::text AS body, 7 AS id;
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''notes'')',
     'lsh_clusters(''"Support"."Tickets"'')', 'lsh_contained(''"Support".pages'')',
@@ -61,7 +62,12 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_evaluate(''"Support"."Tickets"'', ''Ticket No'', ''Text'')',
     'lsh_pairs(''SELECT id, body FROM notes'', ''id'', ''body'')', 'lsh_pairs(''notes'', ''body'')',
     'lsh_clusters(''notes'', ''none'')', 'lsh_contained(''none'', ''body'')', 'lsh_evaluate(''notes'', ''body'')',
-    'lsh_evaluate(''SELECT id, body FROM notes'', NULL::uuid)']) AS call;
+    'lsh_evaluate(''SELECT id, body FROM notes'', NULL::uuid)',
+    'lsh_clusters(''SELECT id, body FROM notes'', ''uuid'')',
+    'lsh_pairs(''SELECT id, body FROM notes'', ''0.8'', ''1'')',
+    'lsh_evaluate(''SELECT id, body FROM notes'', ''uuid'')',
+    'lsh_pairs(''"Support".keys'')', 'lsh_pairs(''notes'', VARIADIC NULL)',
+    'lsh_contained(''notes'', ''id'', ''none'', ''body'')']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');
 -- The statements work as they are.

@@ -62,7 +62,7 @@ SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosec
 -- C functions whose symbol does not start with the function's name but its underscore (overloads add to it), or which
 -- come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
-    WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_'))
+    WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_')) AND prosrc <> 'lsh_call_of_names'
     OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash_similar')) ORDER BY 1;
 
 -- Functions that no user is meant to call, those of types, casts, operators, aggregates, indexes, triggers and the

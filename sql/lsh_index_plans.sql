@@ -81,3 +81,11 @@ ANALYZE few;
 SELECT pg_temp.ways('SELECT id FROM few WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM few ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 2');
 DROP TABLE many, few, documents;
+
+-- EXPLAIN shows the start of a signature that is looked for.
+CREATE TABLE short (sig minhash_signature);
+CREATE INDEX short_sig ON short USING lsh (sig);
+SET enable_seqscan = off;
+EXPLAIN (COSTS off) SELECT FROM short WHERE minhash_similar(sig, minhash('some text'), 0.8);
+RESET enable_seqscan;
+DROP TABLE short;

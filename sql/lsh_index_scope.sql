@@ -32,6 +32,14 @@ BEGIN
         IS NOT DISTINCT FROM (SELECT array_agg(b ORDER BY b) FROM unnest(by_table) b);
 END $$;
 
+-- A unique column is no scope, unless it names the row of a constraint.
+CREATE INDEX tickets_unique ON tickets USING lsh (sig, id);
+CREATE UNIQUE INDEX ON tickets (shop) WHERE id = 1;
+CREATE INDEX tickets_partial ON tickets USING lsh (sig, shop, (id + 1));
+ALTER TABLE tickets ADD EXCLUDE USING lsh (sig WITH %, id WITH <>) WHERE (id = 1);
+DROP INDEX tickets_unique, tickets_partial;
+ALTER TABLE tickets DROP CONSTRAINT tickets_sig_id_excl;
+
 CREATE INDEX tickets_scope ON tickets USING lsh (customer, sig, shop);
 SELECT records, runs FROM lsh_check('tickets_scope', heap => true);
 SET enable_seqscan = off;

@@ -193,3 +193,10 @@ SELECT count(*) AS texts, count(*) FILTER (WHERE forwards.signature <> backwards
 SELECT (minhash_scheme(minhash('a', seed => -9223372036854775808))).seed AS least,
     (minhash_scheme(minhash('a', seed => 9223372036854775807))).seed AS most,
     minhash('a', seed => 0) = minhash('a', seed => 1) AS equal;
+
+-- A literal or parameter in braces was most probably meant as an array. JSON, templates and texts of a table were not.
+SELECT minhash('{red,green}') = minhash('{red,green}'::varchar), minhash('{"a": 1}') <> minhash('{{a}}');
+PREPARE list AS SELECT minhash($1, num_hashes => 8) IS NOT NULL;
+EXECUTE list('{red,green}');
+EXECUTE list('red, green');
+SELECT count(minhash(body)) FROM (VALUES ('{red}'), ('{green}')) v (body);

@@ -49,6 +49,16 @@ bool args_are_constant(FunctionCallInfo fcinfo, int first, int last)
     return true;
 }
 
+bool is_array_literal(FunctionCallInfo fcinfo, int argument)
+{
+    if (!get_fn_expr_arg_stable(fcinfo->flinfo, argument))
+        return false;
+    const std::string_view given = view(PG_GETARG_TEXT_PP(argument));
+    return given.starts_with('{') && given.ends_with('}') &&
+           !given.starts_with("{{") &&    // templates
+           given.find(':') == given.npos; // JSON
+}
+
 signature decode_stored(std::span<const std::uint8_t> bytes)
 {
     signature value;

@@ -29,6 +29,10 @@ inline std::string_view view(const text* value)
     return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
+// Whether an argument is a literal or parameter that most probably is meant as an array. (Texts of
+// a table may well look like one.)
+bool is_array_literal(FunctionCallInfo fcinfo, int argument);
+
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 

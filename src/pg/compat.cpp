@@ -77,6 +77,15 @@ bool owns_relation(Oid relation, Oid user)
 #endif
 }
 
+bool may_use_schema(Oid schema, Oid user)
+{
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(NamespaceRelationId, schema, user, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_namespace_aclcheck(schema, user, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
 bool next_of_sort(Tuplesortstate* sort, Datum& value)
 {
     bool null;

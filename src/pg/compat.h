@@ -46,6 +46,7 @@ namespace minhash::pg {
 void materialize_rows(FunctionCallInfo fcinfo);
 
 bool owns_relation(Oid relation, Oid user);
+bool may_use_schema(Oid schema, Oid user);
 
 // The wait event of a bulk function that waits for its workers, or of a worker that waits for work:
 // MinhashBulk, or before 17 that of all extensions.

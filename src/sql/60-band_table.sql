@@ -113,7 +113,9 @@ $body$),
     (NULL, 'truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 'TRUNCATE', '',
 $body$
 BEGIN
-    TRUNCATE %1$s;
+    IF pg_relation_size(%1$L::regclass) > 0 THEN -- it may be empty by the same TRUNCATE, which still uses it
+        TRUNCATE %1$s;
+    END IF;
     RETURN NULL;
 END
 $body$)) AS kinds (of_rows, suffix, event, privileges, settings, body)
@@ -123,12 +125,12 @@ COMMENT ON FUNCTION _lsh_band_table_triggers(boolean) IS 'for lsh_create_band_ta
 
 CREATE FUNCTION lsh_create_band_table(
     source regclass,
-    id_column name DEFAULT 'id',
-    signature_column name DEFAULT NULL,
     threshold double precision DEFAULT NULL,
     recall double precision DEFAULT NULL,
     bands integer DEFAULT NULL,
     rows integer DEFAULT NULL,
+    id_column name DEFAULT 'id',
+    signature_column name DEFAULT NULL,
     band_table name DEFAULT NULL
 ) RETURNS regclass LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 10000
     SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
@@ -191,7 +193,9 @@ BEGIN
     SELECT * INTO id FROM pg_attribute WHERE attrelid = source AND attname = id_column AND attnum > 0;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'column "%" of table "%" does not exist', id_column, found_table.relname
-            USING ERRCODE = 'undefined_column', HINT = 'Name the column of ids: id_column => ''...''.';
+            USING ERRCODE = 'undefined_column',
+                HINT = 'Name a column with a unique index: id_column => ''...''. A key of several columns cannot be '
+                    'the id; add a column to its table: nr bigint GENERATED ALWAYS AS IDENTITY UNIQUE.';
     END IF;
     signatures := ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = source AND atttypid = signature_type);
     IF signature_column IS NULL AND cardinality(signatures) <> 1 THEN
@@ -254,6 +258,11 @@ BEGIN
     END LOOP;
     stem := coalesce(band_table, stem || '_bands');
     target := format('%I.%I', found_table.nspname, stem);
+    IF to_regclass(target) IS NOT NULL THEN
+        RAISE EXCEPTION 'relation "%" already exists', stem USING ERRCODE = 'duplicate_table',
+            HINT = format('If it is a band table, drop it first: SELECT %s.lsh_drop_band_table(%L). Or give the new '
+                'one a name: band_table => ''...''.', extension, target);
+    END IF;
     EXECUTE format('CREATE %s TABLE %s AS SELECT 0::bigint AS key, s.%I AS id FROM %s s WITH NO DATA',
         CASE found_table.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' END, target, id.attname,
         source_name);
@@ -300,7 +309,7 @@ BEGIN
         source_name));
     RETURN made;
 END $$;
-COMMENT ON FUNCTION lsh_create_band_table(regclass, name, name, double precision, double precision, integer, integer, name) IS
+COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double precision, integer, integer, name, name, name) IS
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 

@@ -184,25 +184,24 @@ COMMENT ON FUNCTION _lsh_column_out(_lsh_column) IS 'output of _lsh_column';
 CREATE TYPE _lsh_column (INPUT = _lsh_column_in, OUTPUT = _lsh_column_out, LIKE = text, CATEGORY = 'S');
 COMMENT ON TYPE _lsh_column IS 'literal where the name of a column may stand by mistake';
 
-CREATE FUNCTION lsh_pairs(source text, id_column text, text_column text)
+CREATE FUNCTION lsh_pairs(source text, VARIADIC columns _lsh_column[])
     RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
-    AS 'MODULE_PATHNAME', 'lsh_pairs_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_pairs(text, text, text) IS
+    AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_pairs(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_pairs(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_clusters(source text, id_column text, text_column text)
+CREATE FUNCTION lsh_clusters(source text, VARIADIC columns _lsh_column[])
     RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
-    AS 'MODULE_PATHNAME', 'lsh_clusters_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_clusters(text, text, text) IS
+    AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_clusters(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_clusters(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_contained(source text, id_column text, text_column text)
+CREATE FUNCTION lsh_contained(source text, VARIADIC columns _lsh_column[])
     RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
-    AS 'MODULE_PATHNAME', 'lsh_contained_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_contained(text, text, text) IS
+    AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_contained(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_contained(''articles'', ''id'', ''body'')';
 CREATE FUNCTION lsh_evaluate(
     source text,
-    id_column text,
-    text_column text,
+    VARIADIC columns _lsh_column[],
     OUT bands integer,
     OUT rows integer,
     OUT anchors integer,
@@ -215,42 +214,9 @@ CREATE FUNCTION lsh_evaluate(
     OUT predicted_recall double precision,
     OUT false_candidates bigint
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'lsh_evaluate_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_evaluate(text, text, text) IS
+    AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_pairs(source text, text_column _lsh_column)
-    RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
-    AS 'MODULE_PATHNAME', 'lsh_pairs_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_pairs(text, _lsh_column) IS
-    'an error that writes the query to give instead. Example: lsh_pairs(''articles'', ''body'')';
-CREATE FUNCTION lsh_clusters(source text, text_column _lsh_column)
-    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
-    AS 'MODULE_PATHNAME', 'lsh_clusters_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_clusters(text, _lsh_column) IS
-    'an error that writes the query to give instead. Example: lsh_clusters(''articles'', ''body'')';
-CREATE FUNCTION lsh_contained(source text, text_column _lsh_column)
-    RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
-    AS 'MODULE_PATHNAME', 'lsh_contained_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_contained(text, _lsh_column) IS
-    'an error that writes the query to give instead. Example: lsh_contained(''articles'', ''body'')';
-CREATE FUNCTION lsh_evaluate(
-    source text,
-    text_column _lsh_column,
-    OUT bands integer,
-    OUT rows integer,
-    OUT anchors integer,
-    OUT candidates bigint,
-    OUT true_pairs bigint,
-    OUT found bigint,
-    OUT recall double precision,
-    OUT recall_low double precision,
-    OUT recall_high double precision,
-    OUT predicted_recall double precision,
-    OUT false_candidates bigint
-) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'lsh_evaluate_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column) IS
-    'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''body'')';
 
 -- Others need the type of ids.
 CREATE FUNCTION lsh_evaluate(

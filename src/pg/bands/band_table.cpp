@@ -92,6 +92,31 @@ MINHASH_FUNCTION(lsh_tie_band_table)
     PG_RETURN_VOID();
 }
 
+namespace {
+
+// Such as GRANT INSERT (key, id).
+bool has_privilege(Oid table, Oid user, AclMode mode)
+{
+    return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||
+           pg_attribute_aclcheck_all(table, user, mode, ACLMASK_ALL) == ACLCHECK_OK;
+}
+
+void require_usage(Oid schema)
+{
+    const Oid user = GetUserId();
+    if (may_use_schema(schema, user))
+        return;
+    const char* const name = get_namespace_name(schema);
+    ereport(ERROR,
+            errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("permission denied for schema %s", name),
+            errhint("GRANT USAGE ON SCHEMA %s TO %s;",
+                    quote_identifier(name),
+                    quote_identifier(GetUserNameFromId(user, false))));
+}
+
+} // namespace
+
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
 // True, or an ERROR: in the WHEN of a trigger, it says what a writer lacks. The functions of the
@@ -108,6 +133,9 @@ MINHASH_FUNCTION(lsh_require_band_table)
                 errdetail("Trigger functions name it."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 
+    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // of lsh_band_keys(), too
+    require_usage(get_rel_namespace(table));
+
     constexpr struct {
         const char* name;
         AclMode mode;
@@ -118,7 +146,7 @@ MINHASH_FUNCTION(lsh_require_band_table)
 
     for (const auto& privilege : known)
         if (strstr(privileges, privilege.name) != nullptr &&
-            pg_class_aclcheck(table, GetUserId(), privilege.mode) != ACLCHECK_OK)
+            !has_privilege(table, GetUserId(), privilege.mode))
             ereport(ERROR,
                     errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("permission denied for table %s", get_rel_name(table)),

@@ -185,7 +185,7 @@ void notice_few_pairs(const bulk_call& call, const bulk::evaluation_result& resu
                       result.anchors,
                       static_cast<unsigned long long>(result.true_pairs),
                       row_count(call)),
-            errhint("Take more anchors, or a lower threshold."));
+            errhint("Use more anchors, or a lower threshold."));
 }
 
 struct evaluate_call : bulk_call {

@@ -3,12 +3,14 @@
 
 extern "C" {
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -67,15 +69,18 @@ bool is_text(Oid type)
     return IsBinaryCoercible(getBaseType(type), TEXTOID);
 }
 
-// The first column of texts, or else the first one of signatures, but the key.
+// The first column of texts, or else the first one of signatures, but those of the key.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column signatures = {nullptr, InvalidOid};
+    const Bitmapset* const primary =
+        RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
     const TupleDesc columns = RelationGetDescr(relation);
     for (AttrNumber number = 1; number <= columns->natts; number++) {
         const Form_pg_attribute attribute = TupleDescAttr(columns, number - 1);
         const column each = column_at(relation, number);
         if (attribute->attisdropped ||
+            bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
             (key.expression != nullptr && strcmp(each.expression, key.expression) == 0))
             continue;
         if (is_text(each.type))
@@ -149,55 +154,57 @@ const char* suggest_call(const wanted_query& wanted, Oid relation, const char* i
                     id_type);
 }
 
-namespace {
-
-// A call with the names of a table and its columns instead of a query.
-[[noreturn]] void fail_names(FunctionCallInfo fcinfo, bool any_ids)
+// lsh_call_of_names(source, columns...): an ERROR that says what to write.
+//
+// The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles',
+// 'body'). Literals after a query are of a user who means the type of the ids, or the threshold.
+MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;
-    const char* names[3] = {};
-    for (int argument = 0; argument < PG_NARGS(); argument++)
-        if (!PG_ARGISNULL(argument))
-            names[argument] = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-    const char* const id = PG_NARGS() == 3 ? names[1] : nullptr;
-    const char* const compared = names[PG_NARGS() - 1];
-    bool is_name;
-    const Oid relation = names[0] != nullptr ? named_relation(names[0], is_name) : InvalidOid;
-    const char* const call =
-        OidIsValid(relation)
-            ? suggest_call({function, nullptr, any_ids}, relation, id, compared)
-            : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)",
-                       get_func_name(function));
+    const char* const called = get_func_name(function);
+    const bool any_ids = strcmp(called, "lsh_evaluate") == 0;
+    const char* const source = PG_ARGISNULL(0) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(0));
+    bool is_name = true;
+    const Oid relation = source != nullptr ? named_relation(source, is_name) : InvalidOid;
+    if (!is_name)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("argument after the query of %s() has neither a name nor a type", called),
+                any_ids
+                    ? errhint("Name it: anchors => 2000.")
+                    : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
+                              "the type uuid."));
+
+    Datum* names = nullptr;
+    bool* nulls = nullptr;
+    int count = 0;
+    if (!PG_ARGISNULL(1)) {
+        ArrayType* const columns = PG_GETARG_ARRAYTYPE_P(1);
+        deconstruct_array(columns,
+                          ARR_ELEMTYPE(columns),
+                          -1,
+                          false,
+                          TYPALIGN_INT,
+                          &names,
+                          &nulls,
+                          &count);
+    }
+    const auto name_at = [&](int i) {
+        return i < 0 || i >= count || nulls[i] ? nullptr : TextDatumGetCString(names[i]);
+    };
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("%s() takes a query, not the names of a table and its columns",
-                   get_func_name(function)),
-            errhint("Use %s.", call));
+            errmsg("%s() takes a query, not the names of a table and its columns", called),
+            errhint("Use %s.",
+                    OidIsValid(relation)
+                        ? suggest_call({function, nullptr, any_ids},
+                                       relation,
+                                       count > 1 ? name_at(0) : nullptr,
+                                       name_at(count - 1))
+                        : psprintf(
+                              "SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)",
+                              called)));
     pg_unreachable();
-}
-
-} // namespace
-
-// The commonest first guesses, lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles',
-// 'body'): an ERROR that says what to write.
-MINHASH_FUNCTION(lsh_pairs_of_names)
-{
-    fail_names(fcinfo, false);
-}
-
-MINHASH_FUNCTION(lsh_clusters_of_names)
-{
-    fail_names(fcinfo, false);
-}
-
-MINHASH_FUNCTION(lsh_contained_of_names)
-{
-    fail_names(fcinfo, false);
-}
-
-MINHASH_FUNCTION(lsh_evaluate_of_names)
-{
-    fail_names(fcinfo, true);
 }
 
 } // namespace minhash::pg

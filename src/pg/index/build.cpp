@@ -130,6 +130,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 {
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+    notice_unique_scope(heap, index, columns_of(index));
     build_crew crew = make_crew(heap, index, info);
     shared_build& shared = *crew.shared;
     write_empty_page(index, shared.supply, page_kind::meta, 0);

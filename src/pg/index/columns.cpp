@@ -1,11 +1,15 @@
 #include "pg/index/columns.h"
 
 extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 }
 
@@ -68,6 +72,30 @@ columns columns_of(Relation index)
                 errdetail("It has %d. In other columns, rows must be equal.", signatures),
                 errhint("Index a text by an expression: USING lsh (minhash(body))."));
     return found;
+}
+
+void notice_unique_scope(Relation heap, Relation index, const columns& which)
+{
+    ListCell* each;
+    foreach (each, RelationGetIndexList(heap)) {
+        const HeapTuple found = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(each)));
+        if (!HeapTupleIsValid(found))
+            continue;
+        const auto* const unique = reinterpret_cast<const FormData_pg_index*>(GETSTRUCT(found));
+        for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++)
+            if (unique->indisunique && unique->indnkeyatts == 1 && unique->indkey.values[0] != 0 &&
+                unique->indkey.values[0] == index->rd_index->indkey.values[column] &&
+                which.in_scope(column) && heap_attisnull(found, Anum_pg_index_indpred, nullptr))
+                ereport(
+                    NOTICE,
+                    errmsg(
+                        "index \"%s\" compares no rows with each other, as column \"%s\" is unique",
+                        RelationGetRelationName(index),
+                        NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname)),
+                    errhint("Columns beside the signature are those in which rows must be equal. "
+                            "Leave it out."));
+        ReleaseSysCache(found);
+    }
 }
 
 std::uint32_t hash_scope(

@@ -36,6 +36,10 @@ static_assert(INDEX_MAX_KEYS <= 32);
 // An ERROR if there is not one column of signatures.
 columns columns_of(Relation index);
 
+// A NOTICE if a column of the scope is unique in the table, so that no row is compared with
+// another.
+void notice_unique_scope(Relation heap, Relation index, const columns& which);
+
 inline int scope_bytes_of(const columns& which)
 {
     return which.scope == 0 ? 0 : scope_hash_bytes;

@@ -51,32 +51,15 @@ MINHASH_FUNCTION(shingles)
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }
 
-namespace {
-
-// Texts of a table may well look like arrays. Two literals that do are most probably meant so.
-void notice_arrays(FunctionCallInfo fcinfo)
-{
-    for (const int argument : {0, 1}) {
-        if (!get_fn_expr_arg_stable(fcinfo->flinfo, argument))
-            return;
-        const text* const given = PG_GETARG_TEXT_PP(argument);
-        const std::string_view literal = view(given);
-        if (!literal.starts_with('{') || !literal.ends_with('}') ||
-            literal.find(':') != literal.npos) // JSON
-            return;
-    }
-    ereport(NOTICE,
-            errmsg("shingles of texts in braces are compared, not elements of arrays"),
-            errhint("Arrays are compared by element_jaccard(ARRAY['a', 'b'], ARRAY['a', 'c'])."));
-}
-
-} // namespace
-
 // shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over
 // size of the union; 0 if both texts are empty.
 MINHASH_FUNCTION(shingle_jaccard)
 {
-    notice_arrays(fcinfo);
+    if (is_array_literal(fcinfo, 0) && is_array_literal(fcinfo, 1))
+        ereport(
+            NOTICE,
+            errmsg("shingles of texts in braces are compared, not elements of arrays"),
+            errhint("Arrays are compared by element_jaccard(ARRAY['a', 'b'], ARRAY['a', 'c'])."));
     PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 

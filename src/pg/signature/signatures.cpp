@@ -21,6 +21,10 @@ MINHASH_FUNCTION(minhash)
 
     kept<text_signer>& kept = kept_of<text_signer>(fcinfo);
     if (!kept.parsed) {
+        if (is_array_literal(fcinfo, text_to_sign))
+            ereport(NOTICE,
+                    errmsg("a text in braces is signed, not the elements of an array"),
+                    errhint("Arrays are signed by minhash_elements(ARRAY['a', 'b'])."));
         kept.state.scheme = arg_scheme(fcinfo, num_hashes);
         kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);
     }

@@ -84,12 +84,15 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
             expected_num_hashes(reinterpret_cast<Node*>(indexed), reinterpret_cast<Node*>(other))))
         return NIL;
     const similar_types types = similar_types_in(schema);
-    Expr* const right = reinterpret_cast<Expr*>(makeFuncExpr(query_function(types, schema),
-                                                             types.query,
-                                                             list_make2(other, threshold),
-                                                             InvalidOid,
-                                                             InvalidOid,
-                                                             COERCE_EXPLICIT_CALL));
+    FuncExpr* const made = makeFuncExpr(query_function(types, schema),
+                                        types.query,
+                                        list_make2(other, threshold),
+                                        InvalidOid,
+                                        InvalidOid,
+                                        COERCE_EXPLICIT_CALL);
+    // A constant is a query already, of which EXPLAIN shows the start.
+    Expr* const right = reinterpret_cast<Expr*>(
+        eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,
                                         Anum_pg_operator_oid,
                                         CStringGetDatum("%"),

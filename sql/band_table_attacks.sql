@@ -23,46 +23,67 @@ CREATE TABLE evil.loot (who text, what text);
 GRANT ALL ON evil.loot TO PUBLIC;
 
 SET ROLE regress_lsh_eve;
-CREATE FUNCTION evil.strike(what text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION evil.strike(what pg_catalog.text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     IF current_user <> 'regress_lsh_eve' THEN
         INSERT INTO evil.loot VALUES (current_user, what);
     END IF;
 END $$;
--- Functions that PostgreSQL's parser likes better than ours, or than its own, if it may choose: the same name, with
--- other types of arguments.
+SET search_path = pg_catalog;
+SET check_function_bodies = off;
+-- Functions that PostgreSQL's parser likes better than ours, or than its own, if it may choose: of each that the
+-- extension's SQL and PL/pgSQL call, and the functions that these write, copies with one argument of another type, and
+-- with one more that has a default. (The latter of the extension's own come below.)
+CREATE VIEW evil.called AS
+SELECT f.proname, f.proretset, format_type(f.prorettype, NULL) AS result,
+    f.pronamespace = 'public'::regnamespace AS own,
+    ARRAY(SELECT format_type(t, NULL) FROM unnest(f.proargtypes) WITH ORDINALITY a (t, n) ORDER BY n) AS types
+FROM pg_proc f
+WHERE f.proname IN (SELECT name[1] FROM pg_proc p JOIN pg_language l ON l.oid = prolang
+            AND lanname IN ('plpgsql', 'sql') JOIN pg_depend d ON d.objid = p.oid AND deptype = 'e',
+        regexp_matches(prosrc, '([a-z_][a-z0-9_]*)\(', 'g') name)
+    AND (f.pronamespace = 'pg_catalog'::regnamespace
+        OR EXISTS (SELECT FROM pg_depend d WHERE d.objid = f.oid AND deptype = 'e'));
+CREATE FUNCTION evil.plant(place text, name text, arguments text[], result text, many boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    EXECUTE format('CREATE FUNCTION %s.%I(%s) RETURNS %s LANGUAGE plpgsql AS
+        $f$BEGIN PERFORM evil.strike(%L); RETURN%s; END$f$', place, name, array_to_string(arguments, ', '),
+        CASE WHEN many THEN 'SETOF ' ELSE '' END || result, name,
+        CASE WHEN many OR result = 'void' THEN '' ELSE ' NULL' END);
+EXCEPTION WHEN invalid_function_definition OR duplicate_function OR feature_not_supported THEN
+    NULL; -- what is there as it is, and types that PL/pgSQL has not
+END $$;
 DO $$
 DECLARE
     called record;
     place text;
+    other text;
 BEGIN
-    FOREACH place IN ARRAY '{public,own,evil}'::text[] LOOP
-        FOR called IN SELECT * FROM (VALUES
-            ('lsh_band_keys', 'public.minhash_signature, int, int, anyelement', 'bigint[]', '''{1}'''),
-            ('lsh_band_keys', 'public.minhash_signature, bigint, bigint', 'bigint[]', '''{1}'''),
-            ('lsh_band_keys', 'anyelement, int, int', 'bigint[]', '''{1}'''),
-            ('_lsh_require_band_table', 'oid, text, text', 'bool', 'true'),
-            ('_lsh_require_band_table', 'regclass, name, name', 'bool', 'true'),
-            ('unnest', 'bigint[]', 'SETOF bigint', ''),
-            ('cardinality', 'bigint[]', 'int', '1'), ('format', 'text, bigint, regclass, text', 'text', '''x'''),
-            ('obj_description', 'oid, name', 'text', '''x'''), ('obj_description', 'oid, text', 'text',
-                '''x''')) v (name, arguments, result, value)
-        LOOP
-            -- What is there as it is, such as the extension's own functions, she cannot make.
-            BEGIN
-                EXECUTE format('CREATE FUNCTION %s.%s(%s) RETURNS %s LANGUAGE plpgsql AS
-                    $f$BEGIN PERFORM evil.strike(%L); RETURN %s; END$f$', place, called.name, called.arguments,
-                        called.result,
-                    called.name, called.value);
-            EXCEPTION WHEN duplicate_function THEN NULL;
-            END;
+    FOR called IN SELECT * FROM evil.called LOOP
+        FOREACH place IN ARRAY '{public,own,evil}'::text[] LOOP
+            FOR i IN 1 .. cardinality(called.types) LOOP
+                FOREACH other IN ARRAY '{anyelement,bigint,text}'::text[] LOOP
+                    PERFORM evil.plant(place, called.proname, called.types[:i - 1] || other || called.types[i + 1:],
+                        called.result, called.proretset);
+                END LOOP;
+            END LOOP;
+            CONTINUE WHEN called.own;
+            PERFORM evil.plant(place, called.proname, called.types, called.result, called.proretset),
+                evil.plant(place, called.proname, called.types || 'more int DEFAULT 0'::text, called.result,
+                    called.proretset);
         END LOOP;
     END LOOP;
 END $$;
+SELECT count(DISTINCT proname) > 60 AS names, count(*) > 500 AS functions FROM pg_proc
+WHERE pronamespace = 'evil'::regnamespace;
+-- One that suits constants and columns alike.
+CREATE FUNCTION public._lsh_require_band_table(regclass, name, name) RETURNS bool LANGUAGE plpgsql AS
+    'BEGIN PERFORM evil.strike(''require''); RETURN true; END';
 -- Types by the names of PostgreSQL's; domains, and a type that converts to others by itself.
-CREATE DOMAIN public.regclass AS text;
+CREATE DOMAIN public.regclass AS pg_catalog.text;
 CREATE DOMAIN public.text AS int;
-CREATE DOMAIN public.int8 AS text;
+CREATE DOMAIN public.int8 AS pg_catalog.text;
 CREATE DOMAIN evil.address AS pg_catalog.text;
 CREATE DOMAIN evil.signed AS public.minhash_signature;
 CREATE TYPE evil.converts AS (x int);
@@ -78,13 +99,16 @@ DECLARE
 BEGIN
     FOREACH place IN ARRAY '{public,own,evil}'::text[] LOOP
         FOREACH type IN ARRAY
-            '{bigint,integer,pg_catalog.text,bigint[],evil.address,evil.signed,oid,"char"}'::text[] LOOP
+            '{bigint,integer,pg_catalog.text,bigint[],evil.address,evil.signed,oid,"char",float8,
+                numeric,name,regclass,text[],public.minhash_signature}'::text[] LOOP
             EXECUTE format('CREATE FUNCTION %s.operate(%s, %s) RETURNS boolean LANGUAGE plpgsql AS
                 ''BEGIN PERFORM evil.strike(''''operator %s''''); RETURN true; END''', place, type, type, type);
-            FOREACH operator IN ARRAY '{=,<>,<,>,%}'::text[] LOOP
-                EXECUTE format('CREATE OPERATOR %s.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.operate)', place,
-                    operator,
-                    type, type, place);
+            FOREACH operator IN ARRAY '{=,<>,<,>,<=,>=,%,+,-,*,/,&,^,~,||,<%>}'::text[] LOOP
+                BEGIN
+                    EXECUTE format('CREATE OPERATOR %s.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.operate)', place,
+                        operator, type, type, place);
+                EXCEPTION WHEN duplicate_function THEN NULL; -- the extension's own
+                END;
             END LOOP;
         END LOOP;
     END LOOP;
@@ -116,11 +140,10 @@ BEGIN
     EXECUTE pg_catalog.format('SET LOCAL ROLE %I', role);
     result := pg_temp.error_of(pg_catalog.concat('SET LOCAL search_path = public, evil, own, pg_catalog; ',
         statements));
-    SET LOCAL search_path = pg_catalog, public;
+    SET LOCAL search_path = pg_catalog;
     RESET ROLE;
     RETURN result;
 END $$;
-SET search_path = pg_catalog, public;
 -- The control: they do run where a statement is careless.
 SELECT pg_temp.as_role('regress_lsh_owner', 'SELECT FROM pg_catalog.generate_series(1, 2) i WHERE i = 1'),
     pg_temp.as_role('regress_lsh_owner', 'SELECT lsh_band_keys(public.minhash(''a''), 2, 2::bigint)'),
@@ -157,9 +180,18 @@ BEGIN
         'SELECT * FROM public.lsh_clusters(''SELECT part, sig FROM own.docs'')',
         'SELECT * FROM public.lsh_components(''SELECT part, part FROM own.docs'')',
         'SELECT * FROM public.lsh_evaluate(''SELECT part, part::pg_catalog.text FROM own.docs'')',
-        'TRUNCATE own.docs', 'SELECT public.lsh_drop_band_table(''own.docs_bands'')', 'DROP TABLE own.docs'] LOOP
+        'SELECT * FROM public.lsh_contained(''SELECT part, part::pg_catalog.text FROM own.docs'')',
+        'SELECT * FROM public.lsh_sample(''SELECT part, sig FROM own.docs'')',
+        'SELECT * FROM public.lsh_sample(''SELECT part, part::pg_catalog.text FROM own.docs'')',
+        'SELECT * FROM public.lsh_create_clusters(''own.kept'', ''SELECT part AS id, sig FROM own.docs'')',
+        'DELETE FROM own.docs WHERE part OPERATOR(pg_catalog.<) 120',
+        'SELECT * FROM public.lsh_refresh_clusters(''own.kept'')',
+        'SELECT * FROM public.lsh_refresh_clusters(''own.kept'', changed => ''SELECT part AS id FROM own.docs'')',
+        'DROP TABLE own.kept',
+        'TRUNCATE own.docs', 'SELECT public.lsh_drop_band_table(''own.docs_bands''::pg_catalog.regclass)',
+        'DROP TABLE own.docs'] LOOP
         said := pg_temp.as_role(role, statement);
-        IF said OPERATOR(pg_catalog.<>) 'no error' THEN
+        IF said OPERATOR(pg_catalog.<>) 'no error' AND result OPERATOR(pg_catalog.=) 'all was done' THEN
             result := pg_catalog.concat_ws(' ', statement, said);
         END IF;
     END LOOP;
@@ -190,13 +222,13 @@ SELECT pg_temp.as_role('regress_lsh_owner', $$GRANT TRIGGER, SELECT ON own.docs 
     CREATE TABLE own.precious (key bigint, id evil.address); INSERT INTO own.precious VALUES (1, 'x')$$);
 SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[
     $$SELECT public.lsh_create_band_table('own.docs', band_table => 'mine')$$,
-    $$SELECT public.lsh_drop_band_table('own.docs_bands')$$,
+    $$SELECT public.lsh_drop_band_table('own.docs_bands'::pg_catalog.regclass)$$,
     $$CREATE TRIGGER planted AFTER TRUNCATE ON own.docs WHEN
         (public._lsh_require_band_table('own.precious'::pg_catalog.regclass,
         'own.precious'::pg_catalog.text,
             'TRUNCATE'::pg_catalog.text)) EXECUTE FUNCTION own.docs_bands_truncate()$$]) statement;
 SELECT pg_temp.as_role('regress_lsh_owner', statement) FROM unnest(ARRAY['TRUNCATE own.docs',
-    $$SELECT public.lsh_drop_band_table('own.docs_bands')$$]) statement;
+    $$SELECT public.lsh_drop_band_table('own.docs_bands'::pg_catalog.regclass)$$]) statement;
 SELECT (SELECT count(*) FROM own.precious), to_regclass('own.docs_bands');
 -- A table by the name of one that was renamed is not written to.
 SELECT pg_temp.as_role('regress_lsh_owner',
@@ -208,21 +240,16 @@ SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE TABLE own.docs_bands (key big
 SELECT pg_temp.as_role('regress_lsh_writer', $$INSERT INTO own.docs VALUES ('c', public.minhash('a text'))$$);
 TABLE evil.loot;
 
--- One with further arguments that may be left out makes calls fail, in the extension's own schema. It is not called
+-- Those with further arguments that may be left out make calls fail, in the extension's own schema. They are not called
 -- either.
-SELECT pg_temp.as_role('regress_lsh_owner', $$CREATE TABLE own.more (id bigint PRIMARY KEY,
-    sig public.minhash_signature);
-    SELECT public.lsh_create_band_table('own.more'); INSERT INTO own.more VALUES (1, public.minhash('a text'))$$);
-SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE FUNCTION public.lsh_band_keys(public.minhash_signature,
-    pg_catalog.int4, pg_catalog.int4,
-    more pg_catalog.int4 DEFAULT 0) RETURNS bigint[] LANGUAGE plpgsql AS 'BEGIN PERFORM evil.strike(''default'');
-        RETURN ''{1}''; END'$$);
-DO $$
-BEGIN
-    DELETE FROM own.more;
-EXCEPTION WHEN ambiguous_function THEN
-    RAISE WARNING '%', sqlerrm;
-END $$;
+SELECT pg_temp.as_role('regress_lsh_owner', 'DROP TABLE own.docs CASCADE');
+SELECT pg_temp.as_role('regress_lsh_eve', 'DROP TABLE own.docs_bands');
+SET ROLE regress_lsh_eve;
+SELECT evil.plant('public', proname, types || 'more int DEFAULT 0'::text, result, proretset) FROM evil.called
+WHERE own AND result <> 'trigger' \g /dev/null
+RESET ROLE;
+SELECT regexp_replace(pg_temp.live('regress_lsh_owner', 'pg_catalog.int8', 'i', 'r'),
+    '^.*(function .* is not unique).*$', '\1');
 TABLE evil.loot;
 
 -- No function, view, rule or trigger of the extension runs anything with other rights than its caller's.

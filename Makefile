@@ -41,7 +41,7 @@ override with_llvm = no
 # DIR. These install what they need on a Debian machine, as root or with sudo; unit, kernels, arm, fuzz, dist and deb
 # need no PostgreSQL. All other goals are PGXS's or need what it builds.
 WITHOUT_POSTGRES = check check-all demo unit kernels arm fuzz dist deb
-.PHONY: $(WITHOUT_POSTGRES) bench lint tap sanitized asserted
+.PHONY: $(WITHOUT_POSTGRES) bench lint tap sanitized asserted clang
 ifeq ($(filter-out $(WITHOUT_POSTGRES),$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 check-all: ; test/check.sh --short --long
@@ -104,7 +104,7 @@ installcheck: export PGOPTIONS += -c minhash_lsh.progress_interval=0
 unit kernels arm fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
-sanitized asserted: ; test/tools/$@.sh
+sanitized asserted clang: ; test/tools/$@.sh
 
 # Debian packages for this release, or for SUITE, in a fresh chroot; needs root and debootstrap.
 deb: ; test/tools/deb.sh $(SUITE)

@@ -12,13 +12,13 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 short=(lint regress isolation unit oracle tap sanitized)
-long=(trixie forky experimental asserted kernels fuzz)
+long=(trixie forky experimental asserted kernels clang fuzz)
 [[ $(uname -m) != x86_64 ]] || long+=(arm)
 declare -A needs=(
     [lint]='clang-format clang-tools unicode-data'
     [unit]=libgtest-dev [kernels]=libgtest-dev
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
-    [fuzz]='clang libclang-rt-dev'
+    [fuzz]='clang libclang-rt-dev' [clang]=clang
     [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
     [asserted]='bison bzip2 flex libicu-dev pkg-config'
     [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
@@ -36,7 +36,7 @@ run_ring() {
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
     oracle) test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
-    sanitized | asserted) "test/tools/$1.sh" ;;
+    clang | sanitized | asserted) "test/tools/$1.sh" ;;
     # Some race with what else the machine does: see below for those that pass only when they are run again.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;

@@ -29,5 +29,6 @@ only_in 'PostgreSQL versions differ in src/pg/compat alone' \
 only_in 'nothing needs to catch an error, as memory contexts clean up' \
     '\bPG_(TRY|CATCH|FINALLY)\b' src ''
 only_in 'nothing acts with the rights of another user' \
-    '\bSet(UserIdAndSecContext|UserIdAndContext|SessionAuthorization|CurrentRoleId)\b|SECURITY DEFINER' src src/pg/index/check.cpp
+    '\b(Set(UserIdAndSecContext|UserIdAndContext|SessionAuthorization\w*|CurrentRoleId)|SwitchToUntrustedUser|'\
+'BackgroundWorkerInitializeConnection\w*)\b|SECURITY DEFINER' src src/pg/index/check.cpp
 exit $status

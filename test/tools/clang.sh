@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Build the extension with clang, beside the ordinary build, and run tests with it.
+#
+#   clang.sh [ARG...]    arguments of make installcheck; by default some tests of each room
+#
+# Environment: PG_CONFIG    pg_config of the PostgreSQL to use
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+here=$PWD/test/tools build=build/clang
+(($# > 0)) || set -- REGRESS='install golden bands shingles gin lsh_index pairs clusters containment' ISOLATION=
+
+"$here/copy_project.sh" "$build"
+cd "$build"
+make -s -j"$(nproc)" all CXX=clang++
+# shellcheck disable=SC2016  # expanded by the inner shell
+"$here/private_postgres.sh" bash -euc '
+    make -s install CXX=clang++ >/dev/null
+    "$0/with_server.sh" make -s installcheck CXX=clang++ "$@"' "$here" "$@"

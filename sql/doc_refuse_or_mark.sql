@@ -23,6 +23,15 @@ INSERT INTO comments VALUES (4, 'Thank you, this is just what I was looking for!
 INSERT INTO tickets VALUES (4, 7, 'The printer on the second floor does not print!'),
                            (5, 7, 'The lift does not stop on the second floor.') ON CONFLICT DO NOTHING RETURNING id;
 
+CREATE TABLE remarks (id bigint PRIMARY KEY, body text NOT NULL);
+CREATE INDEX ON remarks USING lsh (minhash(body));
+INSERT INTO remarks VALUES (1, 'This answers my question, thank you very much.');
+INSERT INTO remarks
+    SELECT id, body FROM (VALUES (2, 'This answers my question, thank you very much!'),
+                                 (3, 'What does the third argument do?')) AS new (id, body)
+    WHERE NOT EXISTS (SELECT FROM remarks r WHERE minhash_similar(minhash(r.body), minhash(new.body), 0.8))
+    RETURNING id;
+
 CREATE TABLE questions (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL,
     CONSTRAINT questions_near EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
 CREATE FUNCTION insert_question(new_body text, OUT question bigint, OUT similarity float8) LANGUAGE plpgsql AS $$

@@ -17,7 +17,8 @@ INSERT INTO given VALUES ('threshold', '0.9'), ('recall', '0.99'), ('bands', '13
     ('rows', '7, bands => 13'), ('verify', $$'estimate'$$), ('max_bucket', '100'), ('num_hashes', '128'),
     ('shingle_size', '4'), ('unit', $$'word'$$),
     ('fold', 'false'), ('bag', 'true'), ('seed', '7'), ('method', $$'classic'$$), ('near_representative', 'true'),
-    ('singletons', 'true'), ('other_query', NULL), ('anchors', '10'), ('thresholds', $$'{0.5}'$$);
+    ('singletons', 'true'), ('other_query', NULL), ('anchors', '10'), ('thresholds', $$'{0.5}'$$),
+    ('share', '0.5'), ('search_path', $$'public'$$);
 CREATE TABLE queries (form text, query text, more text);
 INSERT INTO queries VALUES ('texts', 'SELECT id, body FROM notes', ''),
     ('texts in bands', 'SELECT id, body FROM notes', 'bands => 20, rows => 5, '),
@@ -27,19 +28,31 @@ INSERT INTO queries VALUES ('texts', 'SELECT id, body FROM notes', ''),
 CREATE VIEW arguments AS
 SELECT DISTINCT p.proname::text AS function, argument
 FROM pg_proc p, unnest(proargnames[:pronargs]) AS argument
-WHERE proname = ANY ('{lsh_pairs,lsh_clusters,lsh_contained,lsh_components,lsh_evaluate}') AND argument <> 'query'
-    AND proargnames[1] = 'query' AND proargnames[2] <> '';
+WHERE proname = ANY ('{lsh_pairs,lsh_clusters,lsh_contained,lsh_components,lsh_evaluate,lsh_sample,
+        lsh_create_clusters}')
+    AND argument <> ALL ('{query,clusters}') AND 'query' = ANY (proargnames[:2]) AND proargnames[2] <> '';
 
 SELECT DISTINCT argument FROM arguments WHERE argument NOT IN (SELECT argument FROM given);
 SELECT function, form, replace(outcome, argument, '...'), string_agg(argument, ', ' ORDER BY argument)
 FROM arguments JOIN given USING (argument) CROSS JOIN queries CROSS JOIN LATERAL (
-    SELECT pg_temp.error_of(format('SELECT count(*) FROM %s(%L, %s%s => %s)', function, query, more, argument, CASE
+    SELECT pg_temp.error_of(format('SELECT count(*) FROM %s(%s%L, %s%s => %s)', function,
+        CASE function WHEN 'lsh_create_clusters' THEN quote_literal(format('"kept: %s%s"', form, argument)) || ', ' END,
+        query, more, argument, CASE
         WHEN argument = 'other_query' THEN quote_literal(query)
         WHEN function = 'lsh_evaluate' THEN regexp_replace(call, '^(\d+)(,.*> )(\d+)$', $$'{\1}'\2'{\3}'$$)
         ELSE call END), ' / ')) AS called (outcome)
 WHERE (function = 'lsh_components') = (form = 'pairs')
     AND (more = '' OR function IN ('lsh_pairs', 'lsh_clusters') AND argument NOT IN ('bands', 'rows'))
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+DO $$
+DECLARE
+    kept regclass;
+BEGIN
+    FOR kept IN SELECT oid FROM pg_class WHERE relname ~ '^kept: ' AND relkind = 'r' LOOP
+        EXECUTE format('DROP TABLE %s', kept);
+    END LOOP;
+END $$;
 
 -- The argument after the query says by its type what ids are. A value would mean nothing.
 SELECT call, pg_temp.error_of(format('SELECT count(*) FROM %s', call)) FROM unnest(ARRAY[

@@ -3,6 +3,7 @@
 #include "bulk/rows/steps.h"
 #include "bulk/search/candidates.h"
 #include "bulk/search/clusters.h"
+#include "bulk/search/far_documents.h"
 #include "bulk/search/pairs.h"
 #include "bulk/search/row_candidates.h"
 
@@ -13,6 +14,12 @@ void do_part(row_set& rows)
     switch (rows.shared->step) {
     case step::sign:
         sign_units(rows);
+        break;
+    case step::mark:
+        mark_units(rows);
+        break;
+    case step::bring:
+        bring_units(rows);
         break;
     case step::find_twins:
         find_twins_of_units(rows);

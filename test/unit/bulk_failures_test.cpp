@@ -25,6 +25,7 @@ problem every_way(int kind)
     made.workers = kind % 3;
     made.elsewhere = static_cast<std::uint32_t>(kind % 4);
     made.task.elsewhere = !made.from_texts;
+    made.far = kind == 2 || kind == 3;
     made.clusters = {true, true};
     support::random_source random = {86};
     for (int i = 0; i < 120; i++)

@@ -78,6 +78,8 @@ struct test_host : bulk::host {
     // into.
     std::vector<std::vector<std::uint8_t>> documents;
     std::vector<std::uint8_t> read_last;
+    std::vector<std::uint64_t> expected; // places to be read, the next one last
+    std::atomic<long> reads = 0;         // of documents
 
     test_host()
     {
@@ -94,6 +96,8 @@ struct test_host : bulk::host {
             .reporting = &never,
             .phase = nullptr,
             .read_again = read_again,
+            .far = false,
+            .expect_reads = expect_reads,
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,
@@ -134,6 +138,7 @@ struct test_host : bulk::host {
         fails_at = at;
         stopping = kind == stopped ? &always : &never;
         calls.clear();
+        expected.clear();
         pairs.clear();
         clusters.clear();
         chance = {87};
@@ -169,11 +174,23 @@ private:
         threads.clear();
     }
 
+    // In another order nothing would be fetched ahead.
+    static void expect_reads(bulk::host& host, std::span<const std::uint64_t> places)
+    {
+        self_of(host).expected.assign(places.rbegin(), places.rend());
+    }
+
     // In other memory each time, so that use of what was read before is seen.
     static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t place)
     {
         test_host& self = self_of(host);
         self.count(read_failed);
+        if (!self.expected.empty()) {
+            if (self.expected.back() != place)
+                std::abort();
+            self.expected.pop_back();
+        }
+        self.first->reads++;
         std::vector<std::uint8_t>(self.first->documents[place - 1]).swap(self.read_last);
         return self.read_last;
     }
@@ -312,6 +329,7 @@ private:
         for (int i = 0; i < host.most_workers; i++) {
             self.workers.push_back(std::make_unique<test_host>());
             self.workers.back()->first = &self;
+            self.workers.back()->far = self.far;
             self.workers.back()->stopping = &self.always;
             self.workers.back()->chance = {static_cast<std::uint64_t>(i)};
         }
@@ -382,6 +400,7 @@ struct problem {
     std::vector<std::uint32_t> ranks;
     int workers = 0;
     std::vector<std::uint32_t> scopes; // of scoped tasks
+    bool far = false;
     std::uint32_t elsewhere = 0; // rows that can be read again: of all numbers but its multiples
 
     std::uint64_t place_of(std::uint32_t row) const
@@ -444,6 +463,7 @@ inline row_set& take_rows(engine_call& call)
 {
     const problem& given = *call.given;
     call.host->most_workers = given.workers;
+    call.host->far = given.far;
     call.budget = bulk::make_budget(*call.host, given.memory);
     row_set& rows = *bulk::make_rows(call.budget, given.task, given.from_texts);
     call.host->documents.clear();

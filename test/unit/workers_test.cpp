@@ -15,6 +15,7 @@ struct result {
     long helped; // by workers
     bool filed;  // something, as the call's budget knows
     bool files;  // were made
+    long reads;  // of documents again
 };
 
 result solve(problem given, job what, int workers)
@@ -32,6 +33,7 @@ result solve(problem given, job what, int workers)
     found.helped = host.helped;
     found.filed = call.budget.filed > 0;
     found.files = host.next_file > 1;
+    found.reads = host.reads;
     return found;
 }
 
@@ -56,6 +58,38 @@ TEST(workers, number_of_them_changes_nothing)
         }
     }
     EXPECT_GT(helped, 1000);
+}
+
+// Where documents are far, each is read once to be signed, if it is not signed as it comes, and
+// once to be compared; and the answers are the same.
+TEST(workers, read_far_documents_in_order_and_once)
+{
+    support::random_source random = {93};
+    long reads = 0;
+    long reads_far = 0;
+    for (int round = 0; round < 100; round++) {
+        problem given = random_problem(random, 80);
+        given.elsewhere = 7;
+        given.task.elsewhere = !given.from_texts;
+        for (const job what : {job::pairs, job::clusters}) {
+            given.crossing = given.crossing && what == job::pairs;
+            given.far = false;
+            const result near = solve(given, what, 0);
+            reads += near.reads;
+            given.far = true;
+            for (const int workers : {0, 2}) {
+                const result far = solve(given, what, workers);
+                ASSERT_EQ(far.left, finished) << "round " << round;
+                ASSERT_EQ(far.pairs, near.pairs) << "round " << round;
+                ASSERT_EQ(far.clusters, near.clusters) << "round " << round;
+                ASSERT_EQ(far.large_buckets, near.large_buckets) << "round " << round;
+                ASSERT_LE(far.reads, (workers > 0 ? 2 : 1) * static_cast<long>(given.count()));
+                reads_far += workers == 0 ? far.reads : 0;
+            }
+        }
+    }
+    EXPECT_GT(reads_far, 1000);
+    EXPECT_LT(reads_far, reads / 2);
 }
 
 TEST(workers, share_large_texts)

@@ -44,6 +44,13 @@ struct host {
     // are good until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
+    // Whether what can be read again is larger than memory. Then it is to be read in the order of
+    // places, and once.
+    bool far;
+    // Says which places will be read again next, in this order, so that they can be fetched ahead.
+    // They stay where they are until all are read, or others are expected.
+    void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
+
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 

@@ -24,8 +24,10 @@ constexpr std::size_t large_stores = 4; // slots, documents, and two of the host
 // Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
 constexpr std::size_t fixed_bytes = 28;
 
-// Beside where a document lies: it is in the store of documents, and not where the host reads it.
+// Beside where a document lies: it is in the store of documents, and not where the host reads it;
+// and above the offset, from 1 on, in which other one, if it was brought later.
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
+constexpr int store_shift = 48;
 
 std::size_t large_chunk_for(const memory_budget& budget)
 {
@@ -144,6 +146,19 @@ void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
     const auto size = static_cast<std::uint32_t>(bytes.size());
     if (rows.document_sizes != nullptr)
         append(*rows.document_sizes, &size, sizeof(size));
+}
+
+// Tells the host which documents will be read next.
+void expect_documents(row_set& rows,
+                      std::uint32_t first,
+                      std::uint32_t count,
+                      std::uint64_t* places)
+{
+    std::size_t known = 0;
+    for (std::uint32_t i = 0; i < count; i++)
+        if (const std::uint64_t place = place_to_read(rows, first + i))
+            places[known++] = place;
+    rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
 // Opens what says where documents are, beside signatures or instead of them.
@@ -280,7 +295,10 @@ void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
     std::uint8_t* const starts = allocate<std::uint8_t>(owner, count * start_bytes(rows));
     std::uint8_t* const rests = allocate<std::uint8_t>(owner, count * rest_bytes(rows));
     std::uint32_t* const made = allocate<std::uint32_t>(owner, count * keys);
+    std::uint64_t* const places = allocate<std::uint64_t>(owner, count);
     std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
+    if (owner.far)
+        expect_documents(rows, first, count, places);
     for (std::uint32_t i = 0; i < count; i++) {
         const signature value = {rows.task.scheme,
                                  sign(*rows.signer, fetch_document(rows, first + i, text))};
@@ -303,7 +321,8 @@ void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
     for (void* const memory : {static_cast<void*>(text.values),
                                static_cast<void*>(starts),
                                static_cast<void*>(rests),
-                               static_cast<void*>(made)})
+                               static_cast<void*>(made),
+                               static_cast<void*>(places)})
         release(owner, memory);
 }
 
@@ -316,17 +335,32 @@ std::size_t document_size(row_set& rows, std::uint32_t row)
         fetch(*rows.document_sizes, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
+std::uint64_t place_to_read(row_set& rows, std::uint32_t row)
+{
+    const std::uint64_t place = place_of_document(rows, row);
+    return place & kept_here ? 0 : place;
+}
+
+void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset)
+{
+    assert(offset >> store_shift == 0);
+    const std::uint64_t at = kept_here | std::uint64_t{store + 1} << store_shift | offset;
+    write_at(*rows.document_at, row * std::uint64_t{sizeof(at)}, &at, sizeof(at));
+}
+
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
     assert(row < rows.count);
     const std::uint64_t place = place_of_document(rows, row);
     if (!(place & kept_here))
         return rows.owner->read_again(*rows.owner, place);
-    const std::uint64_t at = place & ~kept_here;
+    const std::uint64_t store = (place & ~kept_here) >> store_shift;
+    const std::uint64_t at = place & ((std::uint64_t{1} << store_shift) - 1);
+    byte_store& kept = store == 0 ? *rows.documents : *rows.brought[store - 1];
     const std::size_t size = document_size(rows, row);
-    if (!in_place(*rows.documents, at, size))
+    if (!in_place(kept, at, size))
         grow(*rows.owner, buffer, 0, size);
-    const void* const bytes = fetch(*rows.documents, at, size, buffer.values);
+    const void* const bytes = fetch(kept, at, size, buffer.values);
     return {static_cast<const std::uint8_t*>(bytes), size};
 }
 

@@ -57,6 +57,7 @@ struct row_set {
     byte_store* rests;             // and the others
     byte_store** keys;             // of each band; after them, of the whole signature
     byte_store* documents;         // texts in UTF-8 or slots: those that the host cannot read again
+    byte_store** brought;          // those that it has read again (bulk/search/far_documents.h)
     byte_store* document_at;       // where the document of each row lies
     byte_store* document_sizes;    // of texts, else null
     text_signer* signer;           // of tasks with texts, else null
@@ -123,6 +124,12 @@ inline const void* fetch_rest(const row_set& rows, std::uint32_t row, void* buff
     const std::size_t bytes = rest_bytes(rows);
     return fetch(*rows.rests, row * std::uint64_t{bytes}, bytes, buffer);
 }
+
+// Where the document of a row can be read again; 0 if it is kept.
+std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
+
+// Says that the document of a row is kept from now on: in a store of rows.brought, at an offset.
+void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
 // The document of a row, where it lies or in the buffer, which grows as it must. Good until the
 // next call.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace minhash::bulk {
 
@@ -64,6 +65,7 @@ void open_views(row_set& rows)
     open_if_any(budget, rows.documents, shared.documents);
     open_if_any(budget, rows.document_at, shared.document_at);
     open_if_any(budget, rows.document_sizes, shared.document_sizes);
+    open_brought(rows);
     rows.scopes = {find_shared<std::uint32_t>(rows, shared.scopes), 0};
     const auto* const notes = find_shared<store_note>(rows, shared.keys);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
@@ -133,6 +135,18 @@ void finish_rows(row_set& rows)
         do_step(rows, step::sign);
 }
 
+void open_brought(row_set& rows)
+{
+    const shared_rows& shared = *rows.shared;
+    if (shared.brought == 0)
+        return;
+    const auto processes = static_cast<std::size_t>(shared.processes);
+    const auto* const notes = find_shared<store_note>(rows, shared.brought);
+    rows.brought = allocate<byte_store*>(*rows.owner, processes);
+    for (std::size_t member = 0; member < processes; member++)
+        open_if_any(*rows.budget, rows.brought[member], notes[member]);
+}
+
 void do_step(row_set& rows, step what)
 {
     host& owner = *rows.owner;
@@ -174,6 +188,7 @@ void help(host& owner, shared_number number, int member)
     close_stores(budget);
     std::atomic_ref(shared.used).fetch_add(budget.used, std::memory_order_relaxed);
     std::atomic_ref(shared.filed).fetch_add(budget.filed, std::memory_order_relaxed);
+    release(owner, rows.brought);
     release(owner, rows.keys);
 }
 
@@ -200,8 +215,13 @@ void end_rows(row_set& rows)
     auto* const notes = find_shared<store_note>(rows, shared.keys);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
         drop_noted(owner, notes[i]);
+    auto* const brought = find_shared<store_note>(rows, shared.brought);
+    for (int i = 0; brought != nullptr && i < shared.processes; i++)
+        drop_noted(owner, brought[i]);
+    release(owner, std::exchange(rows.brought, nullptr));
     for (const shared_number number : {shared.keys,
                                        shared.scopes,
+                                       shared.brought,
                                        shared.leader,
                                        shared.next,
                                        shared.rights,

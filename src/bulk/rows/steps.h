@@ -15,6 +15,8 @@ namespace minhash::bulk {
 
 enum class step : std::uint32_t {
     sign,
+    mark,
+    bring,
     find_twins,
     collect,
     verify_pairs,
@@ -47,6 +49,11 @@ struct shared_rows {
     store_note document_sizes;
     shared_number keys; // notes of each band, and of the whole signature
     shared_number scopes;
+
+    // far_documents.h
+    shared_number marks;    // a bit of each row
+    shared_number bringing; // notes of each member's documents, while they are brought,
+    shared_number brought;  // and afterwards
 
     // candidates.h
     shared_number leader;
@@ -98,6 +105,9 @@ inline std::uint64_t next_unit(const row_set& rows)
 {
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
 }
+
+// Opens views of the documents that were brought.
+void open_brought(row_set& rows);
 
 // A budget for what this process appends in the step in hand.
 memory_budget step_budget(const row_set& rows);

@@ -1,6 +1,7 @@
 // Rows that are the same are found as those with equal band keys are (grouping.h), by the key of
 // the whole signature, and then compared.
 #include "bulk/search/candidates.h"
+#include "bulk/search/far_documents.h"
 
 #include <bit>
 #include <cassert>
@@ -77,9 +78,12 @@ twins find_twins(row_set& rows)
         found.leader[row] = row;
         found.next[row] = no_row;
     }
+    const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.shape.bands));
+    shared.slice_bits = bits;
+    bring_documents(rows);
     shared.slice_bits = slice_bits_for(rows, 1);
     do_step(rows, step::find_twins);
-    shared.slice_bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.shape.bands));
+    shared.slice_bits = bits;
     return found;
 }
 

@@ -8,14 +8,6 @@ namespace minhash::bulk {
 
 namespace {
 
-// Rows of the largest bucket that is written as pairs.
-constexpr std::size_t small_bucket = 32;
-
-// Of buckets of these sizes, signatures are looked at before pairs are written: they are few in
-// comparison with the pairs, and fit into the processor's cache.
-constexpr std::size_t least_gathered = 8;
-constexpr std::size_t most_gathered = 1024;
-
 // Pairs that may be near, for each row of a bucket that is not large by them.
 constexpr std::size_t most_likely = 16;
 

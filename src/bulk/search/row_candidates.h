@@ -37,6 +37,14 @@ struct row_candidates {
     std::uint64_t* starts;
 };
 
+// Rows of the largest bucket that is written as pairs.
+constexpr std::size_t small_bucket = 32;
+
+// Of buckets of these sizes, signatures are looked at before pairs are written: they are few in
+// comparison with the pairs, and fit into the processor's cache.
+constexpr std::size_t least_gathered = 8;
+constexpr std::size_t most_gathered = 1024;
+
 // Collects the candidates of rows whose twins have been found. Between two queries `rights` is the
 // number of an array as above. For clusters a bucket is large, too, if many of its pairs may be
 // near.

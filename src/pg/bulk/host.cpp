@@ -106,6 +106,11 @@ std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_
             VARSIZE_ANY_EXHDR(stored) - header_bytes};
 }
 
+void expect_documents(bulk::host& host, std::span<const std::uint64_t> places)
+{
+    expect_reads(self_of(host).again, places);
+}
+
 constexpr volatile int never = 0;
 
 void refuse_shingles(bulk::host&, std::uint64_t most)
@@ -128,6 +133,7 @@ void start_host(bulk_host& fresh)
     fresh.report = report_progress;
     fresh.reporting = &never;
     fresh.read_again = read_document_again;
+    fresh.expect_reads = expect_documents;
     fresh.fail_too_many_shingles = refuse_shingles;
     fresh.memory = CurrentMemoryContext;
     fresh.again.memory = fresh.memory;

@@ -243,6 +243,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
     call.rank_column = 0;
     call.scope_column = 0;
     start_rereading(call.again, *reinterpret_cast<receiver*>(self)->query, 2);
+    call.far = call.again.far;
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && call.wanted.ranked ? call.rank_column : call.scope_column;

@@ -5,8 +5,11 @@ extern "C" {
 #include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "nodes/execnodes.h"
+#include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/spccache.h"
 }
 
 namespace minhash::pg {
@@ -47,6 +50,50 @@ AttrNumber table_column(const Plan* plan, int column)
     return of_table && from->varattno > 0 ? from->varattno : 0;
 }
 
+// Whether a table with its long values is larger than what memory holds, as far as the server was
+// told.
+bool is_far(Relation table)
+{
+    BlockNumber blocks = RelationGetNumberOfBlocks(table);
+    if (OidIsValid(table->rd_rel->reltoastrelid)) {
+        const Relation values = table_open(table->rd_rel->reltoastrelid, AccessShareLock);
+        blocks += RelationGetNumberOfBlocks(values);
+        table_close(values, AccessShareLock);
+    }
+    return blocks > static_cast<BlockNumber>(effective_cache_size);
+}
+
+Relation table_of(const rereading& self, std::uint64_t place)
+{
+    return self.tables[(place >> table_shift) - 1];
+}
+
+std::uint64_t block_of(std::uint64_t place)
+{
+    return place >> number_bits;
+}
+
+// Asks for the blocks of the next places, as many as maintenance_io_concurrency says.
+void read_ahead(rereading& self, std::uint64_t place)
+{
+    const std::span<const std::uint64_t> places = self.expected;
+    if (self.read == places.size())
+        return;
+    Assert(places[self.read] == place);
+    if (self.read > 0 && block_of(place) != block_of(places[self.read - 1]))
+        self.blocks--;
+    self.read++;
+    const Relation table = table_of(self, place);
+    const int most = get_tablespace_maintenance_io_concurrency(table->rd_rel->reltablespace);
+    for (; self.ahead < places.size() && self.blocks <= most; self.ahead++)
+        if (self.ahead == 0 || block_of(places[self.ahead]) != block_of(places[self.ahead - 1])) {
+            PrefetchBuffer(table_of(self, places[self.ahead]),
+                           MAIN_FORKNUM,
+                           static_cast<BlockNumber>(block_of(places[self.ahead])));
+            self.blocks++;
+        }
+}
+
 void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
 {
     Assert(self.count < most_scanned);
@@ -60,6 +107,7 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
     self.slots[self.count] =
         MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
                                  table_slot_callbacks(self.tables[self.count]));
+    self.far = self.far || is_far(self.tables[self.count]);
     self.count++;
     MemoryContextSwitchTo(former);
 }
@@ -103,6 +151,7 @@ const struct varlena* read_again(rereading& self, std::uint64_t place)
 {
     const int table = static_cast<int>(place >> table_shift) - 1;
     Assert(table >= 0 && table < self.count);
+    read_ahead(self, place);
     ItemPointerData at;
     ItemPointerSet(&at,
                    static_cast<BlockNumber>(place >> number_bits),
@@ -121,6 +170,14 @@ const struct varlena* read_again(rereading& self, std::uint64_t place)
     const struct varlena* const whole = PG_DETOAST_DATUM_PACKED(value);
     MemoryContextSwitchTo(former);
     return whole;
+}
+
+void expect_reads(rereading& self, std::span<const std::uint64_t> places)
+{
+    self.expected = places;
+    self.read = 0;
+    self.ahead = 0;
+    self.blocks = 0;
 }
 
 void unpin(const rereading& self)

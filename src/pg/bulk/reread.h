@@ -26,8 +26,13 @@ struct rereading {
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // of the row read last
     int count;
-    bool sharing;         // workers may read what it has
-    MemoryContext memory; // of the call
+    bool sharing;                            // workers may read what it has
+    bool far;                                // a table is larger than memory
+    std::span<const std::uint64_t> expected; // places that will be read next,
+    std::size_t read;                        // how many of them have been,
+    std::size_t ahead;                       // and how many at least asked for;
+    int blocks;                              // those of which are not read yet
+    MemoryContext memory;                    // of the call
     MemoryContext value_memory;
 };
 
@@ -43,6 +48,9 @@ std::uint64_t place_of_row(const rereading& self);
 
 // The value of a place, not compressed. It is good until the next call.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
+
+// Says which places will be read next, in this order. They stay where they are.
+void expect_reads(rereading& self, std::span<const std::uint64_t> places);
 
 // Lets go of the page that was read last.
 void unpin(const rereading& self);

@@ -394,6 +394,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);
+    self.far = self.again.far;
     self.memory = AllocSetContextCreate(self.lasting, "minhash_lsh step", ALLOCSET_DEFAULT_SIZES);
     help_with_steps(self);
     end_rereading(self.again);

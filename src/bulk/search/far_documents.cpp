@@ -1,0 +1,155 @@
+#include "bulk/search/candidates.h"
+#include "bulk/search/far_documents.h"
+#include "bulk/search/row_candidates.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace minhash::bulk {
+
+namespace {
+
+// Rows whose documents are sorted by place: most scans give rows in this order.
+constexpr std::uint32_t rows_at_once = 16 * 1024;
+
+constexpr std::size_t most_chunk = 2 * 1024 * 1024;
+
+struct wanted_document {
+    std::uint64_t place;
+    std::uint32_t row;
+};
+
+std::atomic_ref<std::uint32_t> marks_of(const row_set& rows, std::uint32_t row)
+{
+    return std::atomic_ref(find_shared<std::uint32_t>(rows, rows.shared->marks)[row / 32]);
+}
+
+bool is_marked(const row_set& rows, std::uint32_t row)
+{
+    return marks_of(rows, row).load(std::memory_order_relaxed) >> row % 32 & 1;
+}
+
+void mark(const row_set& rows, std::uint32_t row)
+{
+    assert(row < rows.count);
+    if (!is_marked(rows, row))
+        marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
+}
+
+// Marks what may be compared of a bucket: twins, too, as they share all buckets. Of large ones that
+// is all rows, as most have something to be compared with.
+void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
+{
+    const row_set& rows = *check.rows;
+    const bool gathered = bucket.size() >= least_gathered && can_gather(check);
+    if (bucket.size() > (gathered ? most_gathered : small_bucket)) {
+        for (const std::uint32_t row : bucket)
+            mark(rows, row);
+        return;
+    }
+    if (gathered)
+        gather_starts(check, bucket);
+    for (std::size_t a = 0; a < bucket.size(); a++) {
+        pause(*rows.owner);
+        const auto take = [&](std::size_t b) {
+            mark(rows, bucket[a]);
+            mark(rows, bucket[b]);
+        };
+        if (gathered) {
+            each_likely(check, a, bucket.size(), take);
+            continue;
+        }
+        for (std::size_t b = a + 1; b < bucket.size(); b++)
+            if (!(is_marked(rows, bucket[a]) && is_marked(rows, bucket[b])) &&
+                may_be_near(check, bucket[a], bucket[b]))
+                take(b);
+    }
+}
+
+// What is wanted of some rows, in the order of places. Returns how many.
+std::size_t find_wanted(row_set& rows, std::uint32_t first, wanted_document* wanted)
+{
+    const std::uint32_t end = std::min(rows.count - first, rows_at_once) + first;
+    std::size_t count = 0;
+    for (std::uint32_t row = first; row < end; row++)
+        if (is_marked(rows, row))
+            if (const std::uint64_t place = place_to_read(rows, row))
+                wanted[count++] = {place, row};
+    std::sort(wanted, wanted + count, [](const wanted_document& a, const wanted_document& b) {
+        return a.place < b.place;
+    });
+    return count;
+}
+
+} // namespace
+
+void bring_documents(row_set& rows)
+{
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    if (!owner.far || !has_documents(rows.task))
+        return;
+    const auto processes = static_cast<std::size_t>(shared.processes);
+    allocate_shared<store_note>(owner, shared.bringing, processes);
+    allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
+    do_step(rows, step::mark);
+    shared.large_buckets = 0; // they are counted later
+    do_step(rows, step::bring);
+    shared.brought = std::exchange(shared.bringing, 0);
+    open_brought(rows);
+    owner.release_shared(owner, shared.marks);
+    shared.marks = 0;
+}
+
+void mark_units(row_set& rows)
+{
+    host& owner = *rows.owner;
+    const shared_rows& shared = *rows.shared;
+    verifier check;
+    start_verifier(check, rows);
+    bucket_walk walk;
+    start_walk(walk, rows, nullptr);
+    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands)
+                                << shared.slice_bits;
+    for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
+        report(owner, "looking for rows to be compared", unit, units);
+        walk_slice(walk,
+                   unit >> shared.slice_bits,
+                   static_cast<std::uint32_t>(unit & ((1U << shared.slice_bits) - 1)),
+                   [&](std::span<const std::uint32_t> bucket) { mark_bucket(check, bucket); });
+    }
+    end_walk(walk);
+    end_verifier(check);
+}
+
+void bring_units(row_set& rows)
+{
+    host& owner = *rows.owner;
+    memory_budget budget = step_budget(rows);
+    byte_store* const to = open_shared_store(budget, chunk_for(budget, 1, most_chunk));
+    const auto member = static_cast<std::size_t>(rows.member);
+    auto* const wanted = allocate<wanted_document>(owner, rows_at_once);
+    auto* const places = allocate<std::uint64_t>(owner, rows_at_once);
+    growing<std::uint8_t> buffer = {};
+    for (std::uint64_t first; (first = next_unit(rows) * rows_at_once) < rows.count;) {
+        const std::size_t count = find_wanted(rows, static_cast<std::uint32_t>(first), wanted);
+        for (std::size_t i = 0; i < count; i++)
+            places[i] = wanted[i].place;
+        owner.expect_reads(owner, {places, count});
+        for (std::size_t i = 0; i < count; i++) {
+            report(owner, "reading rows to be compared", first, rows.count);
+            const text_bytes bytes = fetch_document(rows, wanted[i].row, buffer);
+            set_brought(rows, wanted[i].row, member, to->size);
+            append(*to, bytes.data(), bytes.size());
+        }
+    }
+    leave_store(to, find_shared<store_note>(rows, rows.shared->bringing)[member]);
+    end_budget(budget, *rows.budget);
+    for (void* const memory : {static_cast<void*>(wanted),
+                               static_cast<void*>(places),
+                               static_cast<void*>(buffer.values)})
+        release(owner, memory);
+}
+
+} // namespace minhash::bulk

@@ -93,7 +93,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
-    // More bands find more: first the rows with which all bands that fit will do, then the fewest.
+    // First the most rows with which as many bands as fit reach the recall, then the fewest bands.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
         rows--;

@@ -52,7 +52,7 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
 // is the default of each.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
-// The arguments num_hashes, seed and method, from `first` on, of members that are given.
+// The same for elements: the arguments num_hashes, seed and method, from `first` on.
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
 
 // What minhash() and minhash_elements() do if they are not told otherwise.

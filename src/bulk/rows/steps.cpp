@@ -72,7 +72,7 @@ void open_views(row_set& rows)
         open_if_any(budget, rows.keys[i], notes[i]);
 }
 
-// Leaves what has been taken to all.
+// Lets all processes read the rows.
 void share_rows(row_set& rows)
 {
     host& owner = *rows.owner;

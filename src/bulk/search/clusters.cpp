@@ -331,7 +331,7 @@ void connect(cluster_finder& finder)
 }
 
 // The similarity of two rows, if it is known without comparing them. Most clusters have two rows,
-// which have met.
+// and these were compared when they were connected.
 std::optional<double>
 known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {

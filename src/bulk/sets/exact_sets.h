@@ -12,8 +12,8 @@
 // looked up in a table of the first, until it is certain that they reach the similarity wanted, or
 // that they cannot.
 //
-// Small rows are compared by vectors, whole (bulk/sets/placed_elements.h): what leaders save of
-// them is less than what it takes.
+// Small rows are compared as a whole, by vectors (bulk/sets/placed_elements.h): leaders would cost
+// more than they save.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"

@@ -76,9 +76,9 @@ struct bands_plan {
     double cost;       // of all rows, in nanoseconds
 };
 
-// The recall to choose bands for, so that what is promised is found. Pairs at the threshold are few
-// and alike, and slots of short texts not independent, so the share that is found scatters around
-// what is expected: a quarter of what may be missed is expected to be.
+// The recall to choose bands for, so that the promised one is reached. The share that is found
+// scatters around the expected one: pairs at the threshold are few and alike, and slots of short
+// texts are not independent. So a quarter of what may be missed is expected to be missed.
 double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that finds the recall wanted at the threshold.

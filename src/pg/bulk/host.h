@@ -63,10 +63,10 @@ void start_reporting(bulk_host& host);
 // A budget of maintenance_work_mem.
 bulk::memory_budget make_budget(bulk_host& owner);
 
-// Tells, if so, that memory did not suffice.
+// A NOTICE if memory did not suffice.
 void notice_spilling(const bulk::memory_budget& budget);
 
-// Tells, if so, that buckets were left out.
+// A NOTICE if buckets were left out.
 void notice_large_buckets(std::uint64_t buckets, std::uint32_t max_bucket);
 
 } // namespace minhash::pg

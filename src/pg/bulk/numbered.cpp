@@ -59,7 +59,7 @@ std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash)
         ereport(ERROR,
                 errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("query returns too many different values"),
-                errdetail("At most %u can be taken.", bulk::most_rows));
+                errdetail("There can be at most %u.", bulk::most_rows));
     if (number == count)
         append_datum(known.values, value, false);
     return number;

@@ -141,7 +141,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
         ereport(ERROR,
                 errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("query returns too many rows"),
-                errdetail("At most %u can be taken.", bulk::most_rows),
+                errdetail("There can be at most %u.", bulk::most_rows),
                 errhint("Use a band table and its self-join."));
     MemoryContextReset(call.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(call.row_memory);

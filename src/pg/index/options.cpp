@@ -23,7 +23,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// As PostgreSQL parses them: an option that is not given has its default, which nobody can give.
+// As PostgreSQL parses them. Defaults are outside the ranges of options, so they mean "not given".
 struct index_options {
     std::int32_t length; // a varlena's
     int bands;

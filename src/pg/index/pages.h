@@ -28,7 +28,7 @@ bool is_kind(Page page, page_kind kind);
 // Whether there is nothing on it.
 bool is_free(Page page);
 
-// How many blocks there are, none of which is being added.
+// How many blocks the index has, while nobody else is adding one.
 BlockNumber count_blocks(Relation index);
 
 // The new pages of a build, which all of its processes take in the order of their blocks. The file

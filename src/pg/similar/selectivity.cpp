@@ -153,8 +153,8 @@ double similar_pairs(PlannerInfo* root,
         const column a = examine(outer);
         column b = examine(inner);
         if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
-            // Rows with any partner: as eqjoinsel, take the smaller side's texts to be among those
-            // of the larger, and the inner side as other conditions leave it.
+            // Rows with any partner. Like eqjoinsel, this assumes that the smaller side's texts are
+            // among those of the larger, and counts the inner side after other conditions.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));

@@ -16,7 +16,8 @@ CREATE TYPE minhash_query (
     ALIGNMENT = int4,
     STORAGE = external
 );
-COMMENT ON TYPE minhash_query IS 'signature that is looked for, with its threshold, as the planner makes it; cannot be stored';
+COMMENT ON TYPE minhash_query IS
+    'signature that is looked for, with its threshold, as the planner makes it; cannot be stored';
 
 CREATE FUNCTION _minhash_query(signature minhash_signature, threshold double precision) RETURNS minhash_query
     AS 'MODULE_PATHNAME', 'minhash_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;

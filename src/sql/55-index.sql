@@ -117,11 +117,14 @@ CREATE OPERATOR CLASS lsh_record_ops DEFAULT FOR TYPE pg_catalog.record USING ls
 COMMENT ON OPERATOR CLASS lsh_record_ops USING lsh IS 'equal values beside similar signatures';
 -- Integers of different sizes have the same hash.
 ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD
-    OPERATOR 4 pg_catalog.= (bigint, integer), OPERATOR 4 pg_catalog.= (bigint, smallint), OPERATOR 4 pg_catalog.= (integer, bigint),
-    OPERATOR 4 pg_catalog.= (integer, smallint), OPERATOR 4 pg_catalog.= (smallint, integer), OPERATOR 4 pg_catalog.= (smallint, bigint);
+    OPERATOR 4 pg_catalog.= (bigint, integer), OPERATOR 4 pg_catalog.= (bigint, smallint),
+    OPERATOR 4 pg_catalog.= (integer, bigint),
+    OPERATOR 4 pg_catalog.= (integer, smallint), OPERATOR 4 pg_catalog.= (smallint, integer),
+    OPERATOR 4 pg_catalog.= (smallint, bigint);
 
 CREATE FUNCTION lsh_check(index regclass, heap boolean DEFAULT false,
-    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT run_records bigint[], OUT contents bigint, OUT lost_pages bigint)
+    OUT records bigint, OUT dead bigint, OUT in_tail bigint, OUT runs integer, OUT run_records bigint[],
+    OUT contents bigint, OUT lost_pages bigint)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_check(regclass, boolean) IS
     'verifies an lsh index, with heap also against its table, and counts what it holds. '

@@ -1,11 +1,12 @@
--- Band tables: tables (key, id) of the caller's, with triggers of the caller's that keep them in step with their source.
--- All is done as the caller, and the triggers run as whoever writes to the source.
+-- Band tables: tables (key, id) and triggers that keep them in step with their source, both the caller's own. All is
+-- done as the caller, and the triggers run as whoever writes to the source.
 --
 -- Statement triggers read their transition tables, so that a bulk load stays a bulk load. A partitioned table has a row
 -- trigger, which PostgreSQL gives to each partition.
 --
 -- PL/pgSQL keeps one plan for statements of one row and of a million. So these functions forbid plans that are good for
--- one of them only: joins that read all of the band table. Keys in order find the index's and the table's pages in order.
+-- one of them only: joins that read all of the band table. Keys are sorted, so that pages of the index and of the table
+-- are visited in order.
 --
 -- The search path has nothing that others could put a function, type or operator into. What is not in pg_catalog is
 -- written with its schema, with arguments of exactly the types that it has.
@@ -30,7 +31,8 @@ WITH parts (by_index, check_missing) AS (VALUES (
 $body$
     IF missing > 0 THEN
         RAISE object_not_in_prerequisite_state USING
-            MESSAGE = format('%%s keys of rows of %%s are missing in band table %%s', missing, TG_RELID::regclass, %1$L),
+            MESSAGE = format('%%s keys of rows of %%s are missing in band table %%s', missing, TG_RELID::regclass,
+                %1$L),
             DETAIL = 'The rows were written without its triggers, or twice by one statement and its triggers.',
             HINT = %8$L;
     END IF;
@@ -231,7 +233,8 @@ BEGIN
     END IF;
     IF bands IS NULL THEN
         EXECUTE format('SELECT p.bands, p.rows FROM %s.lsh_params($1, $2, $3, $4, NULL::float8, NULL::float8) p',
-            extension) INTO bands, rows USING coalesce(threshold, 0.8), num_hashes, coalesce(recall, 0.95), 'recall'::text;
+            extension) INTO bands, rows
+            USING coalesce(threshold, 0.8), num_hashes, coalesce(recall, 0.95), 'recall'::text;
     END IF;
     EXECUTE format('SELECT %s.lsh_threshold($1, $2)', extension) USING bands, rows; -- an error beyond their ranges
     IF bands * rows > num_hashes THEN
@@ -287,7 +290,8 @@ BEGIN
                 format('%s.%I', CASE WHEN by_rows THEN 'OLD' ELSE 'o' END, id.attname),
                 format('%s.%I', CASE WHEN by_rows THEN 'NEW' ELSE 'n' END, id.attname),
                 coalesce(equal, '='), as_base,
-                format('Fill it again in one transaction: TRUNCATE %s; INSERT INTO %1$s (key, id) %s;', target, wanted)));
+                format('Fill it again in one transaction: TRUNCATE %s; INSERT INTO %1$s (key, id) %s;', target,
+                    wanted)));
         EXECUTE format('COMMENT ON FUNCTION %s() IS ''keeps a band table in step; made by lsh_create_band_table()''',
             function);
         EXECUTE format('CREATE TRIGGER %I AFTER ' || kind.event || ' WHEN (%s._lsh_require_band_table('

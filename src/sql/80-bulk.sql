@@ -1,8 +1,8 @@
 -- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
 -- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
 -- Arguments that are NULL by default are chosen, or those of minhash(); given where they would have no effect, they are
--- an error. The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the order in
--- which a call gives its arguments, so one that is given by name in another place would crash the server.
+-- an error. The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the
+-- order in which a call gives its arguments, so one that is given by name in another place would crash the server.
 
 CREATE FUNCTION lsh_pairs(
     query text,
@@ -46,7 +46,8 @@ CREATE FUNCTION lsh_pairs(
 ) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_pairs_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
-    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; ids are of the second argument''s type. '
+    'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; '
+    'ids are of the second argument''s type. '
     'Example: lsh_pairs(''SELECT url, body FROM articles'', NULL::text, threshold => 0.8)';
 
 CREATE FUNCTION lsh_clusters(
@@ -90,10 +91,12 @@ CREATE FUNCTION lsh_clusters(
     method text DEFAULT NULL,
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false
-) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, similarity double precision)
+) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint,
+    similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
-    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; ids are of the second argument''s type. '
+    'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; '
+    'ids are of the second argument''s type. '
     'Example: lsh_clusters(''SELECT url, body FROM articles'', NULL::text)';
 
 CREATE FUNCTION lsh_contained(
@@ -108,7 +111,8 @@ CREATE FUNCTION lsh_contained(
 ) RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_contained(text, double precision, double precision, integer, text, boolean, boolean, text) IS
-    'the texts of a query that lie within others of it, or of another query, with the share of their shingles found there. '
+    'the texts of a query that lie within others of it, or of another query, with the share of their shingles found '
+    'there. '
     'Example: lsh_contained(''SELECT id, body FROM articles'', threshold => 0.9)';
 
 CREATE FUNCTION lsh_contained(
@@ -135,10 +139,12 @@ COMMENT ON FUNCTION lsh_components(text, double precision[]) IS
     'Example: lsh_components(''SELECT left_id, right_id FROM article_pairs'')';
 
 CREATE FUNCTION lsh_components(query text, anyelement, thresholds double precision[] DEFAULT NULL)
-    RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint, threshold double precision)
+    RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint,
+        threshold double precision)
     AS 'MODULE_PATHNAME', 'lsh_components_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
-    'the connected components of a query''s pairs, all or those that reach each threshold; ids are of the second argument''s type. '
+    'the connected components of a query''s pairs, all or those that reach each threshold; '
+    'ids are of the second argument''s type. '
     'Example: lsh_components(''SELECT url, other_url FROM links'', NULL::text)';
 
 CREATE FUNCTION lsh_evaluate(
@@ -171,12 +177,13 @@ COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], int
     'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
--- The commonest first guess is the names of a table and its columns. Without these it would be the parser's error that no
--- such function is unique. Nothing converts to _lsh_column but a literal without a type, so that a second argument with a
--- type still is the type of ids.
+-- The commonest first guess is the names of a table and its columns, which the parser would refuse as no call of a
+-- unique function. Only a literal without a type converts to _lsh_column, so that a second argument that has a type
+-- still is the type of ids.
 
 CREATE TYPE _lsh_column;
-CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin'
+    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _lsh_column_in(cstring) IS 'input of _lsh_column';
 CREATE FUNCTION _lsh_column_out(_lsh_column) RETURNS cstring AS 'textout'
     LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
@@ -239,4 +246,5 @@ BEGIN
         HINT = 'Leave out the second argument, or name it: anchors => 2000.';
 END $$;
 COMMENT ON FUNCTION lsh_evaluate(text, anyelement) IS
-    'an error that says to leave out the type of ids. Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::bigint)';
+    'an error that says to leave out the type of ids. '
+    'Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::bigint)';

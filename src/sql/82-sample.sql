@@ -57,8 +57,8 @@ BEGIN
     sampled := format('SELECT CAST(q.id AS pg_catalog.text), q.content%s FROM (%s%s) AS q(id, content)',
         CASE WHEN has_scope THEN ', q.scope' END, query, E'\n');
     IF share < 1 THEN
-        sampled := format('%1$s WHERE pg_catalog.hashint8extended(pg_catalog.hashtextextended(CAST(q.id AS pg_catalog.text)
-            COLLATE pg_catalog."C", %2$L), %2$L) OPERATOR(pg_catalog.<) %3$L', sampled, seed,
+        sampled := format('%1$s WHERE pg_catalog.hashint8extended(pg_catalog.hashtextextended(CAST(q.id
+            AS pg_catalog.text) COLLATE pg_catalog."C", %2$L), %2$L) OPERATOR(pg_catalog.<) %3$L', sampled, seed,
             CAST((share - 0.5) * 18446744073709549568 AS bigint));
     END IF;
     before := clock_timestamp();
@@ -68,7 +68,8 @@ BEGIN
                 OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS left_group,
             pg_catalog.hashtextextended(right_id COLLATE pg_catalog."C", 1)
                 OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS right_group
-        FROM %s._lsh_kept_pairs($1, CAST(''pg_catalog.text'' AS pg_catalog.regtype), $2, CAST(NULL AS pg_catalog.float8),
+        FROM %s._lsh_kept_pairs($1, CAST(''pg_catalog.text'' AS pg_catalog.regtype), $2,
+            CAST(NULL AS pg_catalog.float8),
             CAST(NULL AS pg_catalog.int4), CAST(NULL AS pg_catalog.int4), $3, CAST(NULL AS pg_catalog.int4), $4, $5, $6,
             $7, $8, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
             AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)

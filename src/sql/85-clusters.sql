@@ -289,8 +289,8 @@ BEGIN
     JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
 )', id_type, changed, E'\n', hash, source, equal, target);
     ELSE
-        -- Sums of hashes show in a fraction of a join's time that nothing has changed. A random number is hashed with each
-        -- row, so that nobody can make changes that leave a sum as it was.
+        -- Sums of hashes show in a fraction of a join's time that nothing has changed. A random number is hashed with
+        -- each row, so that nobody can make changes that leave a sum as it was.
         changes := format('now AS MATERIALIZED (
     SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
 ), before AS (

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The install script says what the catalogue needs to know, the version stands where it may, and tests fit into 120
-# columns, so that a difference in their output can be read.
+# The install script says what the catalogue needs to know, and the version stands where it may.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -52,11 +51,4 @@ if [[ -n $found ]]; then
     printf '%s\n' "$found"
     status=1
 fi
-
-# shellcheck disable=SC2016  # Perl's variables
-perl -CSD -ne '
-    if (length > 121) { print "$ARGV:$.: longer than 120 columns\n"; $failed = 1 }
-    close ARGV if eof;
-    END { exit 1 if $failed }
-' sql/*.sql sql/include/*.sql || status=1
 exit $status

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Lines have at most 120 characters, of C++, SQL and pages alike: a difference in them can be read side by side. Only
+# tables of pages and results of statements are as wide as they are. (doc/examples draws pictures, in long strings.)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# COMMENT ON FUNCTION must name all of its arguments in one line, to be found.
+mapfile -t files < <(test/tools/project_files.sh | grep -E '^(src|sql|test)/.*\.(cpp|h|sql)$|\.md$')
+# shellcheck disable=SC2016  # Perl's variables
+perl -CSD -ne '
+    $result = 0 if $. == 1;
+    $result = $1 eq "text" if $ARGV =~ /\.md$/ && /^```(\w*)$/;
+    if (length > 121 && !$result && !/^\|.*\|$/ && !/^COMMENT ON FUNCTION /) {
+        print "$ARGV:$.: longer than 120 characters\n";
+        $failed = 1;
+    }
+    close ARGV if eof;
+    END { exit 1 if $failed }
+' "${files[@]}"

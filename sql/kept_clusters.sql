@@ -433,7 +433,8 @@ SELECT context_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
 SELECT pg_temp.error_of($$SELECT lsh_create_clusters('other', 'SELECT id, divided(body, divisor) FROM "My table"')$$);
 UPDATE "My table" SET divisor = 1;
 CREATE TABLE no_log (refreshed_at timestamptz, event int, cluster_id bigint);
-SELECT arguments, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''"Big name"'', %s)', arguments)) FROM unnest(ARRAY[
+SELECT arguments, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''"Big name"'', %s)', arguments))
+FROM unnest(ARRAY[
     $$changed => ''$$, $$changed => '-- nothing'$$, $$changed => 'My news.The articles'$$, $$changed => 'docs'$$,
     $$log => 'Two words'$$, $$log => ''$$, $$log => 'no_log'$$]) AS arguments;
 SELECT arguments, pg_temp.error_of(format('SELECT lsh_create_clusters(%s)', arguments)) FROM unnest(ARRAY[

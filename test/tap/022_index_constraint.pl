@@ -89,6 +89,6 @@ SELECT count(*), count(*) FILTER (WHERE a.what IS DISTINCT FROM w.what OR simila
 SQL
 is($wrong, 0, "each of $answers answers is the right one");
 is($inserted, $kept, "$kept of them inserted");
-cmp_ok($answers, '>', 2 * $kept, 'the others were told');
+cmp_ok($answers - $kept, '>', 100, 'the others were told');
 $node->stop;
 done_testing();

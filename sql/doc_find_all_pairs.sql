@@ -75,8 +75,10 @@ FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
 JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
 ORDER BY 1, 2;
 
-SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
+SELECT row_count, pairs, pairs_low, pairs_high, near_share, memory
 FROM lsh_sample('SELECT id, body FROM articles', threshold => 0.6);
+
+CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 
 CREATE MATERIALIZED VIEW article_pairs AS
     SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);

@@ -38,6 +38,32 @@ SELECT pairs, pairs_low, pairs_high > 0 AS perhaps, near_share_low
 FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
 SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
 FROM lsh_sample('SELECT id, body FROM docs WHERE false');
+-- How much memory: more if rows are sorted, as texts are kept then.
+SELECT (SELECT memory FROM lsh_sample('SELECT id, body FROM docs')) AS scanned,
+    (SELECT memory FROM lsh_sample('SELECT id, body FROM docs ORDER BY id + 0')) > 8000 * 500 AS sorted;
+-- With an index, the share of rows that have a near-duplicate is known to a few percent.
+ALTER TABLE docs ADD PRIMARY KEY (id);
+CREATE INDEX docs_body ON docs USING lsh (minhash(body));
+VACUUM ANALYZE docs;
+SET enable_seqscan = off; -- a small table
+CREATE TABLE looked_up AS SELECT s.*
+FROM generate_series(1, 20) AS seed, lsh_sample('SELECT id, body FROM docs', threshold => 0.6, seed => seed) AS s;
+SELECT count(*) FILTER (WHERE t.pairs BETWEEN pairs_low AND pairs_high) >= 17 AS pairs,
+    count(*) FILTER (WHERE share BETWEEN near_share_low AND near_share_high) >= 17 AS near_share,
+    max(near_share_high - near_share_low) < 0.07 AS is_narrow, max(abs(s.near_share - share)) < 0.06 AS is_near,
+    count(DISTINCT s.pairs) > 10 AS differ, min(row_count) AS rows
+FROM looked_up AS s, truth AS t, near;
+SELECT near_share BETWEEN share - 0.06 AND share + 0.06 AS of_a_part
+FROM lsh_sample('SELECT md5(id::text)::uuid, body, part AS scope FROM docs', 0.6), (SELECT count(*) / 8000.0 AS share
+    FROM lsh_clusters('SELECT id, body, part AS scope FROM docs', threshold => 0.6, recall => 0.9999)) AS c;
+-- A wrong estimate of how many rows there are costs a second look.
+CREATE FUNCTION all_docs() RETURNS SETOF docs LANGUAGE sql STABLE ROWS 40 AS 'SELECT * FROM docs';
+SELECT row_count, near_share BETWEEN share - 0.06 AND share + 0.06 AS near_share
+FROM lsh_sample('SELECT id, body FROM all_docs()', threshold => 0.6), near;
+SELECT row_count, near_share, pairs, near_share_high < 0.01 AS few
+FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
+SELECT row_count, pairs, near_share FROM lsh_sample('SELECT id, body FROM docs WHERE false');
+RESET enable_seqscan;
 -- Errors.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_sample(NULL)', 'lsh_sample(''docs'')',
     'lsh_sample(''SELECT id, body FROM docs'', share => 0)', 'lsh_sample(''SELECT id, body FROM docs'', share => 1.1)',

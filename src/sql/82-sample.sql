@@ -1,11 +1,74 @@
 -- What lsh_pairs() will find and take, from a sample.
 --
--- Rows are sampled by hashes of their ids: a pair is in the sample with the square of a row's probability. (They are
--- hashed twice: of ids that follow one another, the upper bits of one hash are not independent.) The sample's
--- rows are in twenty groups, and the jackknife tells how much the pairs vary: what is found without each of the groups
--- (Efron 1982: The Jackknife, the Bootstrap and Other Resampling Plans). Besides, a cluster may have no pair in the
--- sample at all: one of 4.75 / share rows has one with 95% probability. As for kept clusters, no function of others
--- can suit a call better.
+-- Rows are sampled by hashes of their ids. (They are hashed twice: of ids that follow one another, the upper bits of
+-- one hash are not independent.) With an lsh index that serves the query, the rows near a thousand of them are looked
+-- up, and the share of rows that have any follows by a binomial interval (Wilson 1927).
+--
+-- Without an index, a pair is in the sample with the square of a row's probability. The sample's rows are in twenty
+-- groups, and the jackknife tells how much the pairs vary: what is found without each of the groups (Efron 1982: The
+-- Jackknife, the Bootstrap and Other Resampling Plans). Besides, a cluster may have no pair in the sample at all: one
+-- of 4.75 / share rows has one with 95% probability. As for kept clusters, no function of others can suit a call
+-- better.
+
+-- Lookups of rows o near a row n of a query, through an index if there is one. `condition` finds what the arguments
+-- promise, `near` tells which of these are near, and `cost` is the planner's of a lookup, NULL without an lsh index.
+CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
+    OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                    WHERE extname = 'minhash_lsh');
+    threshold double precision := arguments->>'threshold';
+    num_hashes integer := coalesce(arguments->>'num_hashes', '128');
+    is_estimate boolean := is_signature OR coalesce(arguments->>'verify' = 'estimate', false);
+    missed double precision := 1 - coalesce(CAST(arguments->>'recall' AS double precision), 0.95);
+    looked_up double precision; -- the threshold of lookups
+    shingling text := format('CAST(%L AS pg_catalog.int4), CAST(%L AS pg_catalog.text), CAST(%L AS pg_catalog.bool),
+        CAST(%L AS pg_catalog.bool)', coalesce(arguments->>'shingle_size', '5'), coalesce(arguments->>'unit', 'char'),
+        coalesce(arguments->>'fold', 'true'), coalesce(arguments->>'bag', 'false'));
+    plan jsonb;
+BEGIN
+    signed := CASE WHEN is_signature THEN format('CAST(%%1$s.content AS %s.minhash_signature)', schema)
+        ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
+            CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
+            coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
+    -- Lookups miss rows whose estimate is too low, and 5% of those at the threshold that is looked up by bands, which
+    -- are the more of those above it. By normal quantiles for the one and bands of two slots for the other, which are
+    -- those that gain least, no more are missed of the rows at our threshold than the settings allow, half by each.
+    IF arguments ? 'bands' THEN
+        EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
+            USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
+    END IF;
+    missed := least(greatest(missed, 1e-9), 0.05);
+    looked_up := sqrt(1 - greatest(1 - threshold ^ 2, 0)
+                      ^ (ln(0.05) / ln(CASE WHEN is_estimate THEN missed ELSE missed / 2 END)));
+    IF NOT is_estimate THEN
+        looked_up := least(looked_up,
+            threshold - sqrt(2 * ln(1 / missed) * greatest(threshold * (1 - threshold), 0) / num_hashes));
+    END IF;
+    condition := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, format(signed, 'o'),
+        format(signed, 'n'), greatest(looked_up, 0.01));
+    near := format('%s OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', CASE WHEN is_estimate
+        THEN format('%s.minhash_similarity(%s, %s)', schema, format(signed, 'o'), format(signed, 'n'))
+        ELSE format('%s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text), %s)',
+            schema, shingling) END, threshold);
+    PERFORM set_config('search_path', path, true);
+    EXECUTE pg_catalog.format('EXPLAIN (FORMAT JSON) SELECT FROM
+        (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
+        source, condition) INTO plan;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- In a partitioned table every index is looked up. (Not in lax mode, which would give each node twice.)
+    cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
+        FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Index Name"))') AS node
+        WHERE EXISTS (SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
+                      WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh'));
+    IF has_scope THEN
+        condition := condition || ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
+            OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_lookup(text, text, jsonb, boolean, boolean) IS
+    'how rows near those of a query are looked up, and what the planner expects it to cost';
 
 CREATE FUNCTION lsh_sample(
     query text,
@@ -23,19 +86,37 @@ CREATE FUNCTION lsh_sample(
     OUT pairs bigint,
     OUT pairs_low bigint,
     OUT pairs_high bigint,
+    OUT near_share double precision,
     OUT near_share_low double precision,
     OUT near_share_high double precision,
-    OUT seconds double precision
+    OUT seconds double precision,
+    OUT memory bigint
 ) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
     path text := search_path;
+    pairs_of text := schema || '._lsh_kept_pairs($1, CAST(''pg_catalog.text'' AS pg_catalog.regtype), $2,
+        CAST(NULL AS pg_catalog.float8), CAST(NULL AS pg_catalog.int4), CAST(NULL AS pg_catalog.int4), $3,
+        CAST(NULL AS pg_catalog.int4), $4, $5, $6, $7, $8, CAST(NULL AS pg_catalog.int8),
+        CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
+        AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)';
     quantile double precision := 2.539; -- 98% of Student's distribution for twenty groups: of lopsided sums 95% hold
     unseen double precision; -- what may be there of which nothing is in the sample, as pairs of the sample
-    before timestamptz := clock_timestamp();
-    scan double precision;
-    has_scope boolean;
+    before timestamptz;
+    kept record;
+    lookup record;
+    source text;
+    plan json;
+    size double precision; -- of a content
+    signing double precision; -- seconds of a row
+    chosen text := 'pg_catalog.hashint8extended(pg_catalog.hashtextextended(q.id COLLATE pg_catalog."C", %1$L), %1$L)
+        OPERATOR(pg_catalog.<) %2$L';
+    same_id text; -- the join of the query's rows q with ids
+    looked_up bigint; -- rows
+    have_near bigint; -- of these
+    mean double precision; -- of the rows near one, and its error
+    error double precision;
     sampled text;
     found double precision[]; -- pairs, of all groups and without each
     wedges double precision[]; -- two pairs of one row
@@ -47,61 +128,136 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     query := rtrim(query, E'; \t\n');
-    EXECUTE format('SELECT k.has_scope FROM %s._lsh_kept_query($1, $2) AS k', schema) INTO has_scope USING query, path;
+    EXECUTE format('SELECT * FROM %s._lsh_kept_query($1, $2) AS k', schema) INTO kept USING query, path;
+    source := format('(SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%s FROM (%s%s) AS q(id, content))',
+        CASE WHEN kept.has_scope THEN ', q.scope' END, query, E'\n');
     PERFORM set_config('search_path', path, true);
-    EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM (', query, E'\n) AS q') INTO row_count;
+    EXECUTE pg_catalog.concat('SELECT FROM ', pairs_of) -- which looks at the arguments
+        USING pg_catalog.concat('SELECT * FROM ', source, ' AS q LIMIT 0'), threshold, verify, num_hashes, shingle_size,
+            unit, fold, bag;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    scan := extract(epoch FROM clock_timestamp() - before);
+    EXECUTE format('SELECT * FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema) INTO lookup
+        USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
+            'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
+            kept.is_signature, kept.has_scope;
+    -- By an index of the ids, if their type is of a default order.
+    same_id := coalesce((SELECT format('q.id OPERATOR(%I.%s) CAST(u.x AS %I.%I)',
+            o.nspname, p.oprname, n.nspname, t.typname)
+        FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace JOIN pg_opclass AS c ON c.opcintype = t.oid
+        JOIN pg_am AS a ON a.oid = c.opcmethod JOIN pg_amop AS s ON s.amopfamily = c.opcfamily AND s.amopstrategy = 3
+            AND s.amoplefttype = t.oid AND s.amoprighttype = t.oid
+        JOIN pg_operator AS p ON p.oid = s.amopopr JOIN pg_namespace AS o ON o.oid = p.oprnamespace
+        WHERE t.oid = kept.id_type AND a.amname = 'btree' AND c.opcdefault),
+        'CAST(q.id AS pg_catalog.text) OPERATOR(pg_catalog.=) u.x');
+    PERFORM set_config('search_path', path, true);
+    EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) ', query) INTO plan;
+    FOR attempt IN 1 .. 3 LOOP -- the least, as others may be at work
+        before := pg_catalog.clock_timestamp();
+        EXECUTE pg_catalog.format('SELECT pg_catalog.avg(pg_catalog.octet_length(CAST(n.content AS pg_catalog.text))),
+                pg_catalog.count(%s.lsh_band_keys(%s, 13, 7)), pg_catalog.count(*)
+            FROM (SELECT * FROM %s AS q LIMIT 100) AS n', schema, pg_catalog.format(lookup.signed, 'n'), source)
+            INTO size, have_near, looked_up;
+        signing := least(signing, EXTRACT(epoch FROM pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) before));
+    END LOOP;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    signing := signing / greatest(looked_up, 1);
 
-    share := least(1, greatest(share, 2000.0 / greatest(row_count, 1)));
-    sampled := format('SELECT CAST(q.id AS pg_catalog.text), q.content%s FROM (%s%s) AS q(id, content)',
-        CASE WHEN has_scope THEN ', q.scope' END, query, E'\n');
-    IF share < 1 THEN
-        sampled := format('%1$s WHERE pg_catalog.hashint8extended(pg_catalog.hashtextextended(CAST(q.id
-            AS pg_catalog.text) COLLATE pg_catalog."C", %2$L), %2$L) OPERATOR(pg_catalog.<) %3$L', sampled, seed,
-            CAST((share - 0.5) * 18446744073709549568 AS bigint));
+    row_count := plan->0->'Plan'->>'Plan Rows';
+    FOR attempt IN 1 .. 2 LOOP -- the second, if the planner expected another number of rows
+        EXIT WHEN lookup.cost IS NULL OR size > 1e5;
+        sampled := format(chosen, seed, CAST((least(1, 1000.0 / greatest(row_count, 1)) - 0.5) * 18446744073709549568
+            AS bigint));
+        PERFORM set_config('search_path', path, true);
+        EXECUTE pg_catalog.format('WITH s AS MATERIALIZED (
+                SELECT pg_catalog.count(*) AS rows, pg_catalog.array_agg(q.id) FILTER (WHERE %1$s) AS ids FROM %2$s AS q
+            ), n AS MATERIALIZED (
+                SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%3$s FROM (%4$s) AS q(id, content)
+                JOIN pg_catalog.unnest((SELECT ids FROM s
+                    WHERE pg_catalog.cardinality(ids) OPERATOR(pg_catalog.<=) 3000)) AS u(x) ON %5$s
+            ), d AS (
+                SELECT n.id, pg_catalog.count(o.id) AS near FROM n LEFT JOIN %2$s AS o
+                    ON o.id OPERATOR(pg_catalog.<>) n.id AND %6$s AND %7$s GROUP BY n.id
+            ) SELECT (SELECT rows FROM s), pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE near
+                OPERATOR(pg_catalog.>) 0), pg_catalog.avg(near), pg_catalog.stddev_samp(near) FROM d',
+            sampled, source, CASE WHEN kept.has_scope THEN ', q.scope' END, pg_catalog.concat(query, E'\n'), same_id,
+            lookup.condition, lookup.near)
+            INTO row_count, looked_up, have_near, mean, error;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        EXIT WHEN looked_up >= least(row_count, 500);
+    END LOOP;
+    IF mean IS NOT NULL THEN
+        share := least(1, looked_up::double precision / row_count);
+        error := coalesce(error, 0) / sqrt(looked_up) * sqrt(1 - share);
+        pairs := row_count * mean / 2;
+        -- A cluster of 3 / share rows has one in the sample with 95% probability.
+        unseen := (1 - share) * (3 / share) ^ 2 / 2;
+        pairs_low := CASE WHEN mean = 0 THEN 0
+            ELSE greatest(mean * looked_up / 2, pairs * exp(-least(quantile * error / mean, 50))) END;
+        pairs_high := least(row_count::numeric * (row_count - 1) / 2,
+            CASE WHEN mean = 0 THEN 0 ELSE pairs * exp(least(quantile * error / mean, 50)) END + unseen);
+        -- Wilson's interval for 95%, of a finite number of rows.
+        near_share := have_near::double precision / looked_up;
+        error := 3.8416 * (1 - share) / looked_up;
+        SELECT greatest(0, middle - half), least(1, middle + half) INTO near_share_low, near_share_high
+        FROM (SELECT (near_share + error / 2) / (1 + error) AS middle, sqrt(error * near_share * (1 - near_share)
+            + error ^ 2 / 4) / (1 + error) AS half) AS wilson;
+    ELSE
+        PERFORM set_config('search_path', path, true);
+        EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM (', query, E'\n) AS q') INTO row_count;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        share := least(1, greatest(share, 2000.0 / greatest(row_count, 1)));
+        sampled := format('SELECT q.* FROM %s AS q', source);
+        IF share < 1 THEN
+            sampled := concat(sampled, ' WHERE ', format(chosen, seed,
+                CAST((share - 0.5) * 18446744073709549568 AS bigint)));
+        END IF;
+        PERFORM set_config('search_path', path, true);
+        EXECUTE pg_catalog.format('WITH p AS MATERIALIZED (
+            SELECT left_id, right_id, pg_catalog.hashtextextended(left_id COLLATE pg_catalog."C", 1)
+                    OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS left_group,
+                pg_catalog.hashtextextended(right_id COLLATE pg_catalog."C", 1)
+                    OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS right_group
+            FROM %s
+        ), e AS (
+            SELECT left_id AS id, left_group, right_group FROM p
+            UNION ALL SELECT right_id, left_group, right_group FROM p
+        ), s AS (
+            SELECT g, pg_catalog.sum(d) AS ends,
+                pg_catalog.sum(d OPERATOR(pg_catalog.*) (d OPERATOR(pg_catalog.-) 1)) AS twos
+            FROM pg_catalog.generate_series(-1, 19) AS g LEFT JOIN LATERAL (
+                SELECT pg_catalog.count(*) AS d FROM e WHERE left_group OPERATOR(pg_catalog.<>) g
+                    AND right_group OPERATOR(pg_catalog.<>) g GROUP BY id) AS r ON true GROUP BY g
+        ) SELECT pg_catalog.array_agg(coalesce(ends, 0) OPERATOR(pg_catalog./) 2 ORDER BY g),
+            pg_catalog.array_agg(coalesce(twos, 0) OPERATOR(pg_catalog./) 2 ORDER BY g) FROM s', pairs_of)
+            INTO found, wedges
+            USING sampled, threshold, verify, num_hashes, shingle_size, unit, fold, bag;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        -- Without a group, pairs are (19/20)^2 and wedges (19/20)^3 of all.
+        SELECT sqrt((1 - share) * 0.95 * 20 * var_pop(f / 0.95 ^ 2)),
+            sqrt((1 - share) * 0.95 * 20 * var_pop(w / 0.95 ^ 3))
+        INTO pair_error, wedge_error FROM unnest(found[2:], wedges[2:]) AS u(f, w);
+        unseen := (1 - share) * 4.75 ^ 2 / 2;
+        pairs := found[1] / share ^ 2;
+        pairs_low := CASE WHEN found[1] = 0 THEN 0
+            ELSE greatest(found[1], found[1] * exp(-quantile * pair_error / found[1]) / share ^ 2) END;
+        pairs_high := (found[1] * exp(least(quantile * pair_error / greatest(found[1], 1), 50)) + unseen) / share ^ 2;
+        pairs_high := least(pairs_high, row_count::numeric * (row_count - 1) / 2);
+        -- Rows with d near ones are at least (sum of d)^2 / (sum of d^2), and at most the sum of d.
+        near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
+        near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
+            + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
+        -- As if each had as many.
+        near_share := CASE WHEN pairs = 0 THEN 0 ELSE least(near_share_high, greatest(near_share_low,
+            2.0 * pairs ^ 2 / (pairs + wedges[1] / share ^ 3) / row_count)) END;
     END IF;
-    before := clock_timestamp();
-    PERFORM set_config('search_path', path, true);
-    EXECUTE pg_catalog.format('WITH p AS MATERIALIZED (
-        SELECT left_id, right_id, pg_catalog.hashtextextended(left_id COLLATE pg_catalog."C", 1)
-                OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS left_group,
-            pg_catalog.hashtextextended(right_id COLLATE pg_catalog."C", 1)
-                OPERATOR(pg_catalog.&) 1023 OPERATOR(pg_catalog.%%) 20 AS right_group
-        FROM %s._lsh_kept_pairs($1, CAST(''pg_catalog.text'' AS pg_catalog.regtype), $2,
-            CAST(NULL AS pg_catalog.float8),
-            CAST(NULL AS pg_catalog.int4), CAST(NULL AS pg_catalog.int4), $3, CAST(NULL AS pg_catalog.int4), $4, $5, $6,
-            $7, $8, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
-            AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)
-    ), e AS (
-        SELECT left_id AS id, left_group, right_group FROM p
-        UNION ALL SELECT right_id, left_group, right_group FROM p
-    ), s AS (
-        SELECT g, pg_catalog.sum(d) AS ends,
-            pg_catalog.sum(d OPERATOR(pg_catalog.*) (d OPERATOR(pg_catalog.-) 1)) AS twos
-        FROM pg_catalog.generate_series(-1, 19) AS g LEFT JOIN LATERAL (
-            SELECT pg_catalog.count(*) AS d FROM e WHERE left_group OPERATOR(pg_catalog.<>) g
-                AND right_group OPERATOR(pg_catalog.<>) g GROUP BY id) AS r ON true GROUP BY g
-    ) SELECT pg_catalog.array_agg(coalesce(ends, 0) OPERATOR(pg_catalog./) 2 ORDER BY g),
-        pg_catalog.array_agg(coalesce(twos, 0) OPERATOR(pg_catalog./) 2 ORDER BY g) FROM s', schema)
-        INTO found, wedges
-        USING sampled, threshold, verify, num_hashes, shingle_size, unit, fold, bag;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    seconds := scan + greatest(extract(epoch FROM clock_timestamp() - before) - scan, 0) / share;
 
-    -- Without a group, pairs are (19/20)^2 and wedges (19/20)^3 of all.
-    SELECT sqrt((1 - share) * 0.95 * 20 * var_pop(f / 0.95 ^ 2)), sqrt((1 - share) * 0.95 * 20 * var_pop(w / 0.95 ^ 3))
-    INTO pair_error, wedge_error FROM unnest(found[2:], wedges[2:]) AS u(f, w);
-    unseen := (1 - share) * 4.75 ^ 2 / 2;
-    pairs := found[1] / share ^ 2;
-    pairs_low := CASE WHEN found[1] = 0 THEN 0
-        ELSE greatest(found[1], found[1] * exp(-quantile * pair_error / found[1]) / share ^ 2) END;
-    pairs_high := (found[1] * exp(least(quantile * pair_error / greatest(found[1], 1), 50)) + unseen) / share ^ 2;
-    pairs_high := least(pairs_high, row_count::numeric * (row_count - 1) / 2);
-    -- Rows with d near ones are at least (sum of d)^2 / (sum of d^2), and at most the sum of d.
-    near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
-    near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
-        + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
+    -- Signing is about half of the work. (sample_bench.sh)
+    seconds := 2 * signing * row_count;
+    -- As measured (doc/operations.md, Memory): what is kept of a row, its text unless it can be read again, and pairs.
+    memory := pairs * 24 + row_count * CASE
+        WHEN kept.is_signature OR verify = 'estimate' THEN 100 + 4 * coalesce(num_hashes, 128)
+        WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 400
+        ELSE 400 + coalesce(size, 0) END;
 END $$;
 COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean, bigint, text) IS
     'how many pairs lsh_pairs will find among a query''s rows, and how long it will take, from a sample of the rows. '

@@ -135,14 +135,9 @@ CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed tex
 DECLARE
     settings jsonb := comment;
     path text := settings->>'search_path';
-    threshold double precision := settings->>'threshold';
-    num_hashes integer := coalesce(settings->>'num_hashes', '128');
     near boolean := settings->>'near_representative';
     query text := settings->>'query';
     source text;
-    is_estimate boolean;
-    missed double precision := 1 - coalesce(CAST(settings->>'recall' AS double precision), 0.95);
-    looked_up double precision; -- the threshold of lookups
     share_of_lookups double precision; -- so many rows read, signed and banded take as long as looking one up
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
@@ -152,10 +147,9 @@ DECLARE
     id_type text;
     equal text; -- the operator of the type's default order, as the primary key has it
     arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
-    shingling text; -- those of minhash() and shingle_jaccard()
-    signed text;
     hash text;
     lookup text;
+    cost double precision; -- of one, by the planner
     clustered text; -- lsh_clusters() of a query
     written text; -- whether the id of a row r is the same when it is written and read as text
     changes text; -- where they are looked for
@@ -194,13 +188,6 @@ BEGIN
             component %2$s)', schema, id_type, arguments, near);
     written := CASE WHEN kept.id_type = ANY ('{int2,int4,int8,text,varchar,uuid}'::regtype[]) THEN 'true'
         ELSE format('(r.id %s CAST(CAST(r.id AS pg_catalog.text) AS %s)) IS TRUE', equal, id_type) END;
-    shingling := format('CAST(%L AS pg_catalog.int4), CAST(%L AS pg_catalog.text), CAST(%L AS pg_catalog.bool),
-        CAST(%L AS pg_catalog.bool)', coalesce(settings->>'shingle_size', '5'), coalesce(settings->>'unit', 'char'),
-        coalesce(settings->>'fold', 'true'), coalesce(settings->>'bag', 'false'));
-    signed := CASE WHEN kept.is_signature THEN format('CAST(%%1$s.content AS %s.minhash_signature)', schema)
-        ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
-            CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
-            coalesce(settings->>'seed', '42'), coalesce(settings->>'method', 'fss')) END;
     hash := format('CAST(%L AS pg_catalog.int8)', hashtextextended(comment COLLATE "C", 0));
     IF kept.has_scope OR kept.has_rank THEN
         hash := format('pg_catalog.hash_record_extended(ROW(%s), %s)', concat_ws(', ',
@@ -228,24 +215,6 @@ BEGIN
 ) SELECT (SELECT name FROM problem), ARRAY[pg_catalog.count(*), coalesce(pg_catalog.max(cluster_id), 0)] FROM inserted',
             hash, source, written, format(clustered, quote_literal(query)), target, equal);
     END IF;
-    -- Lookups miss rows whose estimate is too low, and 5% of those at the threshold that is looked up by bands, which
-    -- are the more of those above it. By normal quantiles for the one and bands of two slots for the other, which are
-    -- those that gain least, no more are missed of the rows at our threshold than the settings allow, half by each.
-    IF settings ? 'bands' THEN
-        EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
-            USING threshold, CAST(settings->>'bands' AS integer), CAST(settings->>'rows' AS integer);
-    END IF;
-    is_estimate := kept.is_signature OR coalesce(settings->>'verify' = 'estimate', false);
-    missed := least(greatest(missed, 1e-9), 0.05);
-    looked_up := sqrt(1 - greatest(1 - threshold ^ 2, 0)
-                      ^ (ln(0.05) / ln(CASE WHEN is_estimate THEN missed ELSE missed / 2 END)));
-    IF NOT is_estimate THEN
-        looked_up := least(looked_up,
-            threshold - sqrt(2 * ln(1 / missed) * greatest(threshold * (1 - threshold), 0) / num_hashes));
-    END IF;
-    lookup := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, format(signed, 'o'),
-        format(signed, 'n'), greatest(looked_up, 0.01));
-
     changed := rtrim(changed, E'; \t\n');
     EXECUTE format('SELECT %s._lsh_kept_check_select(''changed'', $1, ''id'')', schema) USING changed;
     PERFORM set_config('search_path', path, true);
@@ -257,23 +226,13 @@ BEGIN
     EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) SELECT FROM ', source, ' AS q') INTO plan;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     rows_expected := plan->0->'Plan'->>'Plan Rows';
-    IF NOT is_empty THEN
-        PERFORM set_config('search_path', path, true);
-        EXECUTE pg_catalog.format('EXPLAIN (FORMAT JSON) SELECT FROM
-            (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
-            source, lookup) INTO plan;
-        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        -- A unit of the planner's costs is about a microsecond of a lookup, and 2.5 are those of signing a row. Never
-        -- fewer than 25 rows, as costs of pages are often set to less. In a partitioned table every index is looked up.
-        share_of_lookups := (SELECT greatest(25, sum(CAST(node->>'Total Cost' AS double precision)) / 2.5)
-            FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (exists (@."Index Name"))') AS node
-            JOIN pg_class AS c ON c.relname = node->>'Index Name' JOIN pg_am AS a ON a.oid = c.relam
-            WHERE a.amname = 'lsh' HAVING count(*) > 0);
-        has_index := share_of_lookups IS NOT NULL;
-    END IF;
-    IF kept.has_scope THEN
-        lookup := lookup || ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
-            OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';
+    EXECUTE format('SELECT condition, cost FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema)
+        INTO lookup, cost USING source, path, settings, kept.is_signature, kept.has_scope;
+    -- A unit of the planner's costs is about a microsecond of a lookup, and 2.5 are those of signing a row. Never fewer
+    -- than 25 rows, as costs of pages are often set to less.
+    IF NOT is_empty AND cost IS NOT NULL THEN
+        has_index := true;
+        share_of_lookups := greatest(25, cost / 2.5);
     END IF;
 
     IF changed IS NOT NULL THEN

@@ -90,7 +90,7 @@ bool next_of_sort(Tuplesortstate* sort, Datum& value)
 {
     bool null;
 #if PG_VERSION_NUM >= 160000
-    return tuplesort_getdatum(sort, true, false, &value, &null, nullptr);
+    return tuplesort_getdatum(sort, true, true, &value, &null, nullptr);
 #else
     return tuplesort_getdatum(sort, true, &value, &null, nullptr);
 #endif

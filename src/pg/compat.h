@@ -67,7 +67,8 @@ void lock_buffer(int buffer, int mode);
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan);
 IndexFetchTableData* begin_index_fetch(RelationData* table);
 
-// The next value of a sort of values that are passed by value; false if there is none.
+// The next value of a sort; false if there is none. What is passed by reference is the caller's to
+// free.
 bool next_of_sort(Tuplesortstate* sort, Datum& value);
 
 // Answers to cancel, and sleeps as vacuum_cost_delay asks for within VACUUM.

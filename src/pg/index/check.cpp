@@ -1,6 +1,6 @@
-// lsh_check: whether an index is what its records say. On the primary the lock of the runs keeps it
-// as it is. On a standby, replay may put runs in the place of others meanwhile: then it begins
-// again.
+// lsh_check: whether an index is what its records say. Nobody waits for it: runs may be put in the
+// place of others meanwhile. Then it begins again, but for the runs that it has been through, which
+// never change.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -13,6 +13,8 @@
 #include "pg/index/sweep.h"
 
 #include "core/hash.h"
+
+#include <algorithm>
 
 extern "C" {
 #include "access/amapi.h"
@@ -40,34 +42,54 @@ namespace {
 // So often it begins again.
 constexpr int most_attempts = 20;
 
+// What was counted of a run, or of the tail.
+struct counts {
+    std::uint64_t records; // that are alive
+    std::uint64_t dead;
+    std::uint64_t contents; // a sum over living records
+
+    void add(const counts& other)
+    {
+        records += other.records;
+        dead += other.dead;
+        contents += other.contents;
+    }
+};
+
+struct checked_run {
+    std::uint64_t id;
+    counts counted;
+};
+
 struct checker {
     known_records known;
+    growing<checked_run> done;
     std::uint8_t* living; // a bit for each place of each block
     BlockNumber blocks;
-    std::uint64_t records;
-    std::uint64_t dead;
-    std::uint64_t in_tail;
-    std::uint64_t contents; // a sum over living records
-    std::uint64_t wanted;   // a sum over the entries that a run should have
-    bool for_table;
+    counts tail;
+    counts all; // of the tail and of the runs
 
-    // The walk through one run.
-    const run* which;
-    std::uint64_t got; // a sum over the entries that it has
+    // The walk through one run, or the tail.
+    const run* which;     // null: the tail
+    counts counted;       // so far
+    std::uint64_t wanted; // a sum over the entries that it should have
+    std::uint64_t got;    // a sum over those that it has
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that the last one leads to
     BlockNumber visited;
 };
 
-// What is wrong is damage if the runs are still those that were read; false otherwise.
+// What is wrong is damage if the meta page still leads there; false otherwise.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;
     read_meta(state.known.index, later);
-    const meta& now = state.known.now;
-    bool same = later.run_count == now.run_count && later.tail_first == now.tail_first;
-    for (std::uint32_t at = 0; same && at < now.run_count; at++)
-        same = later.runs[at].id == now.runs[at].id;
+    const std::span<const run> runs = runs_of(later);
+    const bool same = state.which == nullptr
+                          ? later.tail_first == state.known.now.tail_first
+                          : std::any_of(runs.begin(), runs.end(), [&](const run& one) {
+                                return one.id == state.which->id;
+                            });
     if (same)
         fail_damaged(state.known.index, block, what);
     return false;
@@ -79,14 +101,12 @@ std::uint64_t bit_of(const layout& shape, BlockNumber block, int place)
            static_cast<std::uint64_t>(place);
 }
 
-// A record of a run or of the tail.
-void check_record(
-    checker& state, const std::uint8_t* record, BlockNumber block, int place, bool in_run)
+void check_record(checker& state, const std::uint8_t* record, BlockNumber block, int place)
 {
     const layout& shape = state.known.shape;
     ItemPointerData tid = tid_of(record, shape);
     if (is_dead(tid)) {
-        state.dead++;
+        state.counted.dead++;
         return;
     }
     const bool is_empty = is_empty_set(tid);
@@ -94,16 +114,12 @@ void check_record(
     if (is_dead(tid) || !is_possible(tid))
         fail_damaged(state.known.index, block, "A record cannot be of a row.");
     const std::uint64_t number = number_of(shape, block, place);
-    const known_record known = {rank_of(0, tid), checksum_of(record, shape) + is_empty, number};
-    state.records++;
-    state.contents += fmix64(known.tid + fmix64(known.checksum));
-    if (state.for_table)
-        state.known.records.add(known);
-    if (!in_run) {
-        state.in_tail++;
-        return;
-    }
-    if (is_empty || block >= state.blocks)
+    const std::uint64_t checksum = checksum_of(record, shape) + is_empty;
+    state.counted.records++;
+    state.counted.contents += fmix64(rank_of(0, tid) + fmix64(checksum));
+    if (state.known.sort != nullptr)
+        add_record(state.known, tid, checksum, number);
+    if (state.which == nullptr || is_empty || block >= state.blocks)
         return;
     const std::uint64_t bit = bit_of(shape, block, place);
     state.living[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
@@ -111,7 +127,7 @@ void check_record(
         state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
 }
 
-bool check_records(checker& state, BlockNumber first, std::uint32_t pages, bool in_run)
+bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
 {
     return each_page(state.known.index,
                      state.known.shape,
@@ -123,8 +139,7 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages, bool 
                              check_record(state,
                                           record_at(page, state.known.shape, place),
                                           BufferGetBlockNumber(buffer),
-                                          place,
-                                          in_run);
+                                          place);
                      }) ||
            doubt(state, first, "A page of records behind this one is missing.");
 }
@@ -198,11 +213,11 @@ bool check_tree(
 
 bool check_run(checker& state, const run& which)
 {
-    state.wanted = 0;
-    if (!check_records(state, which.first, which.record_pages, true))
-        return false;
     state.which = &which;
-    state.got = 0;
+    state.counted = {};
+    state.wanted = state.got = 0;
+    if (!check_records(state, which.first, which.record_pages))
+        return false;
     state.last_key = 0;
     state.expected = InvalidBlockNumber;
     state.visited = 0;
@@ -212,28 +227,44 @@ bool check_run(checker& state, const run& which)
         if (state.expected != InvalidBlockNumber)
             return doubt(state, state.expected, "A run continues after its last leaf.");
     }
-    return state.got == state.wanted ||
-           doubt(state, which.first, "The entries of a run are not those of its records.");
+    if (state.got != state.wanted)
+        return doubt(state, which.first, "The entries of a run are not those of its records.");
+    state.done.add({which.id, state.counted});
+    return true;
 }
 
-// From the tail and the newest runs on, which are the first to be replaced.
+const checked_run* find_checked(const checker& state, const run& which)
+{
+    const checked_run* const from = state.done.at;
+    const checked_run* const end = from + state.done.count;
+    const checked_run* const found =
+        std::find_if(from, end, [&](const checked_run& one) { return one.id == which.id; });
+    return found == end ? nullptr : found;
+}
+
+// The tail; then the runs, from the newest on, which are the first to be replaced. False if some
+// were.
 bool check_all(checker& state)
 {
-    bool valid =
-        check_records(state, state.known.now.tail_first, state.known.now.tail_pages, false);
-    for (std::uint32_t at = state.known.now.run_count; valid && at-- > 0;)
-        valid = check_run(state, state.known.now.runs[at]);
-    return valid;
+    const meta& now = state.known.now;
+    state.which = nullptr;
+    state.counted = {};
+    if (!check_records(state, now.tail_first, now.tail_pages))
+        return false;
+    state.all = state.tail = state.counted;
+    for (std::uint32_t at = now.run_count; at-- > 0;) {
+        if (find_checked(state, now.runs[at]) == nullptr && !check_run(state, now.runs[at]))
+            return false;
+        state.all.add(find_checked(state, now.runs[at])->counted);
+    }
+    return true;
 }
 
-// False if runs were replaced meanwhile.
 bool try_structure(checker& state)
 {
     known_records& known = state.known;
-    read_whole_meta(known.index, known.now);
+    read_meta(known.index, known.now);
     known.shape = layout_of(known.index, known.now);
-    known.records.count = 0;
-    state.records = state.dead = state.in_tail = state.contents = 0;
     if (known.shape.shape.bands == 0)
         return true;
     state.blocks = RelationGetNumberOfBlocks(known.index);
@@ -257,8 +288,19 @@ void check_structure(checker& state)
                     errcode(ERRCODE_OBJECT_IN_USE),
                     errmsg("index \"%s\" changes faster than it can be checked",
                            RelationGetRelationName(state.known.index)),
-                    errhint("Check it on the primary, or while replay is paused."));
+                    errhint("Check it when less is written, or on a standby while replay is "
+                            "paused."));
     }
+}
+
+// Pages that nothing leads to, and no work under way is about to.
+std::uint64_t lost_pages_of(Relation index)
+{
+    meta now;
+    lock_runs(index, ShareLock);
+    read_whole_meta(index, now);
+    unlock_runs(index, ShareLock);
+    return count_lost_pages(index, now);
 }
 
 ArrayType* sizes_of_runs(const meta& now)
@@ -326,8 +368,9 @@ MINHASH_FUNCTION(lsh_check)
     index::checker state = {};
     state.known.index = index::open_index(oid, table);
     state.known.which = index::columns_of(state.known.index);
-    state.known.records.start(1024);
-    state.for_table = heap;
+    state.done.start(2 * index::most_runs);
+    if (heap)
+        index::start_records(state.known);
     // Expressions of the index run with the rights of its owner, and what they set is undone.
     Oid user;
     int context;
@@ -336,10 +379,8 @@ MINHASH_FUNCTION(lsh_check)
     const int settings = NewGUCNestLevel();
     restrict_search_path();
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
-    index::lock_runs(state.known.index, ShareLock);
     index::check_structure(state);
-    const std::uint64_t lost_pages = index::count_lost_pages(state.known.index, state.known.now);
-    index::unlock_runs(state.known.index, ShareLock);
+    const std::uint64_t lost_pages = index::lost_pages_of(state.known.index);
     if (heap) {
         index::check_table(state.known, table, snapshot);
         UnregisterSnapshot(snapshot);
@@ -349,12 +390,12 @@ MINHASH_FUNCTION(lsh_check)
     relation_close(state.known.index, AccessShareLock);
     table_close(table, AccessShareLock);
     Datum values[] = {
-        Int64GetDatum(static_cast<std::int64_t>(state.records)),
-        Int64GetDatum(static_cast<std::int64_t>(state.dead)),
-        Int64GetDatum(static_cast<std::int64_t>(state.in_tail)),
+        Int64GetDatum(static_cast<std::int64_t>(state.all.records)),
+        Int64GetDatum(static_cast<std::int64_t>(state.all.dead)),
+        Int64GetDatum(static_cast<std::int64_t>(state.tail.records)),
         Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
         PointerGetDatum(index::sizes_of_runs(state.known.now)),
-        Int64GetDatum(static_cast<std::int64_t>(state.contents)),
+        Int64GetDatum(static_cast<std::int64_t>(state.all.contents)),
         Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
     };
     return make_row(fcinfo, values);

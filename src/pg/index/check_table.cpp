@@ -8,29 +8,71 @@ extern "C" {
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
 }
 
 namespace minhash::pg::index {
 
 namespace {
 
-int compare_records(const void* left, const void* right, void*)
+// A record, or a row of the table with the checksum that its record must have.
+struct known_entry {
+    rank tid; // alone, without a distance
+    std::uint32_t checksum;
+    bool is_row;
+    std::uint64_t number; // of a record
+
+    bool has_tid_of(const known_entry& other) const
+    {
+        return tid == other.tid;
+    }
+};
+
+// They are sorted as values of the type uuid: 16 bytes that PostgreSQL compares from the first on,
+// so that a row comes after the records with its checksum.
+constexpr int number_bits = 47;
+
+void add_entry(known_records& known, const known_entry& entry)
 {
-    const known_record& a = *static_cast<const known_record*>(left);
-    const known_record& b = *static_cast<const known_record*>(right);
-    return a.tid != b.tid ? (a.tid < b.tid ? -1 : 1)
-                          : (a.checksum > b.checksum) - (a.checksum < b.checksum);
+    const std::uint64_t words[] = {
+        pg_hton64(entry.tid << 16 | entry.checksum >> 16),
+        pg_hton64(std::uint64_t{entry.checksum} << 48 |
+                  static_cast<std::uint64_t>(entry.is_row) << number_bits | entry.number)};
+    pg_uuid_t value;
+    static_assert(sizeof(words) == sizeof(value));
+    memcpy(&value, words, sizeof(value));
+    tuplesort_putdatum(known.sort, UUIDPGetDatum(&value), false);
 }
 
-[[noreturn]] void fail_different(Relation index, std::uint64_t row, const char* what)
+bool next_entry(known_records& known, known_entry& entry)
 {
-    const ItemPointerData tid = tid_of(rank{row});
+    Datum value;
+    if (!next_of_sort(known.sort, value))
+        return false;
+    std::uint64_t words[2];
+    memcpy(words, DatumGetPointer(value), sizeof(words));
+    pfree(DatumGetPointer(value));
+    const std::uint64_t high = pg_ntoh64(words[0]);
+    const std::uint64_t low = pg_ntoh64(words[1]);
+    entry = {high >> 16,
+             static_cast<std::uint32_t>(high << 16 | low >> 48),
+             (low >> number_bits & 1) != 0,
+             low & ((std::uint64_t{1} << number_bits) - 1)};
+    return true;
+}
+
+[[noreturn]] void fail_different(Relation index, rank row, const char* what)
+{
+    const ItemPointerData tid = tid_of(row);
     ereport(ERROR,
             errcode(ERRCODE_INDEX_CORRUPTED),
             errmsg("row (%u,%u) %s index \"%s\"",
@@ -44,7 +86,7 @@ int compare_records(const void* left, const void* right, void*)
 
 // Whether a record is there and alive as it was read: VACUUM marks it dead before its row's place
 // in the table is used again.
-bool is_there(const known_records& known, const known_record& one)
+bool is_there(const known_records& known, const known_entry& one)
 {
     const int bits = known.shape.place_bits;
     const Buffer buffer =
@@ -62,48 +104,23 @@ bool is_there(const known_records& known, const known_record& one)
     return there;
 }
 
-// No two records of a row are there at once.
-void check_twice(const known_records& known)
-{
-    for (std::size_t at = 1; at < known.records.count; at++) {
-        const known_record& a = known.records.at[at - 1];
-        const known_record& b = known.records.at[at];
-        if (a.tid == b.tid && is_there(known, a) && is_there(known, b) && is_there(known, a))
-            fail_different(known.index, a.tid, "has two records in");
-    }
-}
-
 void check_row(
     Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
-    const known_records& known = *static_cast<const known_records*>(callback_state);
+    known_records& known = *static_cast<known_records*>(callback_state);
     if (nulls[known.which.signature]) {
         if (known.now.null_rows == 0)
             fail_different(index, rank_of(0, *tid), "is NULL, which is not noted in");
         return;
     }
     const signature value = indexable_signature(index, values[known.which.signature]);
-    bool found = false;
-    if (known.shape.shape.bands != 0) {
-        check_scheme(index, known.shape, value);
-        alignas(8) std::uint8_t record[most_record_bytes + 1];
-        make_record(known.shape,
-                    value,
-                    hash_scope(index, known.which, values, nulls),
-                    *tid,
-                    record);
-        const known_record wanted = {rank_of(0, *tid),
-                                     checksum_of(record, known.shape) + value.empty(),
-                                     0};
-        found = std::binary_search(known.records.at,
-                                   known.records.at + known.records.count,
-                                   wanted,
-                                   [](const known_record& a, const known_record& b) {
-                                       return compare_records(&a, &b, nullptr) < 0;
-                                   });
-    }
-    if (!found)
+    if (known.shape.shape.bands == 0)
         fail_different(index, rank_of(0, *tid), "is not in");
+    check_scheme(index, known.shape, value);
+    alignas(8) std::uint8_t record[most_record_bytes + 1];
+    make_record(known.shape, value, hash_scope(index, known.which, values, nulls), *tid, record);
+    const std::uint64_t checksum = checksum_of(record, known.shape) + value.empty();
+    add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
 // Whether there is something at a place of a page of the table, be it dead.
@@ -113,40 +130,62 @@ bool is_used(Page page, OffsetNumber place)
            ItemIdIsUsed(PageGetItemId(page, place));
 }
 
-// Each record leads to a place of the table that is in use.
-void check_places(const known_records& known, Relation table)
+// The table, a page at a time.
+struct table_page {
+    Relation table;
+    BlockNumber blocks;
+    BufferAccessStrategy strategy;
+    Buffer buffer; // pinned, if valid
+};
+
+// Whether a record leads to a place of the table that is in use.
+bool has_place(table_page& at, const known_entry& one)
 {
-    const BlockNumber blocks = RelationGetNumberOfBlocks(table);
-    const BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-    for (std::size_t at = 0; at < known.records.count;) {
-        CHECK_FOR_INTERRUPTS();
-        const ItemPointerData first = tid_of(rank{known.records.at[at].tid});
-        const BlockNumber block = ItemPointerGetBlockNumberNoCheck(&first);
-        Buffer buffer = InvalidBuffer;
-        if (block < blocks) {
-            buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
-            LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        }
-        std::uint64_t wrong[MaxHeapTuplesPerPage];
-        int count = 0;
-        std::size_t next = at;
-        for (; next < known.records.count; next++) {
-            const ItemPointerData tid = tid_of(rank{known.records.at[next].tid});
-            if (ItemPointerGetBlockNumberNoCheck(&tid) != block)
-                break;
-            if ((buffer == InvalidBuffer || !is_used(BufferGetPage(buffer), tid.ip_posid)) &&
-                count < MaxHeapTuplesPerPage)
-                wrong[count++] = next;
-        }
-        if (buffer != InvalidBuffer)
-            UnlockReleaseBuffer(buffer);
-        for (int doubtful = 0; doubtful < count; doubtful++) {
-            const known_record& one = known.records.at[wrong[doubtful]];
-            if (is_there(known, one))
-                fail_different(known.index, one.tid, "is not in the table, but has a record in");
-        }
-        at = next;
+    const ItemPointerData tid = tid_of(one.tid);
+    const BlockNumber block = ItemPointerGetBlockNumberNoCheck(&tid);
+    if (block >= at.blocks)
+        return false;
+    if (at.buffer == InvalidBuffer || BufferGetBlockNumber(at.buffer) != block) {
+        if (at.buffer != InvalidBuffer)
+            ReleaseBuffer(at.buffer);
+        at.buffer = ReadBufferExtended(at.table, MAIN_FORKNUM, block, RBM_NORMAL, at.strategy);
     }
+    LockBuffer(at.buffer, BUFFER_LOCK_SHARE);
+    const bool used = is_used(BufferGetPage(at.buffer), tid.ip_posid);
+    LockBuffer(at.buffer, BUFFER_LOCK_UNLOCK);
+    return used;
+}
+
+// Compares records with rows, in the order of the table.
+void compare_all(known_records& known, Relation table)
+{
+    const bool has_places = table->rd_rel->relam == HEAP_TABLE_AM_OID;
+    table_page page = {
+        table,
+        RelationGetNumberOfBlocks(table),
+        has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr,
+        InvalidBuffer,
+    };
+    known_entry one;
+    std::optional<known_entry> before; // the last record
+    while (next_entry(known, one)) {
+        CHECK_FOR_INTERRUPTS();
+        const bool again = before.has_value() && before->has_tid_of(one);
+        if (one.is_row) {
+            if (!again || before->checksum != one.checksum)
+                fail_different(known.index, one.tid, "is not in");
+            continue;
+        }
+        if (has_places && !has_place(page, one) && is_there(known, one))
+            fail_different(known.index, one.tid, "is not in the table, but has a record in");
+        // Of two records of a row one may have been moved, or marked dead, after it was read.
+        if (again && before->number != one.number && is_there(known, *before) &&
+            is_there(known, one) && is_there(known, *before))
+            fail_different(known.index, one.tid, "has two records in");
+        before = one;
+    }
+    if (page.buffer != InvalidBuffer)
+        ReleaseBuffer(page.buffer);
 }
 
 } // namespace
@@ -156,20 +195,35 @@ std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape)
     return DatumGetUInt64(hash_any_extended(record, shape.tid_offset, 0));
 }
 
+void start_records(known_records& known)
+{
+    known.sort = tuplesort_begin_datum(UUIDOID,
+                                       lookup_type_cache(UUIDOID, TYPECACHE_LT_OPR)->lt_opr,
+                                       InvalidOid,
+                                       false,
+                                       maintenance_work_mem,
+                                       nullptr,
+                                       TUPLESORT_NONE);
+}
+
+void add_record(known_records& known,
+                const ItemPointerData& row,
+                std::uint64_t checksum,
+                std::uint64_t number)
+{
+    Assert(number >> number_bits == 0);
+    add_entry(known, {rank_of(0, row), static_cast<std::uint32_t>(checksum), false, number});
+}
+
 void check_table(known_records& known, Relation table, Snapshot snapshot)
 {
-    qsort_interruptible(known.records.at,
-                        known.records.count,
-                        sizeof(known_record),
-                        compare_records,
-                        nullptr);
-    check_twice(known);
     IndexInfo* const info = BuildIndexInfo(known.index);
     info->ii_Concurrent = true; // rows as the snapshot sees them
     const TableScanDesc scan = table_beginscan_strat(table, snapshot, 0, nullptr, true, true);
     table_index_build_scan(table, known.index, info, true, false, check_row, &known, scan);
-    if (table->rd_rel->relam == HEAP_TABLE_AM_OID)
-        check_places(known, table);
+    tuplesort_performsort(known.sort);
+    compare_all(known, table);
+    tuplesort_end(known.sort);
 }
 
 } // namespace minhash::pg::index

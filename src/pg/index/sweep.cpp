@@ -1,3 +1,4 @@
+#include "pg/index/inner_pages.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
 #include "pg/index/sweep.h"
@@ -9,6 +10,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "utils/rel.h"
 }
@@ -70,12 +72,60 @@ bool is_older(Page page, const meta& now)
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
+// How many pages a tree has, as its inner pages say; fewer if it is being freed.
+std::uint64_t count_pages(Relation index, std::uint64_t id, BlockNumber block, std::uint32_t height)
+{
+    if (block == InvalidBlockNumber || height == 0)
+        return block != InvalidBlockNumber;
+    vacuum_delay();
+    check_block(index, block, RelationGetNumberOfBlocks(index));
+    PGAlignedBlock copy;
+    const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+    inner_view view;
+    const bool valid = view_inner(index, buffer, id, height, view);
+    memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+    UnlockReleaseBuffer(buffer);
+    view = inner_view_of(copy.data);
+    std::uint64_t pages = 1;
+    for (int at = 0; valid && at < view.count(); at++)
+        pages += height == 1 ? 1 : count_pages(index, id, view.blocks[at], height - 1);
+    return pages;
+}
+
+// Whether one page in `forgotten_share` is free without the map of free space knowing. That is not
+// logged: it is lost in a crash, and on a standby that is promoted.
+constexpr BlockNumber forgotten_share = 100;
+
+bool has_forgotten_pages(Relation index, const meta& now)
+{
+    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    std::uint64_t known = std::uint64_t{1} + now.tail_pages + blocks / forgotten_share;
+    for (std::uint32_t at = 0; at < now.run_count; at++)
+        known += now.runs[at].record_pages +
+                 count_pages(index, now.runs[at].id, now.runs[at].root, now.runs[at].height);
+    for (std::uint32_t at = 0; at < now.merge_count; at++) {
+        const merge& one = now.merges[at];
+        if (one.height > 0)
+            known += count_pages(index, one.id, one.open[one.height - 1], one.height);
+    }
+    for (std::uint32_t at = 0; at < now.dead_tree_count; at++)
+        known += count_pages(index,
+                             now.dead_trees[at].id,
+                             now.dead_trees[at].root,
+                             now.dead_trees[at].height);
+    for (BlockNumber block = meta_block + 1; known < blocks && block < blocks; block++) {
+        CHECK_FOR_INTERRUPTS();
+        known += GetRecordedFreeSpace(index, block) > 0;
+    }
+    return known < blocks;
+}
+
 } // namespace
 
 // Gives pages that nothing leads to back to the index. Under the lock of the runs nobody has one in
 // hand that is not reachable yet. So the lock is needed only to read the meta page: what is written
 // later has other numbers, and records move in VACUUM only.
-void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
+void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all)
 {
     const Relation index = info.index;
     meta now;
@@ -84,7 +134,8 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats)
     unlock_runs(index, ExclusiveLock);
     const layout shape = layout_of(index, now);
     IndexFreeSpaceMapVacuum(index); // what bulk_delete found
-    if (now.unswept == 0 || shape.shape.bands == 0)
+    if (shape.shape.bands == 0 ||
+        (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
         return;
     const block_set records = find_record_pages(index, shape, now);
     const BlockNumber blocks = count_blocks(index);

@@ -99,11 +99,11 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
         stats->num_index_tuples = info->num_heap_tuples;
     }
     // First, so that a VACUUM that is cancelled time and again leaves no more than once.
-    sweep(*info, *stats);
+    sweep(*info, *stats, deleted);
     end_merges(index);
     if (deleted)
         rewrite_runs(index);
-    sweep(*info, *stats); // before more pages are needed
+    sweep(*info, *stats, true); // before more pages are needed
     merge_all(index);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;

@@ -265,7 +265,9 @@ int continue_merge(
                        static_cast<std::uint32_t>(record_pages_of(now, parts)),
                        &stream,
                        nullptr,
-                       nullptr};
+                       nullptr,
+                       false,
+                       InvalidBlockNumber};
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
     const std::uint64_t most_entries = record_pages_of(now, parts) *
                                        static_cast<std::uint64_t>(shape.records_per_page) *

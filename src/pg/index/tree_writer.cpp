@@ -142,7 +142,8 @@ merge start_merge(std::uint64_t id)
 void append_leaf(tree_writer& out, const leaf_entries& leaf)
 {
     const std::uint64_t key = leaf.least_key();
-    make_room(out, 1, key);
+    if (!out.leaves_only)
+        make_room(out, 1, key);
     change all = start_change(out);
     const Buffer buffer = take_page(out);
     const BlockNumber block = BufferGetBlockNumber(buffer);
@@ -156,15 +157,43 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf)
             trailer_of(before).next != InvalidBlockNumber)
             fail_damaged(out.index, out.state.last_leaf, "The last leaf of a merge is missing.");
         trailer_of(before).next = block;
+    } else {
+        out.first_leaf = block;
     }
-    const Page parent = all.add(out.state.open[0]);
-    append_child(parent, key, block);
-    for (int at = 0; at < leaf.count; at++)
-        add_to_filter(parent, leaf.keys[at]);
+    if (!out.leaves_only) {
+        const Page parent = all.add(out.state.open[0]);
+        append_child(parent, key, block);
+        for (int at = 0; at < leaf.count; at++)
+            add_to_filter(parent, leaf.keys[at]);
+    }
     out.state.last_leaf = block;
     out.state.entries += static_cast<std::uint64_t>(leaf.count);
     finish(all, true);
 }
+
+namespace {
+
+// Merges so many chains that their pages are in memory together.
+void merge_some(tree_writer& out, std::span<const BlockNumber> chains)
+{
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    growing<leaf_chain> parts;
+    parts.start(chains.size());
+    for (const BlockNumber first : chains)
+        parts.add({out.state.id, first, 0});
+    entry_stream stream = make_stream(out.index, {parts.at, parts.count}, out.spare);
+    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    for (read_leafful(stream, leaf); leaf.count > 0; read_leafful(stream, leaf)) {
+        vacuum_delay();
+        append_leaf(out, leaf);
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+}
+
+} // namespace
 
 void merge_chains(Relation index,
                   std::span<const BlockNumber> chains,
@@ -172,27 +201,43 @@ void merge_chains(Relation index,
                   new_pages* supply,
                   run& made)
 {
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
-    const MemoryContext old = MemoryContextSwitchTo(context);
+    const std::size_t most = std::max<std::size_t>(2,
+                                                   static_cast<std::size_t>(vacuum_memory()) *
+                                                       1024 / sizeof(entry_stream::source));
     growing<BlockNumber> spare;
     spare.start(2 * chains.size());
-    growing<leaf_chain> parts;
-    parts.start(chains.size());
+    growing<BlockNumber> left;
+    left.start(chains.size());
     for (const BlockNumber first : chains)
-        parts.add({id, first, 0});
-    entry_stream stream = make_stream(index, {parts.at, parts.count}, &spare);
-    tree_writer out = {index, start_merge(id), made.record_pages, nullptr, supply, &spare};
-    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
-    for (read_leafful(stream, leaf); leaf.count > 0; read_leafful(stream, leaf)) {
-        vacuum_delay();
-        append_leaf(out, leaf);
+        left.add(first);
+    while (left.count > most) {
+        std::size_t count = 0;
+        for (std::size_t first = 0; first < left.count; first += most) {
+            tree_writer out = {index,
+                               start_merge(id),
+                               made.record_pages,
+                               nullptr,
+                               supply,
+                               &spare,
+                               true,
+                               InvalidBlockNumber};
+            merge_some(out, {left.at + first, std::min(most, left.count - first)});
+            left.at[count++] = out.first_leaf;
+        }
+        left.count = count;
     }
+    tree_writer out = {index,
+                       start_merge(id),
+                       made.record_pages,
+                       nullptr,
+                       supply,
+                       &spare,
+                       false,
+                       InvalidBlockNumber};
+    merge_some(out, {left.at, left.count});
     end_tree(out.state, made);
     while (spare.count > 0)
         free_page(index, read_page(index, spare.at[--spare.count], BUFFER_LOCK_EXCLUSIVE));
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
 }
 
 void end_tree(const merge& state, run& made)

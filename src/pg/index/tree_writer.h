@@ -18,6 +18,8 @@ struct tree_writer {
     // longer needed. Or null.
     new_pages* supply;
     growing<BlockNumber>* spare;
+    bool leaves_only; // a chain, which `first_leaf` begins
+    BlockNumber first_leaf;
 };
 
 merge start_merge(std::uint64_t id);
@@ -29,7 +31,8 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf);
 void end_tree(const merge& state, run& made);
 
 // Merges chains of leaves, all with the id, into one tree of a run, which nobody else knows of yet.
-// They are used up: their pages become those of the tree, or free. Memory: a page of each chain.
+// They are used up: their pages become those of the tree, or free. Memory: a page of each chain, as
+// far as that of VACUUM or a build allows; with more chains some are merged into one before.
 void merge_chains(Relation index,
                   std::span<const BlockNumber> chains,
                   std::uint64_t id,

@@ -79,7 +79,7 @@ sub finish
     return ${ $self->{output} };
 }
 
-my $its_lock = q{FROM pg_locks WHERE locktype = 'page' AND relation = 'docs_sig'::regclass AND mode = 'ExclusiveLock' AND granted};
+my $its_lock = q{FROM pg_locks WHERE locktype = 'page' AND page = 0 AND relation = 'docs_sig'::regclass AND mode = 'ExclusiveLock' AND granted};
 
 # A VACUUM that has begun with the index's runs. Only pages that it reads slow it down: a merge reads each
 # page of records once for each band. 20 ms for each make it take half a minute.

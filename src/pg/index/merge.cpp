@@ -296,6 +296,20 @@ const merge& smallest_merge(const meta& now)
                              [&](const merge& a, const merge& b) { return size(a) < size(b); });
 }
 
+// The pages whose numbers locks are named by.
+constexpr BlockNumber runs_lock = meta_block;
+constexpr BlockNumber rewriting_lock = meta_block + 1;
+
+// Lets the run be merged that a VACUUM was writing again which did not come to its end.
+void forget_rewriting(Relation index, meta& now)
+{
+    if (now.rewritten == 0 || !ConditionalLockPage(index, rewriting_lock, ExclusiveLock))
+        return;
+    change_meta(index, [](meta& stored) { stored.rewritten = 0; });
+    now.rewritten = 0;
+    unlock_rewriting(index);
+}
+
 // Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a
 // run if `short_tail`.
 bool merge_some(Relation index, worker who, bool short_tail)
@@ -306,6 +320,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
     const layout shape = layout_of(index, now);
     if (shape.shape.bands == 0)
         return false;
+    forget_rewriting(index, now);
     pace how = pace_of(who, shape);
     if (short_tail)
         how.tail_pages = 1;
@@ -366,17 +381,27 @@ std::uint32_t long_tail(const layout& shape)
 
 void lock_runs(Relation index, LOCKMODE mode)
 {
-    LockPage(index, meta_block, mode);
+    LockPage(index, runs_lock, mode);
 }
 
 void unlock_runs(Relation index, LOCKMODE mode)
 {
-    UnlockPage(index, meta_block, mode);
+    UnlockPage(index, runs_lock, mode);
+}
+
+void lock_rewriting(Relation index)
+{
+    LockPage(index, rewriting_lock, ExclusiveLock);
+}
+
+void unlock_rewriting(Relation index)
+{
+    UnlockPage(index, rewriting_lock, ExclusiveLock);
 }
 
 void merge_a_little(Relation index)
 {
-    if (ConditionalLockPage(index, meta_block, ExclusiveLock))
+    if (ConditionalLockPage(index, runs_lock, ExclusiveLock))
         merge_and_unlock(index, worker::writer, false);
 }
 
@@ -398,7 +423,7 @@ bool has_locked_runs(Relation index)
     SET_LOCKTAG_PAGE(tag,
                      index->rd_lockInfo.lockRelId.dbId,
                      index->rd_lockInfo.lockRelId.relId,
-                     meta_block);
+                     runs_lock);
     return holds_lock(tag, ExclusiveLock);
 }
 

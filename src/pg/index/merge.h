@@ -54,4 +54,9 @@ void lock_runs(Relation index, LOCKMODE mode);
 void unlock_runs(Relation index, LOCKMODE mode);
 bool has_locked_runs(Relation index); // for assertions
 
+// The lock of VACUUM while it writes a run again. It goes with its transaction, so that others see
+// by it that a run which is said to be written again is not.
+void lock_rewriting(Relation index);
+void unlock_rewriting(Relation index);
+
 } // namespace minhash::pg::index

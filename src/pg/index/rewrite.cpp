@@ -165,9 +165,12 @@ void replace(Relation index, const run& old, const run* made)
 
 void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
 {
+    lock_rewriting(index);
     const std::uint64_t first_id = claim(index, which);
-    if (first_id == 0)
+    if (first_id == 0) {
+        unlock_rewriting(index);
         return;
+    }
     const MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -184,6 +187,7 @@ void rewrite(Relation index, const layout& shape, const meta& now, const run& wh
     } else {
         replace(index, which, nullptr);
     }
+    unlock_rewriting(index);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
 }
@@ -193,12 +197,7 @@ void rewrite(Relation index, const layout& shape, const meta& now, const run& wh
 void rewrite_runs(Relation index)
 {
     meta now;
-    lock_runs(index, ExclusiveLock);
-    read_whole_meta(index, now);
-    // A table has one VACUUM at a time: this is of one that did not come to its end.
-    if (now.rewritten != 0)
-        change_meta(index, [](meta& stored) { stored.rewritten = 0; });
-    unlock_runs(index, ExclusiveLock);
+    read_meta(index, now);
     const layout shape = layout_of(index, now);
     for (const run& which : runs_of(now))
         if (has_many_dead(index, shape, now, which))

@@ -1,5 +1,5 @@
 // The pages of an index USING lsh, as they are stored. Whoever changes anything here changes
-// format_version, and every user must REINDEX.
+// format_version, and keeps reading what was written before.
 //
 // A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a
 // slot (core/compress.h), and the row's TID. Records are appended and at most marked dead. A run
@@ -13,8 +13,8 @@
 //          ├─► merge: the tree that runs are being merged into, as far as it is written
 //          └─► dead tree: of a run that was merged, as far as it is not freed yet
 //
-// The promise: every later version of minhash_lsh reads indexes of the format versions from 4 on,
-// or says at the first statement that it does not, and that REINDEX is needed (check_meta).
+// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of a
+// version that it does not know is refused at the first statement (check_meta).
 //
 // All is in standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //

@@ -118,6 +118,22 @@ compare 'GIN of bigint[] keys / GIN of signatures' '' "$into_plain" '' "$into_ou
 compare 'band table by triggers / no index' '' "$into_banded" '' "$into_bare"
 compare 'GIN of signatures / no index' '' "$into_ours" '' "$into_bare"
 
+echo
+echo "Changes of 10,000 rows, and of 1,000 one by one, with a band table and without:"
+# Signatures change places, so that each run changes all of them.
+updating() { echo "UPDATE $1 t SET sig = s.sig FROM $1 s WHERE t.id <= 10000 AND s.id = 10001 - t.id"; }
+inserting() { echo "INSERT INTO $1 SELECT id, sig FROM docs WHERE id <= 10000 ON CONFLICT DO NOTHING"; }
+singly() { # TABLE
+    echo "DO \$\$ DECLARE other minhash_signature; BEGIN FOR i IN 1 .. 1000 LOOP
+        SELECT sig INTO other FROM $1 WHERE id = 2000 + (random() * 8000)::int; UPDATE $1 SET sig = other WHERE id = i;
+        DELETE FROM $1 WHERE id = i; INSERT INTO $1 VALUES (i, other); END LOOP; END \$\$"
+}
+compare 'UPDATE, band table / no index' '' "$(updating banded)" '' "$(updating bare)"
+compare 'DELETE, band table / no index' "$(inserting banded)" 'DELETE FROM banded WHERE id <= 10000' \
+    "$(inserting bare)" 'DELETE FROM bare WHERE id <= 10000'
+compare 'UPDATE, DELETE, INSERT of single rows, the same' "$(inserting banded)" "$(singly banded)" \
+    "$(inserting bare)" "$(singly bare)"
+
 run -c "CREATE TABLE trgm_gin AS SELECT id, body FROM docs WHERE id <= $few" \
     -c 'CREATE TABLE small (id bigint, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED)' \
     -c "INSERT INTO small SELECT id, body FROM docs WHERE id <= $few" \

@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# lsh_sample(): how often what is true lies within its intervals, of five kinds of texts and a hundred seeds, and what it
-# costs beside lsh_pairs(), in CPU time of the session.
+# lsh_sample(): how often what is true lies within its intervals, of five kinds of texts and a hundred seeds, with an
+# index and without; what it costs beside lsh_pairs(), in CPU time of the session; and the seconds and megabytes that it
+# expects beside those that lsh_pairs() takes.
 #
-#   sample_bench.sh MAKE_TEXTS [DOCUMENTS]
+#   [SEEDS=100] sample_bench.sh MAKE_TEXTS [DOCUMENTS]
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "${1:?usage: $0 MAKE_TEXTS [DOCUMENTS]}")
 documents=${2:-200000}
+seeds=${SEEDS:-100}
 # shellcheck source=test/bench/measure.sh
 . "$here/measure.sh"
 on_server "-c shared_buffers=1GB -c jit=off -c autovacuum=off -c max_parallel_workers_per_gather=0 \
     -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 
-run <<'SQL'
+run -v seeds="$seeds" <<'SQL'
 CREATE EXTENSION minhash_lsh;
 -- Twenty words, of which a family has all in common but one of each text.
 CREATE FUNCTION family_text(family bigint, member bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -26,11 +28,13 @@ INSERT INTO kinds (kind, family) VALUES ('all alone', 'i * 1000'),
     ('a fifth in twenties', 'CASE WHEN i % 100 < 20 THEN i / 100 ELSE i * 1000 END'),
     ('a thousand and pairs', 'CASE WHEN i <= 1000 THEN 0 WHEN i % 10 < 2 THEN i / 10 ELSE i * 1000 END'),
     ('of all sizes', 'floor(20000 ^ (i / 20000.0))::int + CASE WHEN i % 3 = 0 THEN i * 30000 ELSE 0 END');
-CREATE TABLE outcomes AS SELECT ''::text AS kind, s.* FROM lsh_sample('SELECT 1, ''a''') AS s LIMIT 0;
-CREATE PROCEDURE try_kinds() LANGUAGE plpgsql AS $$
+CREATE TABLE outcomes AS SELECT ''::text AS kind, false AS by_index, s.*
+FROM lsh_sample('SELECT 1, ''a''') AS s LIMIT 0;
+CREATE PROCEDURE try_kinds(seeds int) LANGUAGE plpgsql AS $$
 DECLARE
     k kinds;
     query text := 'SELECT id, body FROM texts';
+    by_index boolean;
 BEGIN
     FOR k IN SELECT * FROM kinds LOOP
         EXECUTE format('CREATE TEMP TABLE texts AS SELECT i AS id, family_text(%s, i) AS body
@@ -38,20 +42,28 @@ BEGIN
         UPDATE kinds SET pairs = (SELECT count(*) FROM lsh_pairs(query, threshold => 0.7, recall => 0.9999)),
             near = (SELECT count(*) / 20000.0 FROM lsh_clusters(query, threshold => 0.7, recall => 0.9999))
         WHERE kind = k.kind;
-        INSERT INTO outcomes SELECT k.kind, s.*
-        FROM generate_series(1, 100) AS seed, lsh_sample(query, threshold => 0.7, seed => seed) AS s;
+        FOREACH by_index IN ARRAY ARRAY[false, true] LOOP
+            IF by_index THEN
+                CREATE INDEX ON texts USING lsh (minhash(body));
+                ALTER TABLE texts ADD PRIMARY KEY (id);
+                ANALYZE texts;
+            END IF;
+            INSERT INTO outcomes SELECT k.kind, by_index, s.*
+            FROM generate_series(1, seeds) AS seed, lsh_sample(query, threshold => 0.7, seed => seed) AS s;
+        END LOOP;
         DROP TABLE texts;
     END LOOP;
 END $$;
-CALL try_kinds();
+CALL try_kinds(:seeds);
 SQL
-echo 'kind | pairs | of 100 intervals with them | median low | high | near share | of 100 | median low | high'
-run -F ' | ' -c "SELECT kind, k.pairs, count(*) FILTER (WHERE k.pairs BETWEEN pairs_low AND pairs_high),
+echo "kind | by an index | pairs | of $seeds intervals with them | median low | high | near share | of $seeds" \
+    '| median low | high'
+run -F ' | ' -c "SELECT kind, by_index, k.pairs, count(*) FILTER (WHERE k.pairs BETWEEN pairs_low AND pairs_high),
     percentile_disc(0.5) WITHIN GROUP (ORDER BY pairs_low), percentile_disc(0.5) WITHIN GROUP (ORDER BY pairs_high),
     round(near::numeric, 3), count(*) FILTER (WHERE near BETWEEN near_share_low AND near_share_high),
     round((percentile_disc(0.5) WITHIN GROUP (ORDER BY near_share_low))::numeric, 3),
     round((percentile_disc(0.5) WITHIN GROUP (ORDER BY near_share_high))::numeric, 3)
-    FROM kinds AS k JOIN outcomes AS o USING (kind) GROUP BY kind, k.pairs, near ORDER BY k.pairs"
+    FROM kinds AS k JOIN outcomes AS o USING (kind) GROUP BY kind, by_index, k.pairs, near ORDER BY k.pairs, by_index"
 
 run -c 'CREATE TABLE docs (id bigint, body text)'
 "$make_texts" "$documents" 1060 | run -c 'COPY docs FROM STDIN' -c 'VACUUM ANALYZE docs'
@@ -65,4 +77,26 @@ figure 'count(*) of them' "$(cpu_of 'SELECT count(*) FROM docs')" s
 sample=$(cpu_of "SELECT * FROM lsh_sample('SELECT id, body FROM docs')")
 figure 'lsh_sample()' "$sample" s
 figure '  lsh_pairs()' "$(awk "BEGIN { printf \"%.2f\", $sample / $pairs }")" times '<= 0.05'
-run -x -c "SELECT * FROM lsh_sample('SELECT id, body FROM docs')"
+run -c 'CREATE INDEX docs_minhash ON docs USING lsh (minhash(body))' -c 'ALTER TABLE docs ADD PRIMARY KEY (id)' \
+    -c 'VACUUM ANALYZE docs'
+sample=$(cpu_of "SELECT * FROM lsh_sample('SELECT id, body FROM docs')")
+figure 'lsh_sample() by an index' "$sample" s
+figure '  lsh_pairs()' "$(awk "BEGIN { printf \"%.2f\", $sample / $pairs }")" times '<= 0.05'
+
+# What lsh_sample() expects of 200,000 texts of each kind, and what lsh_pairs() takes: CPU seconds, and how much the
+# memory of its process grows at most.
+peak="SELECT substring(pg_read_file(format('/proc/%s/status', pg_backend_pid())) FROM 'VmHWM:\s*(\d+)')::float8 / 1024"
+echo 'kind | pairs | expected | seconds | expected | MB | expected'
+run -F '|' -c 'SELECT kind, family FROM kinds ORDER BY pairs' >"$work/kinds"
+while IFS='|' read -r kind family; do
+    run -c 'DROP TABLE IF EXISTS many' -c "CREATE TABLE many AS SELECT i AS id, family_text($family, i) AS body
+        FROM generate_series(1::bigint, 200000) AS i" -c 'VACUUM ANALYZE many' \
+        -c "CREATE TABLE expected AS SELECT * FROM lsh_sample('SELECT id, body FROM many', threshold => 0.7)"
+    run -F ' | ' -c 'CREATE TEMP TABLE before AS SELECT 0.0::float8 AS peak, 0.0::float8 AS cpu, sum(length(body))
+        FROM many' \
+        -c "UPDATE before SET peak = ($peak), cpu = ($cpu)" \
+        -c "CREATE TEMP TABLE found AS SELECT count(*) FROM lsh_pairs('SELECT id, body FROM many', threshold => 0.7)" \
+        -c "SELECT '$kind', f.count, e.pairs, round((($cpu) - b.cpu)::numeric, 2), round(e.seconds::numeric, 2),
+            round((($peak) - b.peak)::numeric), round(e.memory / 1e6) FROM before b, found f, expected e"
+    run -c 'DROP TABLE expected'
+done <"$work/kinds"

@@ -392,3 +392,14 @@ DROP TABLE documents, large, two, noted CASCADE;
 DROP FUNCTION compare, check_pairs, expanded_array, expanded_row, pairs_or_none, note, refusal;
 DROP TYPE kind, place, document_number, long_number, document_name;
 DROP ROLE regress_minhash_reader;
+-- Rows that wait until bands are chosen lie in memory, or in a file if they take too much. As they are brought to the
+-- engine, that may send others there.
+CREATE TEMP TABLE large AS
+SELECT n AS id, minhash_compress(minhash(string_agg(md5(concat(n / 3, word)), ' '), 4096), 16) AS sig
+FROM generate_series(3, 1202) n, generate_series(1, 20) word GROUP BY n;
+SET client_min_messages = warning;
+SET maintenance_work_mem = '1MB';
+SELECT count(*) FROM lsh_pairs('SELECT id::text, sig, id % 2 AS scope FROM large', NULL::text);
+SELECT count(*) FROM lsh_clusters('SELECT id::text, sig, -id AS rank FROM large', NULL::text, threshold => 0.5);
+RESET maintenance_work_mem;
+RESET client_min_messages;

@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 }
 
@@ -162,16 +163,27 @@ bool keep_waiting(bulk_call& call, const query_row& row)
            waiting.values.bytes->size < call.budget.limit / share_of_memory;
 }
 
+namespace {
+
+// A copy, as what a row brings to the engine may move other rows that wait to a file.
+Datum copy_datum(datum_store& from, std::uint32_t place, bool& null)
+{
+    const Datum value = fetch_datum(from, place, null);
+    return null ? value : datumCopy(value, from.by_value, from.length);
+}
+
+} // namespace
+
 query_row waiting_row(bulk_call& call, std::uint32_t place)
 {
     waiting_rows& waiting = call.waiting;
     Assert(place < waiting.count);
     query_row row = {};
     bool null;
-    row.id = fetch_datum(waiting.ids, place, null);
-    row.value = fetch_datum(waiting.values, place, null);
+    row.id = copy_datum(waiting.ids, place, null);
+    row.value = copy_datum(waiting.values, place, null);
     if (call.wanted.ranked)
-        row.rank = fetch_datum(waiting.ranks, place, row.no_rank);
+        row.rank = copy_datum(waiting.ranks, place, row.no_rank);
     if (call.scope_column > 0)
         row.scope = waiting.scopes.values[place];
     row.place = waiting.places.values[place];

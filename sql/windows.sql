@@ -30,3 +30,14 @@ FROM long, lsh_windows(body, 2, 1);
 SELECT lsh_windows('a b', 0);
 SELECT lsh_windows('a b', 1, 0);
 SELECT count(*), min(length(passage)) FROM lsh_windows(repeat('word ', 100000), 2147483647 / 2, 2147483647 / 2);
+-- Passages beyond the millionth character are found by the recipe for documents that share passages: an id and a place in
+-- one number, with a factor that is larger than any place.
+CREATE TEMP TABLE passages AS
+WITH long AS (SELECT string_agg(repeat(md5(n::text), 10), ' ' ORDER BY n) AS body FROM generate_series(1, 4000) n)
+SELECT id, position::bigint AS place, passage
+FROM long, LATERAL (VALUES (1, body), (2, right(body, 10000))) AS t (id, text), lsh_windows(text, 20, 10);
+SELECT a.id, b.id AS shares_with, count(*), min(a.place) > 1200000 AS late, bool_and(similarity >= 0.5) AS near
+FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', threshold => 0.5, max_bucket => 100)
+    JOIN passages a ON a.id = left_id / 10000000000 AND a.place = left_id % 10000000000
+    JOIN passages b ON b.id = right_id / 10000000000 AND b.place = right_id % 10000000000
+WHERE a.id <> b.id GROUP BY 1, 2;

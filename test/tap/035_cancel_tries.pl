@@ -99,6 +99,7 @@ my @calls = (
     'SELECT shingle_jaccard(a.body, b.body) FROM long a, long b WHERE a.id = 1 AND b.id = 2',
     'SELECT shingle_containment(a.body, b.body, bag => true) FROM long a, long b WHERE a.id = 1 AND b.id = 2',
     q{SELECT count(*) FROM lsh_windows((SELECT repeat(md5('a') || ' ', 900000)), 400, 100)},
+    'SELECT count(*) FROM long, lsh_windows(body, 400, 100) WHERE id = 1',
     'SELECT element_jaccard(array_agg(a), array_agg(b)) FROM pairs',
     'SELECT minhash_elements(array_agg(a::text), bag => true) FROM pairs',
     'SELECT minhash_agg(a::text) FROM pairs',

@@ -2,6 +2,7 @@
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
+#include <algorithm>
 #include <climits>
 
 extern "C" {
@@ -60,6 +61,18 @@ int count_characters(const char* at, const char* end)
     return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
+text* copy_passage(const char* at, const char* end)
+{
+    const std::ptrdiff_t size = end - at;
+    text* const copy = static_cast<text*>(palloc(VARHDRSZ + size));
+    SET_VARSIZE(copy, VARHDRSZ + size);
+    for (std::ptrdiff_t done = 0; done < size; done += slice) {
+        memcpy(VARDATA(copy) + done, at + done, std::min(slice, size - done));
+        CHECK_FOR_INTERRUPTS();
+    }
+    return copy;
+}
+
 } // namespace
 
 // lsh_windows(document, words, step) -> (position, passage) rows
@@ -85,9 +98,7 @@ MINHASH_FUNCTION(lsh_windows)
             last = skip_word(next, end);
         position += count_characters(counted, first);
         counted = first;
-        Datum values[] = {
-            Int32GetDatum(position),
-            PointerGetDatum(cstring_to_text_with_len(first, static_cast<int>(last - first)))};
+        Datum values[] = {Int32GetDatum(position), PointerGetDatum(copy_passage(first, last))};
         bool nulls[] = {false, false};
         tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
         pfree(DatumGetPointer(values[1]));

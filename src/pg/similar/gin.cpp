@@ -23,7 +23,7 @@ namespace minhash::pg {
 namespace {
 
 // What an index without options is made for. Its bands and rows are chosen for each number of
-// hashes: by the fewest that a signature has, 16, there is a choice.
+// hashes: by the fewest that a signature has, 8, there is a choice.
 constexpr double default_threshold = 0.8;
 
 // The options of an index, as PostgreSQL keeps them; 0 where not given.

@@ -35,7 +35,8 @@ run_ring() {
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
-    oracle) test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
+    oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
+        test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
     clang | sanitized | asserted) "test/tools/$1.sh" ;;
     # Some race with what else the machine does: see below for those that pass only when they are run again.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;

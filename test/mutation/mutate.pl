@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Do the tests notice? Changes one condition, bound, operator, constant or call of the sources at a
-# time, builds, and runs unit, regress and isolation tests until one fails.
+# time, builds, and runs unit, regress and isolation tests until one fails; for the bulk functions also the oracle, for
+# indexes those TAP files that ask them random questions and hold their merges.
 #
 #   test/tools/private_postgres.sh test/tools/with_server.sh test/mutation/mutate.pl
 #       [--count=N] [--seed=N] [--list] [PATTERN...]
@@ -70,7 +71,7 @@ sub changes_of
         chomp(my $line = $lines[$number]);
         my $code = code_of($line);
         # Messages are the tests' own output; cancel is tested by TAP; the compiler alone is told the rest.
-        next if $code =~ /^\s*(#|static_assert|using|template|case|MINHASH_FUNCTION)\b|\b(elog|err\w+|CHECK_FOR_INTERRUPTS|pg_unreachable|Assert)\b/;
+        next if $code =~ /^\s*(#|static_assert|using|template|case|MINHASH_FUNCTION)\b|\b(elog|err\w+|CHECK_FOR_INTERRUPTS|pg_unreachable|[Aa]ssert)\b/;
         for my $change (@changes)
         {
             my ($kind, $pattern, $new) = @$change;
@@ -222,6 +223,7 @@ sub clean_server
     }
     my $roles = q{SELECT format('DROP ROLE %I;', rolname) FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> current_user};
     system qq{psql -qc "DROP DATABASE IF EXISTS contrib_regression" -c "DROP DATABASE IF EXISTS isolation_regression" postgres >/dev/null 2>&1};
+    system qq{psql -qc "DROP DATABASE IF EXISTS oracle" postgres >/dev/null 2>&1};
     system qq{psql -qAtc "$roles" postgres | psql -q postgres >/dev/null 2>&1};
 }
 
@@ -247,6 +249,18 @@ sub noticed_by
             $longest, 'make', '-s', 'installcheck', $none, "$name=@tests");
         return $end eq 'hangs' ? "\L$name\E hangs" : $end if $end;
         return "\L$name" if $wrong;
+    }
+    if ($file =~ m{^src/(pg/)?bulk/})
+    {
+        return 'build' if system 'createdb', 'oracle';
+        my ($end, $wrong) = run(sub { return $_[0] =~ /^\d+: / ? 'oracle' : undef }, 4 * $longest,
+            'env', 'PGDATABASE=oracle', '/usr/bin/python3', 'test/oracle/oracle.py', 1, 40);
+        return $end eq 'hangs' ? 'oracle hangs' : 'oracle' if $end || $wrong;
+    }
+    for my $tap ($file =~ m{^src/pg/index/} ? glob 'test/tap/03[02]_*.pl' : ())
+    {
+        my ($end, $wrong) = run(sub { return undef }, 4 * $longest, 'make', '-s', 'tap', "PROVE_TESTS=$tap");
+        return "tap $tap" if $end || $wrong;
     }
     for my $kernels ($file =~ m{^src/core/(simd/|kernels)} ? @kernels : ())
     {

@@ -3,11 +3,14 @@
 
     oracle.py [FIRST [COUNT]]     configurations by their seeds, 1 to 200 unless told otherwise
 
-Run it by test/tools/with_server.sh, with the extension installed. Each finding is a line that begins with its seed,
-and makes the script fail; at the end a line says what was compared. Needs Python 3.10 and psycopg 3.
+Run it by test/tools/with_server.sh, with the extension installed and, so that calls can have all the workers that they
+ask for, SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16'. Each finding is a line that begins with
+its seed, and makes the script fail; at the end a line says what was compared. Needs Python 3.10 and psycopg 3.
 """
 import collections
+import math
 import random
+import re
 import sys
 
 import psycopg
@@ -29,7 +32,9 @@ MANY = 2000  # rows with copies, of which not all pairs are asked for
 QUICK = 200  # seeds without a table of thousands of different rows
 SUSPECT = 1e-8  # less probable a share of missed pairs is a finding
 SHOWN = 4  # findings of one configuration, at most
-STEADY = {'max_parallel_maintenance_workers': 0, 'maintenance_work_mem': '64MB'}
+STEADY = {'max_parallel_maintenance_workers': 0, 'maintenance_work_mem': '64MB', 'force_parallel_mode': 'off',
+          'max_parallel_workers_per_gather': 2, 'client_min_messages': 'warning'}
+WORKERS = [1, 2, 3, 4] * 4 + [8, 16]
 
 
 class Configuration:
@@ -85,6 +90,18 @@ class Configuration:
         self.bits = chance.choice([32, 16, 8, 8, 8])
         if self.estimated and not self.signed:
             self.arguments['verify'] = 'estimate'
+        if chance.random() < 0.15:
+            self.arguments['max_bucket'] = chance.choice([1, 2, 5, 20, 100, 10**6])
+        self.made = 'minhash'
+        if self.signed and self.hashes > 8 and chance.random() < 0.3:
+            self.texts['method'] = 'classic'
+            self.made = chance.choice(['truncated', 'imported'])
+
+    @property
+    def max_bucket(self):
+        """Of how many rows a bucket may be; None where it may be of any."""
+        most = self.arguments.get('max_bucket')
+        return None if most is None or most >= len(self.rows) else most
 
     @property
     def threshold(self):
@@ -95,18 +112,20 @@ class Configuration:
         recall = self.arguments.get('recall', 0.95)
         if self.measure == 'containment':
             return max(recall, 0.99)
+        if self.max_bucket is not None:
+            return 0
         if self.estimated:
             return 1 if self.shape_fixed else 1 - 1.3 * (1 - recall) - 0.02
         if self.shape_fixed:
             missed = (1 - similarity ** self.arguments['rows']) ** self.arguments['bands']
             return max(0, 1 - 1.3 * missed - 0.01)
-        return max(recall, 0.99)
+        return recall if 'max_bucket' in self.arguments else max(recall, 0.99)
 
     def describe(self):
         told = {'measure': self.measure, 'shape': self.shape, 'table': len(self.rows), 'ids': self.id_type,
                 'form': self.form, 'scopes': self.scopes, 'crossing': self.crossing} | self.texts | self.arguments
         if self.measure == 'jaccard' and self.signed:
-            told['bits'] = self.bits
+            told |= {'bits': self.bits, 'made': self.made}
         return ' '.join(f'{name}={value}' for name, value in told.items())
 
 
@@ -117,6 +136,8 @@ class Oracle:
         self.database = database
         self.counts = collections.Counter()
         self.findings = 0
+        self.started = 0  # workers
+        database.add_notice_handler(self.hear)
         self.run("CREATE EXTENSION IF NOT EXISTS minhash_lsh; SET client_min_messages = warning; SET jit = off;"
                  "CREATE DOMAIN oracle_number AS bigint CHECK (value > 0); CREATE TYPE oracle_row AS (a int, b text);"
                  "CREATE DOMAIN oracle_text AS text")
@@ -124,6 +145,20 @@ class Oracle:
     def run(self, statement, parameters=None):
         cursor = self.database.execute(statement, parameters)
         return cursor.fetchall() if cursor.description else None
+
+    def hear(self, notice):
+        if started := re.match('([0-9]+) of [0-9]+ workers started', notice.message_primary):
+            self.started += int(started[1])
+
+    def use(self, settings):
+        for name, value in settings.items():
+            self.run(f"SET {name} = '{value}'")
+
+    def with_workers(self, workers):
+        """Settings of a call that has workers for any amount of work, and whose query may have one of its own."""
+        return STEADY | {'max_parallel_maintenance_workers': workers, 'force_parallel_mode': 'regress',
+                         'max_parallel_workers_per_gather': self.given.chance.choice([0, 0, 2]),
+                         'client_min_messages': 'debug1'}
 
     def find(self, what):
         self.findings += 1
@@ -166,6 +201,11 @@ class Oracle:
         self.signature = f'minhash(body{arguments})'
         self.value = 'body'
         if given.measure == 'jaccard' and given.signed:
+            least = max(8, given.shape_fixed and given.arguments['bands'] * given.arguments['rows'])
+            if given.made == 'truncated':
+                self.signature = f'minhash_truncate({self.signature}, {chance.randint(least, given.hashes)})'
+            elif given.made == 'imported':
+                self.signature = f'minhash_from_values(minhash_to_values({self.signature}), {chance.randrange(99)})'
             self.value = self.signature = f'minhash_compress({self.signature}, {given.bits})'
             if chance.random() < 0.5:
                 self.run(f'ALTER TABLE input ADD sig minhash_signature; UPDATE input SET sig = {self.value}')
@@ -217,6 +257,7 @@ class Oracle:
         """Sets of rows by their numbers, how many rows have each, and how similar they are."""
         given = self.given
         self.set_of, self.family_of, self.sizes = {}, {}, []
+        self.sure = {}  # pairs in a bucket that is not left out
         self.in_query = [[n for n, in self.run(f'SELECT input.n FROM ({query}) q JOIN input USING (id)')]
                          for query in queries]
         if given.measure == 'jaccard' and given.estimated:
@@ -301,8 +342,12 @@ class Oracle:
             ' LATERAL (SELECT minhash_similarity(a.sig, b.sig) AS similarity OFFSET 0) s WHERE similarity > 0')}
         together = self.estimates
         if given.shape_fixed:
-            together = truth.shared_elements(
-                [keys for keys, in self.run('SELECT keys FROM signatures ORDER BY number')])
+            keys_of = [keys for keys, in self.run('SELECT keys FROM signatures ORDER BY number')]
+            together = truth.shared_elements(keys_of)
+            if given.max_bucket is not None:
+                rows_of = collections.Counter(key for number in self.set_of.values() for key in keys_of[number])
+                self.sure = truth.shared_elements(
+                    [[key for key in keys if rows_of[key] <= given.max_bucket] for keys in keys_of])
         self.near = {}
         for (a, b), similarity in self.estimates.items():
             if similarity >= given.threshold and (a, b) in together:
@@ -314,8 +359,7 @@ class Oracle:
     def fetch_pairs(self, call, settings):
         """Makes the table `got` of a call. Returns what two calls with the same answer have in common: the rows in
         their order, and in any order."""
-        for name, value in settings.items():
-            self.run(f"SET {name} = '{value}'")
+        self.use(settings)
         self.counts['calls'] += 1
         self.run('DROP TABLE IF EXISTS got; CREATE TEMP TABLE got AS SELECT row_number() OVER () AS place, * FROM'
                  f' {call} x (left_id, right_id, similarity)')
@@ -371,7 +415,11 @@ class Oracle:
                 self.find(f'{found[pair]} pairs of rows where there are {there}')
             if not there:
                 continue
-            promise = 1 if pair[0] == pair[1] else given.promise(similarity)
+            promise = given.promise(similarity)
+            if pair[0] == pair[1]:
+                promise = given.max_bucket is None or sum(members[pair[0]] for members in self.members) <= given.max_bucket
+            elif (min(pair), max(pair)) in self.sure:
+                promise = 1
             if promise == 1 and found[pair] < there:
                 self.find(f'{there - found[pair]} pairs of similarity {similarity} are missing that nothing may miss')
             self.counts['true'] += there
@@ -398,13 +446,17 @@ class Oracle:
         steady = self.fetch_pairs(call, STEADY)
         found = self.check_pairs()
         self.check_recall(found)
-        workers = chance.randint(1, 4)
-        with_workers = self.fetch_pairs(call, {'max_parallel_maintenance_workers': workers})
+        workers = chance.choice(WORKERS)
+        self.started = 0
+        with_workers = self.fetch_pairs(call, self.with_workers(workers))
+        if self.value == 'body' and given.measure == 'jaccard':  # only signing texts is work enough for workers
+            self.counts['can have workers'] += 1
+            self.counts['have workers'] += self.started > 0
+        self.counts['workers'] += self.started
         if with_workers != steady:
             self.find(f'{workers} workers change the answer: {with_workers} instead of {steady}')
         memory = chance.choice(['1MB', '2MB', '8MB', '1GB'])
-        with_memory = self.fetch_pairs(call, {'max_parallel_maintenance_workers': chance.choice([0, 0, 2]),
-                                              'maintenance_work_mem': memory})
+        with_memory = self.fetch_pairs(call, self.with_workers(chance.choice([0, 0, 2])) | {'maintenance_work_mem': memory})
         if with_memory[1:] != steady[1:]:
             if given.measure == 'containment' or given.shape_fixed:
                 self.find(f'memory of {memory} changes the answer: {with_memory} instead of {steady}')
@@ -424,8 +476,8 @@ class Oracle:
         near_representative, singletons = chance.random() < 0.3, chance.random() < 0.3
         call = self.call('lsh_clusters', query, {'near_representative': near_representative, 'singletons': singletons})
         answers = []
-        for workers in (0, chance.randint(1, 4)):
-            self.run(f"SET max_parallel_maintenance_workers = {workers}; SET maintenance_work_mem = '64MB'")
+        for settings in STEADY, self.with_workers(chance.choice(WORKERS)):
+            self.use(settings)
             self.counts['calls'] += 1
             answers.append(self.run(
                 'SELECT a.n, c.n, r.n, size, similarity, a.rank, rank() OVER (ORDER BY a.id) FROM'
@@ -499,8 +551,61 @@ class Oracle:
             if {frozenset(rows) for (of, _), rows in groups.items() if of == level} != components.groups():
                 self.find(f'lsh_components() at {level} differs')
 
+    # What is told of pairs.
+
+    def count_true(self):
+        return sum(self.expected_count(*pair) for pair in self.near)
+
+    def compare_evaluation(self, query):
+        """lsh_evaluate() with all rows as anchors, and with some, of the last pairs' bands and rows."""
+        given, chance = self.given, self.given.chance
+        arguments = {name: value for name, value in given.texts.items()} | {'threshold': given.threshold}
+        shape = ''.join(f', {name} => ARRAY[{given.arguments[name]}]' for name in ('bands', 'rows'))
+        if 'num_hashes' not in arguments:
+            arguments['num_hashes'] = given.hashes
+        pairs = self.run(f"SELECT count(*) FROM {self.call('lsh_pairs', query, {})} x")[0][0]
+        true = self.count_true()
+        self.use(self.with_workers(chance.choice([0, 1, 3])))
+        for anchors in (100000, max(1, len(given.rows) * chance.choice([1, 5, 9]) // 10)):
+            self.counts['calls'] += 1
+            found_by = (f'lsh_evaluate({self.literal(query)}, anchors => {anchors}{shape}'
+                        + ''.join(f', {name} => {self.literal(value)}' for name, value in arguments.items()) + ')')
+            used, true_pairs, found, recall, low, high = self.run(
+                f'SELECT anchors, true_pairs, found, recall, recall_low, recall_high FROM {found_by}')[0]
+            if used == len(self.in_query[0]) and anchors == 100000 and (true_pairs, found) != (true, pairs):
+                self.find(f'lsh_evaluate() has {found} of {true_pairs} pairs instead of {pairs} of {true}')
+            if found > true_pairs or (true_pairs and abs(recall - found / true_pairs) > DIFFERENCE):
+                self.find(f'lsh_evaluate(): recall {recall} of {found} of {true_pairs}')
+            if anchors < 100000 and true and true_pairs:
+                self.counts['intervals'] += 1
+                self.counts['intervals that miss'] += not low - 1e-9 <= pairs / true <= high + 1e-9
+
+    def compare_sample(self, query):
+        """lsh_sample(): of so few rows all are in it, of more its bounds hold in 95 of 100."""
+        given = self.given
+        arguments = given.texts if self.value == 'body' else {}
+        arguments = {name: value for name, value in arguments.items() if name not in ('seed', 'method')}
+        if arguments != (given.texts if self.value == 'body' else {}) or given.shape_fixed:
+            return
+        if 'verify' in given.arguments:
+            arguments = arguments | {'verify': 'estimate'}
+        true = self.count_true()
+        self.counts['calls'] += 1
+        rows, pairs, low, high = self.run(
+            f'SELECT row_count, pairs, pairs_low, pairs_high FROM lsh_sample({self.literal(query)}'
+            + ''.join(f', {name} => {self.literal(value)}'
+                      for name, value in ({'threshold': given.threshold} | arguments).items()) + ')')[0]
+        if rows != len(self.in_query[0]) or not low <= pairs <= high:
+            self.find(f'lsh_sample(): {low} to {high} pairs, {pairs}, of {rows} rows')
+        if rows <= 2000 and not (low == pairs == high and pairs <= true):
+            self.find(f'lsh_sample() of all {rows} rows: {low} to {high} pairs, {pairs}, instead of {true}')
+        if rows > 2000:
+            self.counts['samples'] += 1
+            self.counts['samples that miss'] += not low <= true <= high / 0.95
+
     def ask(self, seed):
         given = self.given = Configuration(seed)
+        self.use(STEADY)
         self.make_table()
         queries = self.make_queries()
         self.run(f"SET enable_seqscan = {'off' if given.form == 'index' else 'on'}")
@@ -516,7 +621,17 @@ class Oracle:
             if given.chance.random() < 0.3:
                 self.compare_components()
             self.compare_clusters(queries[2], found)
+            self.use(STEADY)
+            if not given.estimated and given.shape_fixed and given.max_bucket is None:
+                self.compare_evaluation(queries[0])
+            if given.max_bucket is None and given.chance.random() < 0.2:
+                self.compare_sample(queries[0])
         self.counts['compared'] += 1
+
+
+def least_of(count, share):
+    """How many of so many happen if each has this probability, but for a chance below one in a million."""
+    return count * share - 5 * math.sqrt(count * share * (1 - share)) - 1
 
 
 def main(first=1, count=200):
@@ -529,6 +644,14 @@ def main(first=1, count=200):
                 oracle.find(f'error {error.sqlstate}: {str(error).splitlines()[0]}')
                 if database.broken:
                     break
+        counts = oracle.counts
+        for what, count, least in (
+                ('configurations have workers', counts['have workers'], counts['can have workers'] * 0.95 - 1),
+                ('intervals hold', counts['intervals'] - counts['intervals that miss'], least_of(counts['intervals'], 0.95)),
+                ('samples hold', counts['samples'] - counts['samples that miss'], least_of(counts['samples'], 0.95))):
+            if count < least:
+                oracle.findings += 1
+                print(f'{first}: only {count} {what}, instead of {least:.0f}')
         print(f'seeds {first} to {seed}: ' + ', '.join(f'{number} {what}' for what, number in oracle.counts.items()) +
               f'; {oracle.findings} findings')
     return oracle.findings > 0

@@ -17,6 +17,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "postmaster/autovacuum.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/lock.h"
@@ -273,6 +274,19 @@ bool holds_lock(const LOCKTAG& tag, int mode)
     return LockHeldByMe(&tag, mode, false);
 #else
     return LockHeldByMe(&tag, mode);
+#endif
+}
+
+bool may_change(int buffer)
+{
+#if PG_VERSION_NUM >= 190000
+    return BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE);
+#elif PG_VERSION_NUM >= 180000
+    return BufferIsExclusiveLocked(buffer);
+#else
+    return BufferIsLocal(buffer) ||
+           LWLockHeldByMeInMode(BufferDescriptorGetContentLock(GetBufferDescriptor(buffer - 1)),
+                                LW_EXCLUSIVE);
 #endif
 }
 

@@ -97,8 +97,9 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 // Appends empty pages to a relation's file. The caller has locked it against others who do so.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 
-// Whether this session holds a lock, for assertions.
+// Whether this session holds a lock, or may change a page, for assertions.
 bool holds_lock(const LOCKTAG& tag, int mode);
+bool may_change(int buffer);
 
 // Index expressions run with a search path that nobody else has put anything into. (Before 17,
 // PostgreSQL's own maintenance commands do without.)

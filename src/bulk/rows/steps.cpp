@@ -119,6 +119,7 @@ void finish_rows(row_set& rows)
 {
     if (rows.shared != nullptr)
         return;
+    assert(rows.signed_count <= rows.count && rows.first_count <= rows.count);
     host& owner = *rows.owner;
     check_shared_memory(rows);
     const bool unsigned_rows = rows.notes == nullptr && rows.signed_count < rows.count;
@@ -149,6 +150,7 @@ void open_brought(row_set& rows)
 
 void do_step(row_set& rows, step what)
 {
+    assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
     memory_budget& budget = *rows.budget;
@@ -170,6 +172,7 @@ void do_step(row_set& rows, step what)
 void help(host& owner, shared_number number, int member)
 {
     shared_rows& shared = *find_shared<shared_rows>(owner, number);
+    assert(member > 0 && member < shared.processes);
     memory_budget budget = make_budget(owner, shared.allowance);
     row_set rows = {};
     rows.owner = &owner;
@@ -241,6 +244,7 @@ void end_rows(row_set& rows)
 
 memory_budget step_budget(const row_set& rows)
 {
+    assert(rows.shared != nullptr);
     memory_budget made = make_budget(*rows.owner, rows.shared->allowance);
     made.sharing = rows.shared->sharing;
     return made;

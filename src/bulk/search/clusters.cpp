@@ -81,6 +81,7 @@ void connect_some(connector& self, std::uint32_t size)
     std::size_t count = 0;
     for (std::uint32_t place = 0; place < size; place++) {
         const std::uint32_t row = self.bucket.values[place];
+        assert(place == 0 || self.bucket.values[place - 1] < row);
         bool connected = false;
         for (std::size_t i = 0; i < count && !connected; i++)
             connected = are_connected(self, heads[i], row);
@@ -125,6 +126,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
         }
         self.grouped.values[place++ & ~size_mark] = self.bucket.values[i];
     }
+    assert(end <= size + size / 2);
     for (const std::uint32_t root : roots)
         places[root] = 0;
     return end;
@@ -140,6 +142,7 @@ struct group_reader {
 
     std::uint32_t at(std::uint64_t offset)
     {
+        assert(offset % sizeof(std::uint32_t) == 0);
         if (offset < begin || offset >= end) {
             begin = offset;
             end = offset + fetch_piece(*from, offset, buffer, piece);
@@ -165,6 +168,7 @@ void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
         const std::uint32_t size = single ? 1 : first & ~size_mark;
         i += single ? 0 : 1;
         const std::uint32_t end = i + size;
+        assert(size > 0 && end <= groups.count);
         if (!single && are_connected(self, row, entry(i)))
             i = end;
         for (; i < end; i++) {
@@ -320,6 +324,8 @@ void connect(cluster_finder& finder)
     std::fill_n(finder.met, rows.count, no_row);
     finder.met_similarity = allocate<double>(owner, rows.count);
     each_found(rows, [&finder](const found_pair& pair) {
+        assert(pair.left < pair.right &&
+               find_root(finder.parent, pair.left) == find_root(finder.parent, pair.right));
         if (pair.left < finder.met[pair.right]) {
             finder.met[pair.right] = pair.left;
             finder.met_similarity[pair.right] = pair.similarity;
@@ -376,6 +382,7 @@ void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
             else
                 rows[left++] = row;
         }
+        assert(finder.count > 0 && finder.members.values[0] == best); // so that it ends
         if (finder.count > 1 || finder.options.singletons)
             finder.to.emit(*finder.owner,
                            {finder.members.values, finder.count},
@@ -393,6 +400,9 @@ void emit_components(cluster_finder& finder)
     // Roots come before their rows, and leaders before those that are the same.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.same.leader[row]);
+    assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {
+        return parent[root] == root && finder.same.leader[root] == root;
+    }));
     each_component(*finder.owner,
                    parent,
                    finder.options.singletons ? 1 : 2,

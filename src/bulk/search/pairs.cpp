@@ -3,6 +3,7 @@
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace minhash::bulk {
 
@@ -30,6 +31,7 @@ void emit_found(pair_finder& finder)
 
 void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
 {
+    assert(left != right && similarity >= finder.rows->task.threshold);
     finder.found[finder.found_count++] = {left, right, similarity};
     if (finder.found_count == most_emitted) {
         pause(*finder.owner);
@@ -41,6 +43,7 @@ void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, dou
 // query's rows come first.)
 void add_across(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
 {
+    assert(finder.rights != nullptr && finder.same.leader[left] == left);
     const std::uint32_t first = finder.rights[right];
     if (first == no_row)
         return;
@@ -90,6 +93,7 @@ struct pair_verifier {
 
 void add_near(pair_verifier& self, std::uint32_t row, std::uint32_t other, double similarity)
 {
+    assert(row != other);
     grow(*self.check.rows->owner, self.of_row, self.count, self.count + 1);
     self.of_row.values[self.count++] = {row, other, similarity};
 }
@@ -144,6 +148,7 @@ void verify_candidates(void* of,
 void find_rights(pair_finder& finder, shared_number& number)
 {
     const row_set& rows = *finder.rows;
+    assert(rows.first_count <= rows.count);
     finder.rights = allocate_shared<std::uint32_t>(*finder.owner, number, rows.count);
     std::fill_n(finder.rights, rows.count, no_row);
     for (std::uint32_t row = rows.count; row-- > rows.first_count;)

@@ -39,6 +39,7 @@ struct reader {
 // page's block is known.
 void write_page(reader& state)
 {
+    Assert(state.count > 0 && state.count <= state.shape.records_per_page);
     const Buffer buffer = new_page(state.index, &state.shared->supply);
     const Page page = BufferGetPage(buffer);
     init_page(page, page_kind::records, 0, pg_atomic_fetch_add_u64(&state.shared->next_id, 1));
@@ -57,6 +58,7 @@ void write_page(reader& state)
 // Lets the first signature decide, of whichever process it is.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
+    Assert(!state.has_shape);
     std::uint8_t header[header_bytes];
     encode_header(scheme, header);
     SpinLockAcquire(&state.shared->lock);
@@ -159,6 +161,7 @@ void read_rows(Relation table,
 
 void write_leaves(Relation index, shared_build& shared)
 {
+    Assert(shared.pages > 0 && shared.leaves != nullptr);
     const layout shape = layout_of(index, shared);
     growing<BlockNumber> pages;
     pages.start(shared.pages);

@@ -121,6 +121,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info)
 
 void do_together(build_crew& crew, build_step step)
 {
+    Assert(!IsParallelWorker() && step != build_step::nothing_more);
     crew.shared->step = step;
     if (crew.context == nullptr) {
         do_part(crew);
@@ -156,6 +157,7 @@ void minhash_lsh_build(dsm_segment*, shm_toc* directory)
     crew.scan = pg::index::look_up<ParallelTableScanDescData>(directory, pg::index::of_scan);
     debug_query_string = pg::index::look_up<const char>(directory, pg::index::of_query);
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
+    Assert(IsParallelWorker() && crew.shared != nullptr && crew.scan != nullptr);
     const bool concurrently = crew.shared->concurrently;
     crew.table =
         table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);

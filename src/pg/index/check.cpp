@@ -97,6 +97,7 @@ bool doubt(const checker& state, BlockNumber block, const char* what)
 
 std::uint64_t bit_of(const layout& shape, BlockNumber block, int place)
 {
+    Assert(place >= 0 && place < shape.records_per_page);
     return std::uint64_t{block} * static_cast<std::uint64_t>(shape.records_per_page) +
            static_cast<std::uint64_t>(place);
 }
@@ -147,6 +148,7 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
 // The page that leads to it, as which child; none leads to the root.
 bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
+    Assert(parent == nullptr || child < parent->count());
     const layout& shape = state.known.shape;
     const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
     leaf_view leaf;

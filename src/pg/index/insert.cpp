@@ -96,6 +96,8 @@ void append_record(Relation index, const layout& shape, Buffer buffer, const std
     GenericXLogState* const log = GenericXLogStart(index);
     const Page page = GenericXLogRegisterBuffer(log, buffer, 0);
     const int used = used_bytes(page);
+    Assert(may_change(buffer) && used % shape.record_bytes == 0);
+    Assert(used < shape.records_per_page * shape.record_bytes);
     memcpy(contents_of(page) + used, record, static_cast<std::size_t>(shape.record_bytes));
     set_used_bytes(page, used + shape.record_bytes);
     GenericXLogFinish(log);
@@ -126,6 +128,7 @@ bool append_page(Relation index, insert_cache& cache, Buffer full, const std::ui
     const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
     GenericXLogState* const log = GenericXLogStart(index);
     meta& stored = meta_of(GenericXLogRegisterBuffer(log, first, 0));
+    Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
     const Page page = GenericXLogRegisterBuffer(log, next, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::records, 0, stored.next_id++);
     memcpy(record_at(page, cache.shape, 0),
@@ -168,6 +171,7 @@ bool insert(Relation index,
         refresh(index, cache);
     }
     check_scheme(index, cache.shape, value);
+    Assert(cache.shape.shape.bands > 0);
     alignas(8) std::uint8_t record[most_record_bytes + 1];
     make_record(cache.shape, value, hash_scope(index, cache.which, values, nulls), *tid, record);
 

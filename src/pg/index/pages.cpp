@@ -88,6 +88,7 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
 
 Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
 {
+    Assert(mode == BUFFER_LOCK_SHARE || mode == BUFFER_LOCK_EXCLUSIVE);
     const Buffer buffer = pin_page(index, block, strategy);
     lock_buffer(buffer, mode);
     return buffer;
@@ -164,6 +165,7 @@ Buffer take_page(Relation index, new_pages& supply)
     const BlockNumber block = pg_atomic_fetch_add_u32(&supply.next, 1);
     if (block >= pg_atomic_read_u32(&supply.end))
         extend(index, supply, block);
+    Assert(block < pg_atomic_read_u32(&supply.end));
     return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
 }
 
@@ -200,11 +202,13 @@ Buffer new_page(Relation index, new_pages* supply)
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
     if (shared)
         UnlockRelationForExtension(index, ExclusiveLock);
+    Assert(may_change(buffer) && PageIsNew(BufferGetPage(buffer)));
     return buffer;
 }
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id)
 {
+    Assert(level >= 0 && level <= most_levels && (level > 0) == (kind == page_kind::inner));
     PageInit(page, BLCKSZ, sizeof(page_trailer));
     trailer_of(page) = {id, InvalidBlockNumber, kind, static_cast<std::uint16_t>(level)};
 }
@@ -212,6 +216,7 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id)
 void free_page(Relation index, Buffer buffer)
 {
     const BlockNumber block = BufferGetBlockNumber(buffer);
+    Assert(may_change(buffer) && block != meta_block);
     GenericXLogState* const log = GenericXLogStart(index);
     init_page(GenericXLogRegisterBuffer(log, buffer, 0), page_kind::free, 0, 0);
     GenericXLogFinish(log);
@@ -225,6 +230,7 @@ void free_page(Relation index, Buffer buffer)
 
 void finish_page(Relation index, Buffer buffer)
 {
+    Assert(may_change(buffer) && used_bytes(BufferGetPage(buffer)) <= page_room);
     START_CRIT_SECTION();
     MarkBufferDirty(buffer);
     if (RelationNeedsWAL(index))
@@ -249,6 +255,7 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
 
 void init_meta(Page page, int scope_bytes, std::optional<double> threshold)
 {
+    Assert(scope_bytes == 0 || scope_bytes == scope_hash_bytes);
     init_page(page, page_kind::meta, 0, 0);
     meta& fresh = meta_of(page);
     memset(static_cast<void*>(&fresh), 0, sizeof(fresh));
@@ -365,6 +372,7 @@ void read_whole_meta(Relation index, meta& copy)
 
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
 {
+    Assert(shape.bands > 0 && shape.rows > 0 && shape.bands * shape.rows <= scheme.num_hashes);
     layout made = {};
     made.scheme = scheme;
     encode_header(scheme, made.header);
@@ -376,6 +384,7 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
         page_room * 8 / (made.record_bytes * 8 + 1); // and a bit, see is_killed()
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
+    Assert(made.records_per_page > 0);
     return made;
 }
 

@@ -57,10 +57,11 @@ void write_leaf(leaf_writer& out)
 
 void write_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
 {
-    if (!add_entry(out.entries, key, number)) {
-        write_leaf(out);
-        add_entry(out.entries, key, number);
-    }
+    if (add_entry(out.entries, key, number))
+        return;
+    write_leaf(out);
+    [[maybe_unused]] const bool added = add_entry(out.entries, key, number);
+    Assert(added);
 }
 
 // Fewer values are compared: an insertion sorts a few for each of up to 4,096 bands.
@@ -113,6 +114,7 @@ std::size_t read_band(Relation index,
                 continue;
             const std::uint64_t key = band_entry_key(record, shape, band);
             const std::uint64_t ordinal = at * shape.records_per_page + place;
+            Assert(ordinal <= ordinal_mask);
             keys[count++] = key << ordinal_bits | ordinal; // the band is shifted out
         }
         UnlockReleaseBuffer(buffer);
@@ -142,6 +144,7 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
     above.start(256);
     while (fences.count > 1) {
         made.height++;
+        Assert(made.height <= most_levels);
         const int room = children_room(made.record_pages, made.height);
         above.count = 0;
         for (std::size_t first = 0; first < fences.count; first += static_cast<std::size_t>(room)) {
@@ -184,6 +187,7 @@ band_writer* make_writer(Relation index,
 {
     band_writer* const made = static_cast<band_writer*>(palloc(sizeof(band_writer)));
     const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
+    Assert(!pages.empty() && shape.shape.bands > 0);
     made->shape = &shape;
     made->pages = pages;
     made->keys.start(most);
@@ -207,6 +211,7 @@ std::size_t write_band(band_writer& writer, int band)
     for (std::size_t at = count; at-- > 0;) {
         if (at % 65536 == 0)
             CHECK_FOR_INTERRUPTS();
+        Assert(at + 1 == count || sorted[at] < sorted[at + 1]);
         const std::uint64_t ordinal = sorted[at] & ordinal_mask;
         write_entry(writer.out,
                     static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
@@ -228,6 +233,7 @@ std::size_t sortable_pages(const layout& shape, int memory)
 
 run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
 {
+    Assert(id != 0 && !pages.empty());
     run made = {};
     made.id = id;
     made.root = made.cursor_leaf = InvalidBlockNumber;
@@ -288,6 +294,7 @@ void write_bands(Relation index,
         if (left == 0)
             break;
         const int band = static_cast<int>(left) - 1;
+        Assert(band < shape.shape.bands);
         out.next = out.last = InvalidBlockNumber;
         const std::size_t records = write_band(writer, band);
         if (out.entries.count > 0)
@@ -302,6 +309,7 @@ sorted_leaves join_bands(Relation index, const layout& shape, const sorted_leave
 {
     // If a record is alive, each band has its entry.
     for (int band = 0; band + 1 < shape.shape.bands && made[0].records > 0; band++) {
+        Assert(made[band].records == made[band + 1].records);
         const Buffer buffer = read_page(index, made[band].last, BUFFER_LOCK_EXCLUSIVE);
         trailer_of(BufferGetPage(buffer)).next = made[band + 1].first;
         finish_page(index, buffer);
@@ -320,6 +328,7 @@ void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, ru
         CHECK_FOR_INTERRUPTS();
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
+        Assert(fences.count == 0 || fences.at[fences.count - 1].key <= head_of(page).key_base);
         fences.add({head_of(page).key_base, block});
         block = trailer_of(page).next;
         UnlockReleaseBuffer(buffer);

@@ -39,6 +39,7 @@ std::size_t room_for(std::size_t bytes)
 // The fewest slots that can agree at a similarity.
 int least_agreement_for(const scheme& scheme, double similarity)
 {
+    Assert(similarity >= 0 && similarity <= 1);
     int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
     while (equal < scheme.num_hashes &&
            similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
@@ -49,6 +50,7 @@ int least_agreement_for(const scheme& scheme, double similarity)
 // The last rank to which a search of a depth finds about all.
 rank complete_to(const layout& shape, int depth)
 {
+    Assert(depth > 0 && depth <= shape.shape.rows);
     const double similarity =
         std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
     const int least = static_cast<int>(std::ceil(similarity * shape.scheme.num_hashes));
@@ -88,6 +90,7 @@ bool next_plan(const scan_state& state, scan_plan& plan)
 void begin_round(scan_state& state)
 {
     found_rows& found = state.look.found;
+    Assert(!state.searching && !state.complete);
     found.limit = last_rank;
     found.want(is_bounded(state) ? 0 : state.wanted);
     state.entries = first_entries;
@@ -188,6 +191,7 @@ void gather_rest(scan_state& state)
 void search_similar(scan_state& state)
 {
     found_rows& found = state.look.found;
+    Assert(state.has_narrow && !state.complete && state.at == state.end);
     found.remember(0, state.end);
     found.rows.count = 0;
     if (should_compare_all(state.size, static_cast<double>(state.look.entries)))
@@ -208,6 +212,7 @@ void search_similar(scan_state& state)
 void search_in_order(scan_state& state)
 {
     found_rows& found = state.look.found;
+    Assert(state.look.in_order && !state.complete && state.at == state.end);
     if (state.searching) {
         found.remember(0, state.end);
         std::copy(found.rows.at + state.end, found.rows.at + found.rows.count, found.rows.at);

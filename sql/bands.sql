@@ -116,3 +116,65 @@ DEALLOCATE p;
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), -3, 6)');
 
 DROP TABLE three_by_four, first_band, sixteen_by_six;
+
+-- Keys as blocks, cut by part and by place, give the candidates that a join of the keys gives, once in each part: with
+-- ids of any size, any number of parts, and memory for some of the keys only.
+CREATE TEMP TABLE texts AS SELECT id, id % 3 AS place, minhash(md5((id / 4)::text) || (id % 9)) AS sig
+FROM (SELECT CASE WHEN i % 2 = 0 THEN i WHEN i % 3 = 0 THEN i - 9223372036854775807
+             ELSE 9223372036854775807 - i END AS id
+      FROM generate_series(1::bigint, 6000) AS i) AS t;
+CREATE TEMP VIEW keys AS SELECT id, place, unnest(lsh_band_keys(sig, 16, 4)) AS key FROM texts;
+CREATE TEMP TABLE wanted AS SELECT DISTINCT x.id AS left_id, y.id AS right_id FROM keys AS x JOIN keys AS y USING (key)
+WHERE x.id < y.id;
+CREATE FUNCTION pg_temp.candidates(parts int, star_above int DEFAULT NULL)
+RETURNS TABLE (left_place int, left_id bigint, right_id bigint, right_place bigint) LANGUAGE sql AS $$
+    WITH scattered AS MATERIALIZED (SELECT place, s.* FROM generate_series(0, 2) AS place, _lsh_scatter(format('
+        SELECT id, CASE WHEN id <> 42 THEN lsh_band_keys(sig, 16, 4) END FROM texts WHERE abs(place) = %s',
+        place), place, $1) AS s)
+    SELECT place, pairs.*
+    FROM (SELECT part, string_agg(quote_literal(block), '), (') AS blocks FROM scattered GROUP BY part) AS p,
+        _lsh_gather('VALUES (NULL), (' || replace(blocks, ')', '::bytea)') || '::bytea)', 3, star_above),
+        unnest(left_ids, right_ids, right_places) AS pairs
+$$;
+CREATE FUNCTION pg_temp.differ(parts int, OUT missing bigint, OUT extra bigint, OUT twice boolean, OUT misplaced bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TEMP TABLE found AS SELECT * FROM pg_temp.candidates(parts);
+    missing := count(*) FROM (SELECT * FROM wanted WHERE 42 NOT IN (left_id, right_id)
+                              EXCEPT SELECT left_id, right_id FROM found) AS x;
+    extra := count(*) FROM (SELECT left_id, right_id FROM found EXCEPT SELECT * FROM wanted) AS x;
+    twice := count(*) > (SELECT count(*) FROM wanted) FROM found;
+    misplaced := count(*) FROM found JOIN texts AS l ON l.id = left_id JOIN texts AS r ON r.id = right_id
+        WHERE abs(l.place) <> left_place OR abs(r.place) <> right_place;
+    DROP TABLE found;
+END $$;
+SELECT count(*) > 1000 AS many FROM wanted;
+SELECT parts, d.* FROM unnest('{1, 3, 200}'::int[]) AS parts, pg_temp.differ(parts) AS d;
+SET maintenance_work_mem = '1MB';
+SELECT * FROM pg_temp.differ(1);
+RESET maintenance_work_mem;
+-- Of more texts of one key than star_above, each is with the first only.
+SELECT left_ids, right_ids, stars FROM _lsh_gather($$SELECT block
+    FROM _lsh_scatter('SELECT id::bigint, ARRAY[id % 3, 7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 5);
+SELECT cardinality(left_ids), stars FROM _lsh_gather($$SELECT block
+    FROM _lsh_scatter('SELECT id::bigint, ARRAY[7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 6);
+-- The smallest block: one entry, whose id is the base.
+SELECT * FROM _lsh_scatter('SELECT -1::bigint, ARRAY[-1]::bigint[]', 1, 2);
+-- Blocks that are damaged, and queries that are none.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+SELECT what, pg_temp.error_of(format('SELECT * FROM _lsh_gather(%L, 2, NULL)',
+    format('SELECT %L::bytea', '\x' || block)))
+FROM (VALUES ('no header', '00'), ('no entry', '00000000000000000000000001000000'),
+    ('half an entry', '000000000000000000000000010000000102030405'),
+    ('a place that is not there', '000000000000000002000000000000000102030405'),
+    ('ids of nine bytes', '000000000000000000000000090000000102030405060708090a0b0c0d0e')) AS t(what, block);
+SELECT pg_temp.error_of(call) FROM unnest(ARRAY[
+    'SELECT * FROM _lsh_gather(''SELECT 1'', 2, NULL)', 'SELECT * FROM _lsh_gather(''TABLE keys'', 2, NULL)',
+    'SELECT * FROM _lsh_scatter(''SELECT 1, ARRAY[1]::bigint[]'', 0, 2)',
+    'SELECT * FROM _lsh_scatter(''SELECT 1::bigint, ARRAY[NULL]::bigint[]'', 0, 2)',
+    'SELECT * FROM _lsh_scatter(''SELECT 1::bigint, ARRAY[1]::bigint[]'', 0, 0)',
+    'SELECT * FROM _lsh_gather(''SELECT NULL::bytea'', 0, NULL)', 'SELECT * FROM _lsh_gather(NULL, 2, NULL)']) AS call;
+DROP VIEW keys;
+DROP TABLE texts, wanted;

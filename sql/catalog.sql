@@ -67,7 +67,8 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 
 -- Functions that no user is meant to call, those of types, casts, operators, aggregates, indexes, triggers and the
 -- planner, begin with an underscore, and no others. (The planner calls
--- _minhash_query, the triggers of band tables _lsh_require_band_table, refreshes those of kept clusters.)
+-- _minhash_query, the triggers of band tables _lsh_require_band_table, refreshes those of kept clusters,
+-- doc/examples/distributed_pairs.sql _lsh_scatter and _lsh_gather.)
 CREATE TEMP VIEW internal AS SELECT p.* FROM functions p
 WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (proargtypes::oid[] || prorettype)
     OR EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
@@ -77,6 +78,7 @@ WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (pro
 SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname, '_') ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
     AND proname !~ '^_(minhash_query$|lsh_(require|tie)_band_table$|lsh_band_table_triggers$|lsh_kept_|lsh_check_kept_)'
+    AND proname NOT IN ('_lsh_scatter', '_lsh_gather')
     AND oid NOT IN (SELECT oid FROM internal);
 DROP VIEW internal;
 CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(proname, '_');

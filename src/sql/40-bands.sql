@@ -20,3 +20,26 @@ CREATE FUNCTION lsh_bands(
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 16 SUPPORT _lsh_bands_support;
 COMMENT ON FUNCTION lsh_bands(minhash_signature, integer, integer) IS
     'band keys of a signature as rows, bands counted from 1. Example: lsh_bands(sig, bands => 13, rows => 7)';
+
+-- Band keys as blocks, for lsh_distributed_pairs() of doc/examples: they run a query, on the server where they are called.
+
+CREATE FUNCTION _lsh_scatter(
+    query text, place integer, parts integer, OUT part integer, OUT entries integer, OUT block bytea
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_scatter' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_scatter(text, integer, integer) IS
+    'ids and band keys of a query as blocks, by the part of all keys that they are in';
+
+CREATE FUNCTION _lsh_gather(
+    query text,
+    places integer,
+    star_above integer,
+    OUT place integer,
+    OUT left_ids bigint[],
+    OUT right_ids bigint[],
+    OUT right_places bigint[],
+    OUT stars integer
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_gather' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_gather(text, integer, integer) IS
+    'candidates among a query''s blocks, by the place of the left one; of a key of many texts the first with each';

@@ -1,0 +1,348 @@
+// The two ends of an exchange of band keys between servers: keys are cut into blocks by where they
+// belong; there, blocks give the texts that share a key.
+#include "pg/arguments.h"
+#include "pg/bands/blocks.h"
+#include "pg/errors.h"
+#include "pg/growing.h"
+
+#include <algorithm>
+#include <bit>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+constexpr int most_parts = 65536;
+
+// Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and
+// SPI_finish(). What it leaves in the current context is freed after some rows.
+template <typename Take>
+void each_row(SPIPlanPtr plan, long at_once, Take take)
+{
+    const Portal portal = SPI_cursor_open(nullptr, plan, nullptr, nullptr, true);
+    const MemoryContext memory =
+        AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh rows", ALLOCSET_DEFAULT_SIZES);
+    for (;;) {
+        SPI_cursor_fetch(portal, true, at_once);
+        if (SPI_processed == 0)
+            break;
+        const MemoryContext former = MemoryContextSwitchTo(memory);
+        for (std::uint64_t row = 0; row < SPI_processed; row++) {
+            CHECK_FOR_INTERRUPTS();
+            take(SPI_tuptable->vals[row], SPI_tuptable->tupdesc);
+        }
+        MemoryContextSwitchTo(former);
+        MemoryContextReset(memory);
+        SPI_freetuptable(SPI_tuptable);
+    }
+    SPI_cursor_close(portal);
+    MemoryContextDelete(memory);
+}
+
+[[noreturn]] void fail_query(const char* wanted)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("query must return %s, without NULLs", wanted),
+            errhint("Only lsh_distributed_pairs() is meant to call this function."));
+}
+
+SPIPlanPtr plan_query(const char* query, std::span<const Oid> types)
+{
+    const SPIPlanPtr plan = SPI_prepare(query, 0, nullptr);
+    if (plan == nullptr)
+        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+    const Portal portal = SPI_cursor_open(nullptr, plan, nullptr, nullptr, true);
+    const TupleDesc columns = portal->tupDesc;
+    bool fits = columns != nullptr && columns->natts == static_cast<int>(types.size());
+    for (int i = 0; fits && i < columns->natts; i++)
+        fits = TupleDescAttr(columns, i)->atttypid == types[i];
+    if (!fits)
+        fail_query(types.size() == 1 ? "blocks" : "ids and band keys");
+    SPI_cursor_close(portal);
+    return plan;
+}
+
+// The blocks of a part before they are full.
+struct open_blocks {
+    key_entry* entries; // `room` of each part
+    std::uint32_t* counts;
+    std::size_t room;
+};
+
+void emit_block(const ReturnSetInfo& result, const open_blocks& blocks, std::size_t part, int place)
+{
+    const std::span<const key_entry> entries = {blocks.entries + part * blocks.room,
+                                                blocks.counts[part]};
+    bytea* const block = make_block(place, entries);
+    Datum values[] = {Int32GetDatum(static_cast<std::int32_t>(part)),
+                      Int32GetDatum(static_cast<std::int32_t>(entries.size())),
+                      PointerGetDatum(block)};
+    bool nulls[] = {false, false, false};
+    tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+    pfree(block);
+    blocks.counts[part] = 0;
+}
+
+// Two texts that share a key, and where they are.
+struct placed_pair {
+    std::int64_t left;
+    std::int64_t right;
+    std::int32_t left_place;
+    std::int32_t right_place;
+
+    auto operator<=>(const placed_pair&) const = default;
+};
+
+bool is_before(const placed_pair& a, const placed_pair& b)
+{
+    return a.left_place != b.left_place ? a.left_place < b.left_place : a < b;
+}
+
+struct placed_entry {
+    std::uint64_t key : 8 * block_key_bytes;
+    std::uint64_t place : 64 - 8 * block_key_bytes;
+    std::int64_t id;
+};
+
+struct gathering {
+    ReturnSetInfo* result;
+    growing<placed_pair> pairs; // emitted, each once, when there are most_pairs of them
+    int star_above;             // 0: never
+    std::int32_t stars;         // not yet told
+};
+
+constexpr std::size_t most_pairs = std::size_t{1} << 18;
+
+void emit_pairs(gathering& call)
+{
+    const std::span<placed_pair> pairs = {call.pairs.at, call.pairs.count};
+    std::sort(pairs.begin(), pairs.end(), is_before);
+    const auto end = std::unique(pairs.begin(), pairs.end());
+    Datum* const columns[] = {static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1))),
+                              static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1))),
+                              static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1)))};
+    for (auto at = pairs.begin(); at != end;) {
+        CHECK_FOR_INTERRUPTS();
+        const std::int32_t place = at->left_place;
+        std::size_t count = 0;
+        for (; at != end && at->left_place == place; ++at, ++count) {
+            columns[0][count] = Int64GetDatum(at->left);
+            columns[1][count] = Int64GetDatum(at->right);
+            columns[2][count] = Int64GetDatum(at->right_place);
+        }
+        Datum values[] = {Int32GetDatum(place),
+                          make_bigint_array({columns[0], count}),
+                          make_bigint_array({columns[1], count}),
+                          make_bigint_array({columns[2], count}),
+                          Int32GetDatum(call.stars)};
+        bool nulls[] = {false, false, false, false, false};
+        tuplestore_putvalues(call.result->setResult, call.result->setDesc, values, nulls);
+        for (const int array : {1, 2, 3})
+            pfree(DatumGetPointer(values[array]));
+        call.stars = 0;
+    }
+    for (Datum* const column : columns)
+        pfree(column);
+    call.pairs.count = 0;
+}
+
+void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
+{
+    if (a.id == b.id)
+        return;
+    const placed_entry& left = a.id < b.id ? a : b;
+    const placed_entry& right = a.id < b.id ? b : a;
+    call.pairs.add({left.id,
+                    right.id,
+                    static_cast<std::int32_t>(left.place),
+                    static_cast<std::int32_t>(right.place)});
+    if (call.pairs.count == most_pairs)
+        emit_pairs(call);
+}
+
+// The entries of one key, by id: each with each, or of many with the first.
+void take_bucket(gathering& call, std::span<const placed_entry> bucket)
+{
+    const bool is_star =
+        call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
+    call.stars += is_star;
+    for (std::size_t i = 0; i + 1 < (is_star ? 2 : bucket.size()); i++) {
+        CHECK_FOR_INTERRUPTS();
+        for (std::size_t j = i + 1; j < bucket.size(); j++)
+            add_pair(call, bucket[i], bucket[j]);
+    }
+}
+
+bool is_less(const placed_entry& a, const placed_entry& b)
+{
+    return a.key != b.key ? a.key < b.key : a.id < b.id;
+}
+
+int compare_entries(const void* a, const void* b, void*)
+{
+    const auto& left = *static_cast<const placed_entry*>(a);
+    const auto& right = *static_cast<const placed_entry*>(b);
+    return is_less(left, right) ? -1 : is_less(right, left);
+}
+
+// Keys from `lower` on, all below `upper`. Scattered by their upper bits, so that what is sorted
+// fits into the cache.
+void take_entries(gathering& call,
+                  std::span<const placed_entry> entries,
+                  std::uint64_t lower,
+                  std::uint64_t upper)
+{
+    const int bits = static_cast<int>(std::bit_width(entries.size() / 64));
+    const int shift = std::max(0, static_cast<int>(std::bit_width(upper - lower)) - bits);
+    const std::size_t groups = ((upper - lower - 1) >> shift) + 1;
+    auto* const ends =
+        static_cast<std::size_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
+                                                             sizeof(std::size_t) * (groups + 1),
+                                                             MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    auto* const sorted = static_cast<placed_entry*>(
+        MemoryContextAllocHuge(CurrentMemoryContext, sizeof(placed_entry) * (entries.size() + 1)));
+    for (const placed_entry& entry : entries)
+        ends[((entry.key - lower) >> shift) + 1]++;
+    for (std::size_t group = 0; group < groups; group++)
+        ends[group + 1] += ends[group];
+    for (const placed_entry& entry : entries)
+        sorted[ends[(entry.key - lower) >> shift]++] = entry;
+    // Each group ends where the next one began.
+    for (std::size_t group = 0, start = 0; group < groups; start = ends[group++]) {
+        CHECK_FOR_INTERRUPTS();
+        const std::span<placed_entry> members = {sorted + start, ends[group] - start};
+        if (members.size() > 1024)
+            qsort_interruptible(members.data(),
+                                members.size(),
+                                sizeof(placed_entry),
+                                compare_entries,
+                                nullptr);
+        else
+            std::sort(members.begin(), members.end(), is_less);
+        for (std::size_t i = 0, next = 0; i < members.size(); i = next) {
+            while (next < members.size() && members[next].key == members[i].key)
+                next++;
+            take_bucket(call, members.subspan(i, next - i));
+        }
+    }
+    pfree(sorted);
+    pfree(ends);
+}
+
+} // namespace
+
+// lsh_scatter(query, place, parts) -> (part int, entries int, block bytea)
+MINHASH_FUNCTION(lsh_scatter)
+{
+    const int place = arg_between(fcinfo, 1, "place", 0, most_parts - 1);
+    const int parts = arg_between(fcinfo, 2, "parts", 1, most_parts);
+    const ReturnSetInfo& result = start_rows(fcinfo);
+
+    SPI_connect();
+    constexpr Oid types[] = {INT8OID, INT8ARRAYOID};
+    const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
+    open_blocks blocks;
+    blocks.room = std::clamp<std::size_t>((std::size_t{1} << 20) / parts, 64, 8192);
+    blocks.entries = static_cast<key_entry*>(
+        MemoryContextAllocHuge(CurrentMemoryContext, sizeof(key_entry) * blocks.room * parts));
+    blocks.counts = static_cast<std::uint32_t*>(palloc0(sizeof(std::uint32_t) * parts));
+    each_row(plan, 1000, [&](HeapTuple row, TupleDesc columns) {
+        bool no_id;
+        bool no_keys;
+        const std::int64_t id = DatumGetInt64(SPI_getbinval(row, columns, 1, &no_id));
+        const Datum given = SPI_getbinval(row, columns, 2, &no_keys);
+        if (no_id || no_keys)
+            return;
+        const ArrayType* const keys = DatumGetArrayTypeP(given);
+        if (ARR_HASNULL(keys))
+            fail_query("ids and band keys");
+        const auto* const at = reinterpret_cast<const std::uint64_t*>(ARR_DATA_PTR(keys));
+        const int count = ArrayGetNItems(ARR_NDIM(keys), ARR_DIMS(keys));
+        for (int i = 0; i < count; i++) {
+            std::uint64_t kept;
+            const std::uint64_t part = part_of(at[i], parts, kept);
+            blocks.entries[part * blocks.room + blocks.counts[part]] = {kept, id};
+            if (++blocks.counts[part] == blocks.room)
+                emit_block(result, blocks, part, place);
+        }
+    });
+    for (int part = 0; part < parts; part++) {
+        if (blocks.counts[part] > 0)
+            emit_block(result, blocks, part, place);
+    }
+    SPI_finish();
+    return static_cast<Datum>(0);
+}
+
+// lsh_gather(query, places, star_above) -> (place int, left_ids bigint[], right_ids bigint[],
+// right_places bigint[], stars int)
+MINHASH_FUNCTION(lsh_gather)
+{
+    for (const int argument : {0, 1}) {
+        if (PG_ARGISNULL(argument))
+            fail_null_argument(argument, fcinfo->flinfo->fn_oid);
+    }
+    const int places = arg_between(fcinfo, 1, "places", 1, most_parts);
+    const ReturnSetInfo& result = start_rows(fcinfo);
+
+    SPI_connect();
+    constexpr Oid types[] = {BYTEAOID};
+    const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
+    gathering call = {};
+    call.result = const_cast<ReturnSetInfo*>(&result);
+    call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
+    call.pairs.start(1024);
+    // As many entries as memory holds twice. If there are more, only the lower half of the keys is
+    // kept, as often as need be, and the query is run again for the others.
+    const std::size_t most =
+        static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
+    growing<placed_entry> entries;
+    entries.start(1024);
+    constexpr std::uint64_t end = std::uint64_t{1} << (8 * block_key_bytes);
+    for (std::uint64_t lower = 0, upper = end; lower < end; lower = upper, upper = end) {
+        entries.count = 0;
+        each_row(plan, 100, [&](HeapTuple row, TupleDesc columns) {
+            bool null;
+            const Datum given = SPI_getbinval(row, columns, 1, &null);
+            if (null)
+                return;
+            bytea* const stored = DatumGetByteaPP(given);
+            const block_reader block(stored, places);
+            for (std::size_t i = 0; i < block.count(); i++) {
+                const key_entry entry = block.entry(i);
+                if (entry.key < lower || entry.key >= upper)
+                    continue;
+                while (entries.count >= most && upper - lower > 1) {
+                    upper = lower + (upper - lower) / 2;
+                    const auto kept =
+                        std::remove_if(entries.at,
+                                       entries.at + entries.count,
+                                       [&](const placed_entry& e) { return e.key >= upper; });
+                    entries.count = static_cast<std::size_t>(kept - entries.at);
+                }
+                if (entry.key < upper)
+                    entries.add({entry.key, static_cast<std::uint64_t>(block.place()), entry.id});
+            }
+            if (stored != reinterpret_cast<bytea*>(DatumGetPointer(given)))
+                pfree(stored);
+        });
+        take_entries(call, {entries.at, entries.count}, lower, upper);
+    }
+    emit_pairs(call);
+    SPI_finish();
+    return static_cast<Datum>(0);
+}
+
+} // namespace minhash::pg

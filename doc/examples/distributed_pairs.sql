@@ -5,24 +5,27 @@
 --   CALL lsh_distributed_pairs('letters', 'letter_no', 'mh', 'letter_pairs');
 --
 -- doc/more-than-one-server.md says what it costs, doc/how-servers-share-work.md how it works. It is SQL and PL/pgSQL,
--- yours to read and to change, and runs with the rights and along the search_path of whoever calls it.
+-- yours to read and to change, and runs with the rights and along the search_path of whoever calls it. A later version
+-- of this file is loaded over an earlier one.
 --
 -- A job fills the table of pairs (target) in steps. A step is one transaction on each server. It fills one table of the
 -- schema "<target>_job" from others, its inputs, and notes how many rows it wrote. Before a step runs, its inputs must
 -- have as many rows as noted, or the steps that fill them run again: a crash empties unlogged tables without an error.
+-- Where ids are integers and no keys are kept, keys and candidates are moved as blocks of many, in few rows.
 \set ON_ERROR_STOP on
 SET citus.enable_ddl_propagation = off; -- all of it stays on the coordinator
 
-CREATE TABLE lsh_distributed_jobs (
+CREATE TABLE IF NOT EXISTS lsh_distributed_jobs (
     target text PRIMARY KEY,
     arguments jsonb NOT NULL,
     run int NOT NULL,
     is_first boolean NOT NULL, -- whether this run compares all texts, not new ones with those before
     is_finished boolean NOT NULL,
-    words jsonb                -- what the words in templates stand for, from when the job's tables were made
+    words jsonb,               -- what the words in templates stand for, from when the job's tables were made
+    kept jsonb                 -- how many rows the tables had that the last finished run kept
 );
 
-CREATE TABLE lsh_distributed_steps (
+CREATE TABLE IF NOT EXISTS lsh_distributed_steps (
     target text NOT NULL REFERENCES lsh_distributed_jobs ON DELETE CASCADE,
     run int NOT NULL,
     step text NOT NULL,
@@ -33,37 +36,43 @@ CREATE TABLE lsh_distributed_steps (
 );
 
 -- A template with each {word} replaced that is among the words.
-CREATE FUNCTION _lsh_filled(template text, words jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT string_agg(CASE WHEN part[1] ~ '^\{\w+\}$' THEN coalesce(words->>trim(part[1], '{}'), part[1]) ELSE part[1] END,
+CREATE OR REPLACE FUNCTION _lsh_filled(template text, words jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT string_agg(CASE WHEN part[1] ~ '^\{\w+\}$' THEN coalesce(words->>trim(part[1], '{}'), part[1])
+        ELSE part[1] END,
                       '' ORDER BY place)
     FROM regexp_matches(template, '\{\w+\}|[^{]+|\{', 'g') WITH ORDINALITY AS m(part, place)
 $$;
 
 -- A name with its schema, as it is to be written in SQL.
-CREATE FUNCTION _lsh_qualified(name text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE current_schema() END, parts[cardinality(parts)])
+CREATE OR REPLACE FUNCTION _lsh_qualified(name text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE current_schema() END,
+        parts[cardinality(parts)])
     FROM parse_ident(name) AS parts
 $$;
 
 -- The schemas of a job's tables, "<target>_job", and of the pairs on several servers, "<target>_parts".
-CREATE FUNCTION _lsh_schema_of(target text, suffix text) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION _lsh_schema_of(target text, suffix text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT quote_ident(parts[cardinality(parts)] || suffix) FROM parse_ident(target) AS parts
 $$;
 
 -- The words that both kinds of templates have: from what the caller gave, the type of ids, minhash_scheme() of a
 -- signature. Where more than star_above texts share a key, each is compared with the first of them only. The first is
 -- min(id); types without it, such as uuid, have a text.
-CREATE FUNCTION _lsh_words(job lsh_distributed_jobs, source text, id_type text, scheme jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _lsh_words(job lsh_distributed_jobs, source text, id_type text, scheme jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     given jsonb := job.arguments;
     threshold float8 := given->'threshold';
     num_hashes int := scheme->'num_hashes';
     bits int := least((scheme->'bits')::int, 16);
-    chosen record := lsh_params(threshold, num_hashes, recall => CASE WHEN given->>'body' IS NULL THEN 0.95 ELSE 0.99 END);
+    chosen record := lsh_params(threshold, num_hashes, recall => CASE WHEN given->>'body' IS NULL THEN 0.95
+        ELSE 0.99 END);
     id text := 's.' || quote_ident(given->>'id');
     sig text := 's.' || quote_ident(given->>'signature');
     has_min boolean := EXISTS (SELECT FROM pg_proc WHERE proname = 'min' AND proargtypes[0] = id_type::regtype);
+    -- Servers may sort texts by different rules, but all of them by bytes in the same way.
+    by_bytes text := CASE WHEN (SELECT typcollation <> 0 FROM pg_type WHERE oid = id_type::regtype)
+        THEN ' COLLATE "C"' ELSE '' END;
 BEGIN
     IF scheme IS NULL THEN
         RAISE EXCEPTION '% has no signatures', source USING ERRCODE = 'no_data_found';
@@ -74,11 +83,15 @@ BEGIN
         'hash', format('hash_record_extended(ROW(%s), 0)', sig),
         -- An estimate more than four standard errors below the threshold spares a text its way.
         'near', round((threshold - 4 * minhash_standard_error(threshold, num_hashes, bits))::numeric, 3),
-        'keys_of_text', format('lsh_bands(%s, %s, %s)', sig, coalesce((given->>'bands')::int, chosen.bands),
-                               coalesce((given->>'rows')::int, chosen.rows)),
+        'banding', format('%s, %s, %s', sig, coalesce((given->>'bands')::int, chosen.bands),
+                          coalesce((given->>'rows')::int, chosen.rows)),
         'shingles', format('shingle_size => %s, unit => %L, fold => %s, bag => %s', scheme->>'shingle_size',
                            scheme->>'unit', scheme->>'fold', scheme->>'bag'),
-        'first', CASE WHEN has_min THEN 'min(id)' ELSE format('min(id::text)::%s', id_type) END,
+        'by_bytes', by_bytes, 'has_min', has_min,
+        'first', CASE WHEN has_min THEN format('min(id%s)', by_bytes) ELSE format('min(id::text COLLATE "C")::%s',
+            id_type) END,
+        'is_in_blocks', id_type IN ('smallint', 'integer', 'bigint') AND NOT (given->'keep')::boolean,
+        'star_above', coalesce(given->>'star_above', 'NULL'),
         'is_star', coalesce('cardinality(ids) > ' || (given->>'star_above'), 'false'),
         'of_fresh', CASE WHEN (given->'keep')::boolean
             THEN format(' JOIN %s.fresh f ON f.id = %s AND f.hash = hash_record_extended(ROW(%s), 0)',
@@ -87,59 +100,147 @@ END $$;
 
 -- The tables of a job, and the column that Citus distributes each by. What is kept between runs is always logged,
 -- and what says of which texts a run is: made again, it might have others.
-CREATE FUNCTION _lsh_tables(job lsh_distributed_jobs, words jsonb) RETURNS TABLE (name text, definition text, key text)
-LANGUAGE sql STABLE AS $$
+--
+-- Blocks are from one place, a server or a shard, and go to another, both given by an id that belongs there. On Citus a
+-- step writes them to "outgoing" first, in the place where they are made.
+CREATE OR REPLACE FUNCTION _lsh_tables(job lsh_distributed_jobs, words jsonb)
+RETURNS TABLE (name text, definition text, key text) LANGUAGE sql STABLE AS $$
     SELECT name, _lsh_filled(format('CREATE %s {schema}.%s (%s)', CASE WHEN (job.arguments->'unlogged')::boolean
-        AND NOT (is_kept AND (job.arguments->'keep')::boolean) THEN 'UNLOGGED TABLE' ELSE 'TABLE' END, name, columns), words), key
-    FROM (VALUES
-        ('bands', true, 'key bigint NOT NULL, {text}', 'key'),
-        ('new_bands', false, 'key bigint NOT NULL, {text}', 'key'),
-        ('candidates', false, '{pair_columns}, PRIMARY KEY (left_id, right_id)', 'left_id'),
-        ('halves', false, '{pair_columns}, sig minhash_signature NOT NULL', 'right_id'),
-        ('near', false, '{pair_columns}', 'left_id'),
-        ('bodies', false, '{pair_columns}, body text NOT NULL', 'right_id'),
-        ('done', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
-        ('fresh', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
-        ('gone', true, 'id {id_type} PRIMARY KEY', 'id'),
-        ('orphans', true, 'id {id_type} PRIMARY KEY', 'id')) AS t(name, is_kept, columns, key)
+            AND NOT (is_kept AND (job.arguments->'keep')::boolean) THEN 'UNLOGGED TABLE' ELSE 'TABLE' END, name, columns) ||
+        -- Keys and signatures do not compress, and trying to takes long.
+        CASE WHEN columns = blocks THEN replace('; ALTER TABLE {schema}.%s ALTER block SET STORAGE EXTERNAL,
+            ALTER left_ids SET STORAGE EXTERNAL, ALTER right_ids SET STORAGE EXTERNAL,
+            ALTER right_places SET STORAGE EXTERNAL, ALTER sigs SET STORAGE EXTERNAL', '%s', name) ELSE '' END, words), key
+    FROM (SELECT (job.arguments->'keep')::boolean AS keeps, job.arguments->>'body' IS NOT NULL AS is_exact,
+              (words->'is_in_blocks')::boolean AS is_in_blocks, 'here {id_type}, place {id_type}, n bigint, block bytea,
+              left_ids bigint[], right_ids bigint[], right_places bigint[], stars bigint, sigs minhash_signature[],
+              bodies text[]' AS blocks) AS run,
+    LATERAL (VALUES
+        (is_in_blocks AND job.arguments->>'servers' IS NULL, 'outgoing', false, blocks, 'here'),
+        (is_in_blocks, 'bands', false, blocks, 'place'),
+        (is_in_blocks, 'candidates', false, blocks, 'place'),
+        (is_in_blocks, 'halves', false, blocks, 'place'),
+        (is_in_blocks AND is_exact, 'near', false, blocks, 'place'),
+        (is_in_blocks AND is_exact, 'bodies', false, blocks, 'place'),
+        (NOT is_in_blocks, 'bands', true, 'key bigint NOT NULL, {text}', 'key'),
+        (NOT is_in_blocks AND keeps, 'new_bands', false, 'key bigint NOT NULL, {text}', 'key'),
+        (NOT is_in_blocks, 'candidates', false, '{pair_columns}, PRIMARY KEY (left_id, right_id)', 'left_id'),
+        (NOT is_in_blocks, 'halves', false, '{pair_columns}, sig minhash_signature NOT NULL', 'right_id'),
+        (NOT is_in_blocks AND is_exact, 'near', false, '{pair_columns}', 'left_id'),
+        (NOT is_in_blocks AND is_exact, 'bodies', false, '{pair_columns}, body text NOT NULL', 'right_id'),
+        (keeps, 'done', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
+        (keeps, 'fresh', true, 'id {id_type} PRIMARY KEY, hash bigint NOT NULL', 'id'),
+        (keeps, 'gone', true, 'id {id_type} PRIMARY KEY', 'id'),
+        (keeps, 'orphans', true, 'id {id_type} PRIMARY KEY', 'id')) AS t(is_part, name, is_kept, columns, key)
+    WHERE is_part
 $$;
 
--- The steps of a job in their order, with their inputs. A step fills the table of its name; "pairs" the target. Each can
--- be repeated: on several servers it may have been done on some of them.
-CREATE FUNCTION _lsh_steps(job lsh_distributed_jobs) RETURNS TABLE (place bigint, step text, inputs text[], statements text[])
+-- The same for blocks. {out} is what a step fills in the place that runs it, {me} the place's number, {places} an id
+-- that belongs to each, {of_bands} and so on the blocks that came here. Many pairs that go to one place are one row.
+CREATE OR REPLACE FUNCTION _lsh_block_steps(job lsh_distributed_jobs)
+RETURNS TABLE (step text, inputs text[], statements text[])
 LANGUAGE sql STABLE AS $$
-    SELECT row_number() OVER (), step, inputs, ARRAY(SELECT _lsh_filled(s, job.words) FROM unnest(
+    SELECT step, inputs, ARRAY['TRUNCATE {out}', statement]
+    FROM (VALUES
+    (true, 'bands', '{}'::text[], 'INSERT INTO {out} (here, place, n, block)
+        SELECT {places}[{me} + 1], {places}[part + 1], entries, block FROM _lsh_scatter({keys_query}, {me},
+            {place_count})'),
+    (true, 'candidates', '{bands}', 'INSERT INTO {out} (here, place, n, left_ids, right_ids, right_places, stars)
+        SELECT {places}[{me} + 1], {places}[place + 1], cardinality(left_ids), left_ids, right_ids, right_places, stars
+        FROM _lsh_gather({blocks_query}, {place_count}, {star_above})'),
+    -- The same pair comes from each place that has one of its keys.
+    (true, 'halves', '{candidates}', 'INSERT INTO {out} (here, place, n, left_ids, right_ids, sigs)
+        SELECT {places}[{me} + 1], {places}[right_place + 1], count(*), array_agg(p.left_id), array_agg(p.right_id),
+            array_agg({small})
+        FROM (SELECT *, row_number() OVER (PARTITION BY right_place) / 1000 AS chunk
+              FROM (SELECT DISTINCT p.* FROM {of_candidates} AS c,
+                    unnest(left_ids, right_ids, right_places) AS p(left_id, right_id, right_place)) AS once) AS p
+            JOIN {source} AS s ON {id} = p.left_id
+        GROUP BY p.right_place, p.chunk'),
+    (job.arguments->>'body' IS NOT NULL, 'near', '{halves}', 'INSERT INTO {out} (here, place, n, left_ids, right_ids)
+        SELECT {places}[{me} + 1], here, count(*), array_agg(left_id), array_agg(right_id)
+        FROM (SELECT h.here, p.left_id, p.right_id, row_number() OVER (PARTITION BY h.here) / 10000 AS chunk
+              FROM {of_halves} AS h, unnest(left_ids, right_ids, sigs) AS p(left_id, right_id, sig)
+                  JOIN {source} AS s ON {id} = p.right_id
+              WHERE minhash_similarity(p.sig, {small}) >= {near}) AS p
+        GROUP BY here, chunk'),
+    -- A row has some four megabytes of texts, or one text.
+    (job.arguments->>'body' IS NOT NULL, 'bodies', '{near}', 'INSERT INTO {out} (here, place, n, left_ids, right_ids,
+        bodies)
+        SELECT {places}[{me} + 1], here, count(*), array_agg(left_id), array_agg(right_id), array_agg(body)
+        FROM (SELECT n.here, p.left_id, p.right_id, {body} AS body,
+                  sum(octet_length({body})) OVER (PARTITION BY n.here ROWS UNBOUNDED PRECEDING) / 4000000 AS chunk
+              FROM {of_near} AS n, unnest(left_ids, right_ids) AS p(left_id, right_id)
+                  JOIN {source} AS s ON {id} = p.left_id) AS p
+        GROUP BY here, chunk'),
+    (job.arguments->>'body' IS NOT NULL, 'pairs', '{bodies}', 'INSERT INTO {out} SELECT * FROM (
+            SELECT p.left_id, p.right_id, shingle_jaccard(p.body, {body}, {shingles}) AS similarity
+            FROM {of_bodies} AS b, unnest(left_ids, right_ids, bodies) AS p(left_id, right_id, body)
+                JOIN {source} AS s ON {id} = p.right_id
+            OFFSET 0) AS compared
+        WHERE similarity >= {threshold} ON CONFLICT DO NOTHING'),
+    (job.arguments->>'body' IS NULL, 'pairs', '{halves}', 'INSERT INTO {out} SELECT * FROM (
+            SELECT p.left_id, p.right_id, minhash_similarity(p.sig, {small}) AS similarity
+            FROM {of_halves} AS h, unnest(left_ids, right_ids, sigs) AS p(left_id, right_id, sig)
+                JOIN {source} AS s ON {id} = p.right_id
+            OFFSET 0) AS compared
+        WHERE similarity >= {threshold} ON CONFLICT DO NOTHING')
+    ) AS t(is_part, step, inputs, statement) WHERE is_part
+$$;
+
+-- The words of one place, besides those of the job.
+CREATE OR REPLACE FUNCTION _lsh_words_here(words jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT words || jsonb_build_object(
+        'keys_query', quote_literal(_lsh_filled('SELECT {id}::bigint, lsh_band_keys({banding}) FROM {source} AS s',
+            words)),
+        'blocks_query', quote_literal(_lsh_filled('SELECT block FROM {of_bands} AS b', words)))
+$$;
+
+-- The steps of a job in their order, with their inputs and the templates of their statements. A step fills the table of
+-- its name; "pairs" the target. Each can be repeated: on several servers it may have been done on some of them.
+CREATE OR REPLACE FUNCTION _lsh_steps(job lsh_distributed_jobs)
+RETURNS TABLE (place bigint, step text, inputs text[], statements text[])
+LANGUAGE sql STABLE AS $$
+    SELECT row_number() OVER (), step, inputs,
         CASE WHEN step IN ('forget', 'keep', 'remember') OR step = 'pairs' AND NOT job.is_first THEN ARRAY[]::text[]
-            WHEN step = 'pairs' THEN ARRAY['TRUNCATE {pairs}'] ELSE ARRAY['TRUNCATE {schema}.' || step] END || statements)
-        WITH ORDINALITY AS u(s, n) ORDER BY n)
-    FROM (SELECT job.is_first, (job.arguments->'keep')::boolean AS is_kept, job.arguments->>'body' IS NOT NULL AS is_exact,
+            WHEN step = 'pairs' THEN ARRAY['TRUNCATE {pairs}']
+                ELSE ARRAY['TRUNCATE {schema}.' || step] END || statements
+    FROM (SELECT job.is_first, (job.arguments->'keep')::boolean AS is_kept,
+        job.arguments->>'body' IS NOT NULL AS is_exact,
               CASE WHEN job.is_first THEN 'bands' ELSE 'new_bands' END AS bands) AS run,
     LATERAL (VALUES
-    -- Gone are texts that are not there any more, or with another signature. Texts that only had a pair with one that is
-    -- gone are treated anew, as it may have been the first of a star.
+    -- Gone are texts that are not there any more, or with another signature. Texts that only had a pair with one that
+    -- is gone are treated anew, as it may have been the first of a star.
     (NOT is_first, 'gone', '{}'::text[], ARRAY['INSERT INTO {schema}.gone SELECT d.id FROM {schema}.done d
         WHERE NOT EXISTS (SELECT FROM {source} AS s WHERE {id} = d.id AND {hash} = d.hash AND {sig} IS NOT NULL)']),
     (NOT is_first, 'orphans', '{gone}', ARRAY['INSERT INTO {schema}.orphans SELECT right_id FROM {pairs}
-        WHERE left_id IN (SELECT id FROM {all_gone}) ON CONFLICT DO NOTHING']),
+        WHERE left_id IN (SELECT id FROM {all_gone}) ON CONFLICT DO NOTHING'] ||
+        -- Of types without min() the first of a star may be the right one.
+        CASE WHEN (job.words->'has_min')::boolean THEN ARRAY[]::text[] ELSE ARRAY['INSERT INTO {schema}.orphans
+            SELECT left_id FROM {pairs} WHERE right_id IN (SELECT id FROM {all_gone}) ON CONFLICT DO NOTHING'] END),
     (NOT is_first, 'forget', '{gone,orphans}', ARRAY[
         'DELETE FROM {schema}.bands WHERE id IN (SELECT id FROM {all_gone} UNION ALL SELECT id FROM {all_orphans})',
         'DELETE FROM {pairs} WHERE left_id IN (SELECT id FROM {all_gone}) OR right_id IN (SELECT id FROM {all_gone})',
-        'DELETE FROM {schema}.done WHERE id IN (SELECT id FROM {schema}.gone UNION ALL SELECT id FROM {schema}.orphans)']),
-    -- New are texts that are not done: so one that another transaction commits late is new whenever it comes. What a run
-    -- sees is written down before it reads signatures, which may change meanwhile.
+        'DELETE FROM {schema}.done WHERE id IN (SELECT id FROM {schema}.gone UNION ALL
+            SELECT id FROM {all_orphans})']),
+    -- New are texts that are not done: so one that another transaction commits late is new whenever it comes. What a
+    -- run sees is written down before it reads signatures, which may change meanwhile.
     (is_kept, 'fresh', '{}', ARRAY['INSERT INTO {schema}.fresh SELECT {id}, {hash} FROM {source} AS s
         WHERE {sig} IS NOT NULL AND NOT EXISTS (SELECT FROM {schema}.done d WHERE d.id = {id})']),
-    (true, bands, CASE WHEN is_kept THEN '{fresh}'::text[] ELSE '{}' END, ARRAY['INSERT INTO {schema}.' || bands || ' {keys}']),
+    (true, bands, CASE WHEN is_kept THEN '{fresh}'::text[] ELSE '{}' END, ARRAY['INSERT
+        INTO {schema}.' || bands || ' {keys}']),
     -- Of each key the array of its texts: its memory does not grow with the square of a bucket, as that of a join does.
     -- i and j are places in the array; of a star, i is that of the first.
     (true, 'candidates', ARRAY[bands], ARRAY['INSERT INTO {schema}.candidates
         SELECT {candidate} FROM (
-            SELECT key, {first} AS first, array_agg(id) AS ids{arrays}' || CASE WHEN is_first THEN '' ELSE ', array_agg(is_new) AS are_new' END || ' FROM ' || CASE WHEN is_first THEN '{schema}.bands' ELSE
+            SELECT key, {first} AS first, array_agg(id) AS ids{arrays}' || CASE WHEN is_first THEN '' ELSE ',
+                array_agg(is_new) AS are_new' END || ' FROM ' || CASE WHEN is_first THEN '{schema}.bands' ELSE
                 '(SELECT n.*, true AS is_new FROM {schema}.new_bands n UNION ALL SELECT b.*, false FROM {schema}.bands b
                   JOIN (SELECT DISTINCT key FROM {schema}.new_bands) n ON n.key = b.key) AS both_bands' END || '
             GROUP BY key HAVING count(*) > 1) AS bucket,
         LATERAL generate_series(CASE WHEN {is_star} THEN array_position(ids, first) ELSE 1 END,
-                                CASE WHEN {is_star} THEN array_position(ids, first) ELSE cardinality(ids) - 1 END) AS x(i),
+                                CASE WHEN {is_star} THEN array_position(ids, first)
+                                    ELSE cardinality(ids) - 1 END) AS x(i),
         LATERAL generate_series(CASE WHEN {is_star} THEN 1 ELSE i + 1 END, cardinality(ids)) AS y(j)
         WHERE ids[i] <> ids[j]' || CASE WHEN is_first THEN '' ELSE ' AND (are_new[i] OR are_new[j])' END ||
         ' ON CONFLICT DO NOTHING']),
@@ -163,7 +264,9 @@ LANGUAGE sql STABLE AS $$
         'INSERT INTO {schema}.bands SELECT * FROM {schema}.new_bands']),
     (is_kept, 'remember', '{fresh}', ARRAY[
         'INSERT INTO {schema}.done SELECT id, hash FROM {schema}.fresh ON CONFLICT DO NOTHING'])
-    ) AS t(is_part, step, inputs, statements) WHERE is_part
+    ) AS t(is_part, step, inputs, statements) WHERE is_part AND NOT (job.words->'is_in_blocks')::boolean
+    UNION ALL SELECT row_number() OVER (), b.* FROM _lsh_block_steps(job) AS b
+        WHERE (job.words->'is_in_blocks')::boolean
 $$;
 
 \ir distributed_pairs_citus.sql
@@ -171,7 +274,7 @@ $$;
 
 -- Two sessions never work for one target at once. The lock ends with the transaction, so with a step, and the next step
 -- reads anew how far the job is: whoever comes in between goes on with the same job.
-CREATE FUNCTION _lsh_lock_job(target text) RETURNS lsh_distributed_jobs LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION _lsh_lock_job(target text) RETURNS lsh_distributed_jobs LANGUAGE plpgsql AS $$
 DECLARE
     job lsh_distributed_jobs;
 BEGIN
@@ -182,12 +285,22 @@ BEGIN
     RETURN job;
 END $$;
 
-CREATE FUNCTION _lsh_is_on_citus(job lsh_distributed_jobs) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION _lsh_is_on_citus(job lsh_distributed_jobs) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT job.arguments->>'servers' IS NULL
 $$;
 
+-- How many rows a step has made, or how many keys, pairs or texts are in its blocks; the sum over all servers.
+CREATE OR REPLACE FUNCTION _lsh_count_of(job lsh_distributed_jobs, step text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    query text := CASE WHEN step = 'pairs' THEN _lsh_filled('SELECT count(*) FROM {pairs}', job.words)
+        ELSE format('SELECT %s FROM %s.%I', CASE WHEN (job.words->'is_in_blocks')::boolean THEN 'coalesce(sum(n), 0)'
+                    ELSE 'count(*)' END, job.words->>'schema', step) END;
+BEGIN
+    RETURN _lsh_counted(job, query);
+END $$;
+
 -- The sum over all servers of what a query counts.
-CREATE FUNCTION _lsh_counted(job lsh_distributed_jobs, query text, OUT total bigint) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION _lsh_counted(job lsh_distributed_jobs, query text, OUT total bigint) LANGUAGE plpgsql AS $$
 BEGIN
     IF _lsh_is_on_citus(job) THEN
         EXECUTE query INTO total;
@@ -196,76 +309,127 @@ BEGIN
     END IF;
 END $$;
 
+-- How many rows the tables have that are kept between runs; NULL if none are.
+CREATE OR REPLACE FUNCTION _lsh_count_kept(job lsh_distributed_jobs) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT CASE WHEN (job.arguments->'keep')::boolean
+        THEN jsonb_build_object('bands', _lsh_count_of(job, 'bands'), 'done', _lsh_count_of(job, 'done')) END
+$$;
+
 -- Begins a job, or its next run, or goes on with a run that did not end.
-CREATE FUNCTION _lsh_begin_job(target text, arguments jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION _lsh_begin_job(target text, arguments jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     job lsh_distributed_jobs := _lsh_lock_job(target);
     is_kept boolean := arguments->'keep';
+    counted jsonb;
 BEGIN
     IF job.target IS NULL THEN
         IF to_regclass(target) IS NOT NULL THEN
-            RAISE EXCEPTION 'relation % already exists, and no job has made it', target USING ERRCODE = 'duplicate_table';
+            RAISE EXCEPTION 'relation % already exists, and no job has made it', target
+                USING ERRCODE = 'duplicate_table';
         END IF;
     ELSIF job.arguments <> arguments AND (is_kept OR (job.arguments->'keep')::boolean OR NOT job.is_finished) THEN
         RAISE EXCEPTION '% was begun with other arguments', target USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('They are %s.', job.arguments),
-            HINT = format('Call with these, or forget what has been done: CALL lsh_drop_distributed_pairs(%L).', target);
+            HINT = format('Call with these, or forget what has been done: CALL lsh_drop_distributed_pairs(%L).',
+                target);
     ELSIF NOT job.is_finished THEN
         RAISE NOTICE '%, run %: goes on after % steps', target, job.run,
             (SELECT count(*) FROM lsh_distributed_steps AS s WHERE (s.target, s.run) = (job.target, job.run));
         RETURN;
+    ELSIF is_kept THEN
+        -- A standby that was promoted may lack rows which the last run wrote.
+        counted := _lsh_count_kept(job);
+        IF counted <> job.kept THEN
+            RAISE NOTICE '%: what was kept has % rows instead of %, and all texts are compared again', target,
+                counted, job.kept;
+        END IF;
     END IF;
     INSERT INTO lsh_distributed_jobs AS j VALUES (target, arguments, 1, true, false)
     ON CONFLICT ON CONSTRAINT lsh_distributed_jobs_pkey
-        DO UPDATE SET arguments = excluded.arguments, run = j.run + 1, is_first = NOT is_kept, is_finished = false
+        DO UPDATE SET arguments = excluded.arguments, run = j.run + 1, is_finished = false,
+            is_first = NOT is_kept OR counted IS DISTINCT FROM j.kept
     RETURNING * INTO job;
     IF job.is_first THEN
-        job.words := CASE WHEN _lsh_is_on_citus(job) THEN _lsh_create_on_citus(job) ELSE _lsh_create_on_servers(job) END;
+        job.words := CASE WHEN _lsh_is_on_citus(job) THEN _lsh_create_on_citus(job)
+            ELSE _lsh_create_on_servers(job) END;
         UPDATE lsh_distributed_jobs AS j SET words = job.words WHERE j.target = job.target;
     END IF;
 END $$;
 
--- Runs the first step that is not done, and says so; NULL if none is left.
-CREATE FUNCTION _lsh_next_step(target text) RETURNS text LANGUAGE plpgsql AS $$
+-- The first step that is not done, after those whose inputs are lost are made again; NULL if none is left, and then the
+-- run is finished.
+CREATE OR REPLACE FUNCTION _lsh_find_step(job lsh_distributed_jobs) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    job lsh_distributed_jobs := _lsh_lock_job(target);
-    started timestamptz := clock_timestamp();
     next record;
     input record;
     counted bigint;
-    result bigint;
     is_lost boolean := true;
 BEGIN
-    IF job.target IS NULL OR job.is_finished THEN
-        RETURN NULL;
-    END IF;
     WHILE is_lost LOOP
         is_lost := false;
         SELECT * INTO next FROM _lsh_steps(job) AS s WHERE NOT EXISTS (SELECT FROM lsh_distributed_steps AS d
             WHERE (d.target, d.run, d.step) = (job.target, job.run, s.step)) ORDER BY place LIMIT 1;
-        IF next IS NULL THEN
-            PERFORM CASE WHEN _lsh_is_on_citus(job) THEN _lsh_clean_up_on_citus(job) ELSE _lsh_clean_up_on_servers(job) END;
-            UPDATE lsh_distributed_jobs AS j SET is_finished = true WHERE j.target = job.target;
-            RETURN NULL;
-        END IF;
         FOR input IN SELECT step, row_count FROM lsh_distributed_steps AS d
             WHERE (d.target, d.run) = (job.target, job.run) AND step = ANY (next.inputs)
         LOOP
-            counted := _lsh_counted(job, format('SELECT count(*) FROM %s.%I', job.words->>'schema', input.step));
+            counted := _lsh_count_of(job, input.step);
             IF counted <> input.row_count THEN
-                RAISE NOTICE '%, run %: % has % rows instead of %, and is made again', target, job.run, input.step, counted,
+                RAISE NOTICE '%, run %: % has % rows instead of %, and is made again', job.target, job.run,
+                    input.step, counted,
                     input.row_count;
-                DELETE FROM lsh_distributed_steps AS d WHERE (d.target, d.run, d.step) = (job.target, job.run, input.step);
+                DELETE FROM lsh_distributed_steps AS d WHERE (d.target, d.run, d.step) = (job.target, job.run,
+                    input.step);
                 is_lost := true;
             END IF;
         END LOOP;
     END LOOP;
-    result := CASE WHEN _lsh_is_on_citus(job) THEN _lsh_run_on_citus(next.statements)
-                   ELSE _lsh_run_on_servers(job, next.statements) END;
-    IF next.step = 'candidates' AND job.arguments->>'star_above' IS NOT NULL AND 0 < _lsh_counted(job, _lsh_filled(
-        'SELECT count(*) FROM (SELECT FROM {schema}.candidates GROUP BY left_id HAVING count(*) >= {star_above}) AS large',
-        job.words || job.arguments))
-    THEN
+    IF next IS NULL THEN
+        UPDATE lsh_distributed_jobs AS j SET is_finished = true, kept = _lsh_count_kept(job)
+            WHERE j.target = job.target;
+        PERFORM CASE WHEN _lsh_is_on_citus(job) THEN _lsh_clean_up_on_citus(job) ELSE _lsh_clean_up_on_servers(job) END;
+    END IF;
+    RETURN next.step;
+END $$;
+
+-- A bucket of more texts than star_above, each of which was compared with the first only.
+CREATE OR REPLACE FUNCTION _lsh_has_stars(job lsh_distributed_jobs) RETURNS boolean LANGUAGE sql AS $$
+    SELECT job.arguments->>'star_above' IS NOT NULL AND 0 < _lsh_counted(job, _lsh_filled(
+        CASE WHEN (job.words->'is_in_blocks')::boolean THEN 'SELECT coalesce(sum(stars), 0) FROM {schema}.candidates'
+            ELSE 'SELECT count(*) FROM (SELECT FROM {schema}.candidates
+                GROUP BY left_id HAVING count(*) >= {star_above}) AS large'
+        END, job.words))
+$$;
+
+-- Runs the first step that is not done; NULL if none is left.
+CREATE OR REPLACE FUNCTION _lsh_next_step(target text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    job lsh_distributed_jobs := _lsh_lock_job(target);
+    started timestamptz := clock_timestamp();
+    name text;
+    next record;
+    result bigint;
+BEGIN
+    IF job.target IS NULL OR job.is_finished THEN
+        RETURN NULL;
+    END IF;
+    IF _lsh_is_on_citus(job) THEN
+        PERFORM _lsh_limit_connections(job.words->>'source');
+    END IF;
+    name := _lsh_find_step(job);
+    IF name IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT *, (SELECT count(*) FROM _lsh_steps(job)) AS of INTO next FROM _lsh_steps(job) AS s WHERE s.step = name;
+    RAISE NOTICE '%, run %: step % of %, %', target, job.run, next.place, next.of, next.step;
+    PERFORM set_config('application_name', left(format('step %s of %s, %s: %s', next.place, next.of, next.step,
+        target), 63), true);
+    result := CASE WHEN NOT _lsh_is_on_citus(job) THEN _lsh_run_on_servers(job, next.step, next.statements)
+        WHEN (job.words->'is_in_blocks')::boolean THEN _lsh_run_on_shards(job, next.step, next.statements)
+        ELSE _lsh_run_on_citus(job, next.statements) END;
+    IF (job.words->'is_in_blocks')::boolean THEN
+        result := _lsh_count_of(job, next.step);
+    END IF;
+    IF next.step = 'candidates' AND _lsh_has_stars(job) THEN
         RAISE NOTICE 'there are texts with % candidates or more', job.arguments->>'star_above'
             USING DETAIL = 'Where more texts share a key, each is compared with the first of them only.',
                 HINT = 'star_above => NULL compares each with each.';
@@ -276,7 +440,7 @@ BEGIN
                   round(extract(epoch FROM clock_timestamp() - started), 1));
 END $$;
 
-CREATE PROCEDURE lsh_distributed_pairs(
+CREATE OR REPLACE PROCEDURE lsh_distributed_pairs(
     source text,                   -- the table of texts; with servers, as each of them names it
     id name,                       -- its unique column, of any type that has an order and can be hashed
     signature name,                -- its column of signatures
@@ -314,7 +478,7 @@ BEGIN
 END $$;
 
 -- Forgets a job and drops its tables. The table of pairs stays on Citus; on several servers it goes.
-CREATE PROCEDURE lsh_drop_distributed_pairs(target text) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE PROCEDURE lsh_drop_distributed_pairs(target text) LANGUAGE plpgsql AS $$
 DECLARE
     job lsh_distributed_jobs := _lsh_lock_job(_lsh_qualified(target));
 BEGIN
@@ -323,6 +487,40 @@ BEGIN
     END IF;
     PERFORM CASE WHEN _lsh_is_on_citus(job) THEN _lsh_drop_on_citus(job) ELSE _lsh_drop_on_servers(job) END;
     DELETE FROM lsh_distributed_jobs AS j WHERE j.target = job.target;
+END $$;
+
+-- The clusters that these pairs make, in the table target (id, cluster_id, size) of the coordinator: pairs are few next
+-- to texts. The pairs are in "<target>_pairs". Others see the clusters of the last call until all of the new ones are
+-- there.
+CREATE OR REPLACE PROCEDURE lsh_distributed_clusters(
+    source text, id name, signature name, target text, threshold float8 DEFAULT 0.8, bands int DEFAULT NULL,
+    rows int DEFAULT NULL, body name DEFAULT NULL, servers name[] DEFAULT NULL, keep boolean DEFAULT false,
+    unlogged boolean DEFAULT false, star_above int DEFAULT 500
+) LANGUAGE plpgsql AS $$
+DECLARE
+    qualified text := _lsh_qualified(target);
+    parts text[] := parse_ident(qualified);
+    pairs text := format('%I.%I', parts[1], parts[2] || '_pairs');
+    mark text := 'clusters of ' || pairs || ', made by lsh_distributed_clusters()';
+    id_type text;
+BEGIN
+    IF to_regclass(qualified) IS NOT NULL AND obj_description(to_regclass(qualified), 'pg_class') IS DISTINCT
+        FROM mark THEN
+        RAISE EXCEPTION 'relation % already exists, and this procedure has not made it', target
+            USING ERRCODE = 'duplicate_table';
+    END IF;
+    CALL lsh_distributed_pairs(source, id, signature, pairs, threshold, bands, rows, body, servers, keep, unlogged,
+        star_above);
+    SELECT format_type(atttypid, atttypmod) INTO id_type FROM pg_attribute WHERE attrelid = pairs::regclass
+        AND attname = 'left_id';
+    IF to_regclass(qualified) IS NULL THEN
+        EXECUTE format('CREATE TABLE %s (id %2$s PRIMARY KEY, cluster_id %2$s NOT NULL, size bigint NOT NULL)',
+            qualified, id_type);
+        EXECUTE format('COMMENT ON TABLE %s IS %L', qualified, mark);
+    END IF;
+    EXECUTE format('LOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE; DELETE FROM %1$s;
+        INSERT INTO %1$s SELECT id, cluster_id, size FROM lsh_components(%2$L, NULL::%3$s)',
+        qualified, 'SELECT left_id, right_id FROM ' || pairs, id_type);
 END $$;
 
 RESET citus.enable_ddl_propagation;

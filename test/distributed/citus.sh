@@ -9,8 +9,8 @@
 # libreadline-dev, libssl-dev, libxslt1-dev, libzstd-dev and flex.
 #
 # Environment: PG_CONFIG      pg_config of the PostgreSQL to use
-#              MINHASH_TEXTS  how many texts, instead of 3000; then it prints what each step costs. As root, it runs in
-#                             a network of its own, so that nobody else's bytes are counted.
+#              MINHASH_TEXTS  how many texts; then it runs citus_cost.pl instead of citus.pl, which prints what they cost.
+#                             As root, it runs in a network of its own, so that nobody else's bytes are counted.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -42,8 +42,10 @@ fi
 make -s -C "$here/../.." install
 
 run=()
+test=citus.pl
+[[ -z ${MINHASH_TEXTS:-} ]] || test=citus_cost.pl
 if [[ -n ${MINHASH_TEXTS:-} ]] && unshare -n true 2>/dev/null; then
     # shellcheck disable=SC2016  # of the inner shell
     run=(unshare -n sh -c 'ip link set lo up && exec "$@"' sh)
 fi
-"${run[@]}" "$here/../tools/tap.sh" test/distributed/citus.pl
+"${run[@]}" "$here/../tools/tap.sh" "test/distributed/$test"

@@ -25,7 +25,7 @@ my $old   = text_count();
 my %blocks = blocks_of_page();
 
 # Tables are small here, and postgres_fdw reads through cursors.
-my $settings    = "random_page_cost = 1.1\ncursor_tuple_fraction = 1\n";
+my $settings    = "random_page_cost = 1.1\ncursor_tuple_fraction = 1\nwal_level = logical\n";
 my @servers     = map { new_server("server$_", 4, $settings) } 0 .. $count - 1;
 my $coordinator = new_server('coordinator', 1, $settings);
 
@@ -141,10 +141,32 @@ cost('all pairs by all servers', [ @servers, $coordinator ],
 compare_query($coordinator, 'TABLE doc_pairs', $wanted, 'pairs of three servers are those of one');
 
 # Clusters.
-cost('clusters', [ @servers, $coordinator ], sub { run_on($coordinator, $blocks{clusters}[0]) });
+cost('clusters', [ @servers, $coordinator ], sub { $coordinator->safe_psql('postgres', $blocks{clusters}[0]) });
 compare_query($coordinator, 'SELECT id, cluster_id FROM clusters',
     "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7)",
     'clusters are those of one server');
+
+# A server for reports follows all three.
+my $reports = new_server('reports', 4, $settings);
+my ($subscription, $check) = ($blocks{subscription}[0], $blocks{'check of the reporting server'}[0]);
+everywhere($blocks{publication}[0]);
+for my $number (0 .. $count - 1) {
+    my $statements = $number == 0 ? $subscription : ($subscription =~ /(CREATE SUBSCRIPTION.*)/s)[0];
+    my ($host, $port) = ($servers[$number]->host, $servers[$number]->port);
+    $reports->safe_psql('postgres', $statements =~ s/host=db0 port=5432/host=$host port=$port/r =~ s/server_0/server_$number/r);
+}
+my $contents = q{SELECT count(*), md5(string_agg(id || sig::text, ',' ORDER BY id)) FROM docs};
+ok($reports->poll_query_until('postgres', q{SELECT count(*) = 3 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}), 'texts are copied');
+is($reports->safe_psql('postgres', $contents), $coordinator->safe_psql('postgres', $contents), 'with the same signatures');
+$servers[1]->safe_psql('postgres', q{UPDATE docs SET body = body || body WHERE id = 1204; DELETE FROM docs WHERE id = 1213});
+$servers[1]->wait_for_catchup('docs_of_server_1');
+is($reports->safe_psql('postgres', $contents), $coordinator->safe_psql('postgres', $contents), 'which follow changes');
+like($reports->safe_psql('postgres', $check), qr/^\d{4,}\|\d+$/, 'the index is right');
+is($reports->safe_psql('postgres', q{SELECT id FROM docs WHERE minhash_similar(sig, (SELECT sig FROM docs WHERE id = 1203), 0.5) ORDER BY id}),
+    $coordinator->safe_psql('postgres', q{SELECT id FROM docs WHERE minhash_similar(sig, (SELECT sig FROM docs WHERE id = 1203), 0.5) ORDER BY id}),
+    'look-ups give what the servers give');
+$servers[1]->safe_psql('postgres', 'UPDATE docs SET body = left(body, length(body) / 2) WHERE id = 1204');
+$reports->safe_psql('postgres', "DROP SUBSCRIPTION docs_of_server_$_") for 0 .. $count - 1;
 
 # Export: pairs of the exported keys and slots, made by plain SQL, are those of lsh_pairs(). test/distributed/duckdb.sh
 # does so with DuckDB.

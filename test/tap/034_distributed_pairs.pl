@@ -61,7 +61,7 @@ SQL
     $servers[$me]->safe_psql('postgres', "\\copy all_texts from '$file'");
 }
 everywhere(<<'SQL');
-CREATE TABLE "The letters"."Letter's" ("No." bigint PRIMARY KEY, "key {id}" uuid UNIQUE, "The wording" text,
+CREATE TABLE "The letters"."Letter's" ("No." bigint PRIMARY KEY, "key {id} {me}" uuid UNIQUE, "The wording" text,
     "MH" minhash_signature GENERATED ALWAYS AS (minhash("The wording")) STORED);
 INSERT INTO "The letters"."Letter's" SELECT * FROM all_texts;
 SQL
@@ -88,16 +88,18 @@ my $by_number = job('No.', 'pairs_of_numbers', ', star_above => NULL');
 result_of($by_number);
 compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'pairs of ids of both signs');
 is(left_over(), '  ', 'nothing is left but the pairs');
-result_of(job('key {id}', '"Pairs of "" keys"', ', star_above => NULL'));
+result_of(job('key {id} {me}', '"Pairs of "" keys"', ', star_above => NULL'));
 compare_query($coordinator, 'TABLE "Pairs of "" keys"', wanted('key'), 'pairs of uuid');
 result_of(job('No.', 'exact_pairs', q{, body => 'The wording', star_above => NULL, unlogged => true}));
 compare_query($coordinator, 'TABLE exact_pairs', wanted('id', exactly => 1), 'exact pairs');
+result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
 result_of($by_number);
-compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'the same job once more');
+compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'the same job once more, by a file that was loaded again');
 
 # Only the first of each large bucket with the others.
 my (undef, undef, $notices) = $coordinator->psql('postgres', job('No.', 'stars', ', star_above => 3'));
 like($notices, qr/there are texts with 3 candidates or more.*DETAIL: .*each is compared with the first of them only/s, 'which is said');
+like($notices, qr/stars, run 1: step 1 of 4, bands\n.*: bands, \d+ rows.*step 4 of 4, pairs/s, 'each step is announced');
 my $copies = result_of(q{SELECT count(*), count(DISTINCT body) FROM all_texts WHERE id % 400 = 0});
 my ($all, $kinds) = split /\|/, $copies;
 is(result_of('SELECT count(*) FROM stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - $kinds, 'identical texts each with the first');
@@ -113,12 +115,36 @@ everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." = $first});
 result_of($stars);
 is(result_of('SELECT count(*) FROM kept_stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - 1 - $kinds,
     'of identical texts the first is deleted');
+# The same where the order of ids is not that of their text: the first of a star may be the right one of a pair.
+everywhere(q{CREATE TABLE by_json AS SELECT to_jsonb(id) AS id, minhash(body) AS mh FROM all_texts; CREATE UNIQUE INDEX ON by_json (id)});
+my $json_stars = qq{CALL lsh_distributed_pairs('by_json', 'id', 'mh', 'json_stars', servers => '{$names}', keep => true, star_above => 3)};
+result_of($json_stars);
+my $hub = result_of(q{SELECT id FROM (SELECT left_id AS id FROM json_stars UNION ALL SELECT right_id FROM json_stars) AS ids
+    WHERE id::bigint % 400 = 0 GROUP BY id ORDER BY count(*) DESC LIMIT 1});
+my $stars_left = result_of(q{SELECT count(*) FROM json_stars WHERE left_id::bigint % 400 = 0 AND right_id::bigint % 400 = 0});
+cmp_ok(result_of("SELECT count(*) FROM json_stars WHERE right_id = '$hub'"), '>', 0, 'which it is here');
+everywhere("DELETE FROM by_json WHERE id = '$hub'");
+result_of($json_stars);
+is(result_of(q{SELECT count(*) FROM json_stars WHERE left_id::bigint % 400 = 0 AND right_id::bigint % 400 = 0}), $stars_left - 1,
+    'when it is deleted, the others are with the next one');
 result_of($by_number);
 
-# Clusters.
-compare_query($coordinator, q{SELECT id, cluster_id FROM lsh_components('SELECT left_id, right_id FROM pairs_of_numbers')},
-    q{SELECT id, cluster_id FROM lsh_clusters('SELECT id, minhash_compress(minhash(body), 16) FROM all_texts', bands => 13, rows => 7)},
-    'clusters');
+# Clusters, made once more when pairs have changed; a table of the user is not touched.
+my $clusters = job('No.', 'letter_clusters', ', star_above => NULL, keep => true') =~ s/lsh_distributed_pairs/lsh_distributed_clusters/r;
+my $wanted_clusters = q{SELECT id, cluster_id, size FROM lsh_clusters('SELECT id, minhash_compress(minhash(body), 16) FROM all_texts',
+    bands => 13, rows => 7)};
+result_of($clusters);
+compare_query($coordinator, 'TABLE letter_clusters', $wanted_clusters, 'clusters');
+my $deleted = result_of('SELECT min(id) FROM letter_clusters WHERE size > 2');
+result_of("DELETE FROM all_texts WHERE id = $deleted");
+everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." = $deleted});
+result_of($clusters);
+compare_query($coordinator, 'TABLE letter_clusters', $wanted_clusters, 'clusters after a text was deleted');
+is(result_of("SELECT count(*) FROM letter_clusters WHERE id = $deleted"), 0, 'it is in none');
+like(error_of($clusters =~ s/letter_clusters/all_texts/r), qr/relation all_texts already exists, and this procedure has not made it/,
+    'a table of the user');
+result_of(q{CALL lsh_drop_distributed_pairs('letter_clusters_pairs')});
+result_of(qq{CALL lsh_drop_distributed_pairs('json_stars')});
 
 # New texts, one of a transaction that commits after a later one has been seen; changed and deleted ones.
 my $kept = job('No.', 'kept', ', keep => true, star_above => NULL');
@@ -147,13 +173,21 @@ result_of($kept);
 compare_query($coordinator, 'TABLE kept', wanted('id'), 'changed and deleted texts');
 isnt(result_of('SELECT count(*) FROM (TABLE was EXCEPT TABLE kept) AS x'), '0', 'took pairs away');
 
+# Keys that are lost between runs, as a promoted standby may lose them.
+$servers[1]->safe_psql('postgres', 'DELETE FROM kept_job.bands WHERE key % 2 = 0');
+result_of('DELETE FROM all_texts WHERE id % 19 = 1');
+everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." % 19 = 1});
+(undef, undef, $notices) = $coordinator->psql('postgres', $kept);
+like($notices, qr/what was kept has .*"bands": \d+.* rows instead of .*, and all texts are compared again/, 'lost keys are noticed');
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'pairs after keys were lost');
+
 # A job is gone on with after faults. Each step waits in turn for a lock on server 2, and then something happens.
 sub job_that_waits
 {
     my ($job, $statement) = @_;
     my $holder = $servers[2]->background_psql('postgres');
     $holder->query_safe("BEGIN; LOCK TABLE $statement");
-    my $waiting = start_psql_with([], $coordinator, "SET application_name = 'job';\n$job");
+    my $waiting = start_psql_with([], $coordinator, "$job");
     $servers[2]->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) or die;
     return ($holder, $waiting);
 }
@@ -167,7 +201,7 @@ eval { $holder->quit };
 like(error_of($faulty), qr/could not .*connect/, 'a job without one of the servers is an error');
 $servers[2]->start;
 ($holder, $waiting) = job_that_waits($faulty, $letters);
-result_of(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'job'});
+result_of(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL lsh%'});
 like(finish_psql($waiting), qr/canceling statement due to user request/, 'a job is cancelled');
 ok($servers[2]->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_locks WHERE NOT granted'), 'and its statements with it');
 $holder->query_safe('COMMIT');
@@ -206,6 +240,24 @@ for my $table (@steps) {
 (undef, undef, $notices) = $coordinator->psql('postgres', $faulty);
 like($notices, qr/run 2: goes on after 9 steps/, 'and then gone on with');
 compare_query($coordinator, 'TABLE faulty', wanted('id'), 'pairs after all these faults');
+
+# Ids that servers sort differently: one of them ignores case, where PostgreSQL can.
+for my $server ($coordinator, @servers) {
+    my $icu = $server->pg_version >= 15 && $server == $servers[1] ? q{LOCALE_PROVIDER icu ICU_LOCALE 'de'} : '';
+    $server->safe_psql('postgres', "CREATE DATABASE sorted TEMPLATE template0 $icu");
+    $server->safe_psql('sorted', 'CREATE EXTENSION minhash_lsh; CREATE EXTENSION postgres_fdw; CREATE EXTENSION dblink; '
+        . join '', map { sprintf q{CREATE SERVER "server %d" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s',
+            dbname 'sorted'); CREATE USER MAPPING FOR CURRENT_USER SERVER "server %d";}, $_, $servers[$_]->host,
+            $servers[$_]->port, $_ } 0 .. $count - 1);
+}
+for my $me (0 .. $count - 1) {
+    $servers[$me]->safe_psql('sorted', "CREATE TABLE named AS SELECT CASE WHEN id % 2 = 0 THEN 'a' ELSE 'B' END || id AS id,
+        minhash(repeat(md5((id / 6)::text), 9) || id) AS mh FROM generate_series(1, 600) AS id WHERE id % 3 = $me; CREATE UNIQUE INDEX ON named (id)");
+}
+$coordinator->safe_psql('sorted', "\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
+$coordinator->safe_psql('sorted', qq{CALL lsh_distributed_pairs('named', 'id', 'mh', 'named_pairs', threshold => 0.7, servers => '{$names}')});
+is($coordinator->safe_psql('sorted', q{SELECT count(*) > 300, count(*) - count(DISTINCT (least(left_id, right_id), greatest(left_id, right_id))),
+    count(*) FILTER (WHERE left_id COLLATE "C" > right_id) FROM named_pairs}), 't|0|0', 'ids that servers sort differently');
 
 # Errors.
 like(error_of(job('No.', 'kept', ', keep => true, threshold => 0.7')), qr/was begun with other arguments.*HINT: .*lsh_drop_distributed_pairs/s,

@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(blocks_of_page compare_pairs compare_query cost finish_psql is_measured lookup_time lookups new_server
+our @EXPORT = qw(blocks_of_page compare_query cost finish_psql is_measured lookup_time lookups new_server
     start_psql start_psql_with text_count texts);
 
 sub is_measured { return defined $ENV{MINHASH_TEXTS} && $ENV{MINHASH_TEXTS} ne ''; }
@@ -98,14 +98,7 @@ sub finish_psql
     return $run->{error};
 }
 
-# Whether the pairs that all servers found are those of a query on one server: none missing, none extra.
-sub compare_pairs
-{
-    my ($server, $query, $name) = @_;
-    compare_query($server, 'TABLE pairs', $query, $name);
-}
-
-# The same for any two queries. There must be more than `least` rows.
+# Whether two queries give the same rows: none missing, none extra. There must be more than `least` rows.
 sub compare_query
 {
     my ($server, $found, $wanted, $name, $least) = @_;

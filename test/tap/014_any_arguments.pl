@@ -88,6 +88,7 @@ my %unusual = (
     oid => [ 0, 25, 4294967295 ],
     uuid => [ q('00000000-0000-0000-0000-000000000000'), q('ffffffff-ffff-ffff-ffff-ffffffffffff') ],
     bytea => [ q('\x'), q('\x00'), q('\xdeadbeef'), q(decode(repeat('ff', 5000), 'hex')), q(_minhash_signature_send(minhash('abcdefg'))) ],
+    jsonb => [ q('{}'), q('[1, null]'), q('"x"') ],
     tsvector => [ q(''), q('a:1,2,3,4A b:16383'), q(to_tsvector('simple', repeat('foo bar ', 300))) ],
     cstring => [ q(''), q('16'), q('fss1:16x1:char5:fold:set:42:0000'), q('fss1:4096x32:element:bag:-1:ff') ],
     minhash_signature => [ map { "minhash($_)" } q(''), q('a'), q(repeat('long ', 10000)) ],

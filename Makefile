@@ -41,7 +41,7 @@ override with_llvm = no
 # DIR. These install what they need on a Debian machine, as root or with sudo; unit, kernels, arm, fuzz, dist and deb
 # need no PostgreSQL. All other goals are PGXS's or need what it builds.
 WITHOUT_POSTGRES = check check-all demo unit kernels arm fuzz dist deb
-.PHONY: $(WITHOUT_POSTGRES) bench lint tap sanitized asserted clang
+.PHONY: $(WITHOUT_POSTGRES) bench bench-long lint tap sanitized asserted clang
 ifeq ($(filter-out $(WITHOUT_POSTGRES),$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 check-all: ; test/check.sh --short --long
@@ -121,3 +121,8 @@ bench:
 	test/bench/upkeep_bench.sh build/test/make_texts
 	test/bench/index_bench.sh build/test/make_texts
 	test/bench/bulk_bench.sh build/test/make_pairs
+
+# The same of ten million signatures: half an hour, 16 GB of memory.
+bench-long:
+	$(MAKE) -C test bench-tools
+	SHARED_BUFFERS=12GB test/bench/index_bench.sh build/test/make_texts 1000000 large

@@ -5,10 +5,11 @@
 #
 # On a throw-away server with everything in memory. Sections: build (with sizes), lookup (from the client's side by
 # `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (by 1 to 16 writers), after (lookups after single
-# inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM) and constraint; all of these if none
-# is given. And large, which is not among them: ten times DOCUMENTS signatures against DOCUMENTS; with 1,000,000 it wants
-# SHARED_BUFFERS=12GB. Each figure is the median of interleaved runs, each ratio of one run; the spread is that of the
-# runs. Bounds are in brackets.
+# inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM), constraint, tail (the longest of
+# single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and bloat
+# (updates and VACUUM in turns); all of these if none is given. And large, which is not among them: ten times DOCUMENTS
+# signatures against DOCUMENTS; with 1,000,000 it wants SHARED_BUFFERS=12GB. Each figure is the median of interleaved
+# runs, each ratio of one run; the spread is that of the runs. Bounds are in brackets.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 
@@ -19,7 +20,7 @@ latency=$(dirname "$make_texts")/latency # of measure.sh
 documents=${2:-1000000}
 sections=("${@:3}")
 if ((${#sections[@]} == 0)); then
-    sections=(build lookup nearest insert single after aged constraint)
+    sections=(build lookup nearest insert single after aged constraint tail hot limit cost bloat)
 fi
 
 if [[ -z ${INDEX_BENCH_SERVER:-} ]]; then
@@ -294,6 +295,127 @@ measure_constraint() {
     compare 'exclusion constraint / an index alone' '' "$(refusing excluding)" '' "$(refusing indexed)"
 }
 
+# Milliseconds of the server for a query, planned each time.
+each() { # SETTINGS QUERY TIMES
+    exists_function || run -c "CREATE FUNCTION each_ms(query text, times int) RETURNS float8 LANGUAGE plpgsql AS \$\$
+        DECLARE
+            start timestamptz;
+        BEGIN
+            EXECUTE query;
+            start := clock_timestamp();
+            FOR i IN 1 .. times LOOP
+                EXECUTE query;
+            END LOOP;
+            RETURN 1000 * extract(epoch FROM clock_timestamp() - start) / times;
+        END \$\$"
+    run -c "$1" -c "SELECT round(each_ms(\$query\$$2\$query\$, $3)::numeric, 3)"
+}
+exists_function() { [[ $(run -c "SELECT to_regproc('each_ms') IS NOT NULL") == t ]]; }
+
+measure_tail() {
+    need_index lsh
+    need_fresh
+    local rows=$((documents < 262144 ? documents : 262144))
+    echo "Single insertions, $rows, with statement_timeout = 200 ms, by the client's clock:"
+    run -c 'CREATE SEQUENCE tail_row MINVALUE 0'
+    echo "INSERT INTO by_lsh SELECT $documents + 2000000 + n, sig FROM nextval('tail_row') n,
+          LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/tail.sql"
+    (cd "$work" && PGOPTIONS='-c statement_timeout=200ms' "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n \
+        -M prepared -c 1 -t "$rows" -f tail.sql -l --log-prefix=tail --failures-detailed) >"$work/pgbench" 2>&1
+    # The time is the third field, in us; of what failed it is a word.
+    awk '$3 + 0 > 0 { print $3 }' "$work"/tail.[0-9]* | sort -n >"$work/times"
+    grep -E 'ERROR|aborted' "$work/pgbench" || true # pgbench ends with the first error
+    figure 'rows that failed, or came after that' "$((rows - $(wc -l <"$work/times")))" '' '<= 0'
+    figure 'p50' "$(middle <"$work/times")" us
+    figure 'p99.99' "$(awk '{ t[NR] = $1 } END { print t[int(NR * 0.9999)] / 1000 }' "$work/times")" ms '<= 5'
+    figure 'the longest' "$(tail -1 "$work/times" | awk '{ print $1 / 1000 }')" ms '<= 20'
+    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('lsh_sig')")" ''
+}
+
+measure_hot() {
+    need lsh
+    local half=$((documents / 2)) same='(SELECT sig FROM signed WHERE id = (SELECT min(id) FROM signed))'
+    echo "$half signatures, of which one in five is the same:"
+    run -c "$large" -c "CREATE TABLE by_hot AS SELECT id, CASE WHEN id % 5 = 0 THEN $same ELSE sig END AS sig
+        FROM signed LIMIT $half" -c 'CREATE INDEX hot_sig ON by_hot USING lsh (sig)' -c 'VACUUM ANALYZE by_hot'
+    figure 'WHERE sig % q LIMIT 1' "$(each 'SET enable_seqscan = off' \
+        "SELECT id FROM by_hot WHERE sig % $same LIMIT 1" 50)" ms '<= 1'
+    figure 'ORDER BY sig <%> q LIMIT 10' "$(each 'SET enable_seqscan = off' \
+        "SELECT id FROM by_hot ORDER BY sig <%> $same LIMIT 10" 20)" ms '<= 10'
+    run -c 'DROP TABLE by_hot'
+}
+
+measure_limit() {
+    need_index lsh
+    local one="(SELECT sig FROM signed ORDER BY hashint8(id) LIMIT 1)" query limit=$((documents / 10)) all some
+    query="SELECT sig <%> $one AS d FROM by_lsh ORDER BY sig <%> $one LIMIT 10"
+    echo "The ten nearest where nothing is near, with ordered_scan_limit = $limit and without:"
+    all=$(each 'SET enable_seqscan = off; SET minhash_lsh.ordered_scan_limit = -1' "$query" 5)
+    some=$(each "SET enable_seqscan = off; SET minhash_lsh.ordered_scan_limit = $limit" "$query" 5)
+    figure 'without' "$all" ms
+    figure 'with' "$some" ms
+    figure 'with / without' "$(ratio "$some" "$all")" times '<= 1'
+    figure 'rows with it' "$(run -c "SET enable_seqscan = off; SET minhash_lsh.ordered_scan_limit = $limit" \
+        -c "SELECT count(*) FROM ($query) s")" ''
+    figure 'recall with it' "$(run -c "SET enable_seqscan = off; SET minhash_lsh.ordered_scan_limit = -1" \
+        -c "CREATE TEMP TABLE truth AS $query" -c "SET minhash_lsh.ordered_scan_limit = $limit" \
+        -c "SELECT count(*) / 10.0 FROM ($query) s WHERE d <= (SELECT max(d) FROM truth)")" ''
+}
+
+measure_cost() {
+    need_index lsh
+    echo 'Estimated cost over milliseconds, which should be the same everywhere:'
+    local one="(SELECT sig FROM signed ORDER BY hashint8(id) LIMIT 1)" threshold query cost time
+    run -c "CREATE TABLE one AS SELECT $one::text AS sig"
+    : >"$work/costs"
+    for threshold in 0.8 0.6 0.5 0.45 0.35 0.2; do
+        query="SELECT id FROM by_lsh WHERE minhash_similar(sig, '$(run -c 'SELECT sig FROM one')', $threshold)"
+        cost=$(run -c 'SET enable_seqscan = off' -c "EXPLAIN $query" | sed -n '1s/.*\.\.\([0-9.]*\) rows.*/\1/p')
+        time=$(each 'SET enable_seqscan = off' "$query" 5)
+        figure "at $threshold: cost $cost, $time ms" "$(ratio "$cost" "$time")" ''
+        ratio "$cost" "$time" >>"$work/costs"
+        echo >>"$work/costs"
+    done
+    local usual
+    usual=$(middle <"$work/costs")
+    figure 'farthest from the median' "$(awk -v usual="$usual" '
+        { times = $1 > usual ? $1 / usual : usual / $1; if (times > most) most = times }
+        END { printf "%.2f", most }' "$work/costs")" times '<= 3'
+    run -c 'DROP TABLE one'
+}
+
+measure_bloat() {
+    need lsh
+    local rows=$((documents / 10))
+    echo "Ten turns of a fifth of $rows rows updated, and VACUUM:"
+    run -c "CREATE TABLE by_bloat AS SELECT row_number() OVER () AS id, sig
+            FROM (SELECT sig FROM signed LIMIT $rows) s" \
+        -c 'CREATE INDEX bloat_sig ON by_bloat USING lsh (sig)'
+    local before turn
+    before=$(run -c "SELECT pg_relation_size('bloat_sig')")
+    for ((turn = 0; turn < 10; turn++)); do
+        run -c "UPDATE by_bloat SET sig = sig WHERE id % 5 = $turn % 5" -c 'VACUUM (INDEX_CLEANUP ON) by_bloat'
+    done
+    figure 'size over that of a new index' \
+        "$(ratio "$(run -c "SELECT pg_relation_size('bloat_sig')")" "$before")" times '<= 2.5'
+    run -c 'DROP TABLE by_bloat'
+}
+
+# Megabytes of memory of its own that the session which builds an index has at most, looked at ten times a second.
+memory_of_build() { # TABLE
+    local pid most=0 now
+    run -c "$large" -c 'SET max_parallel_maintenance_workers = 0' -c "DROP INDEX IF EXISTS $1_sig" \
+        -c "CREATE INDEX $1_sig ON by_$1 USING lsh (sig)" &
+    while kill -0 $! 2>/dev/null; do
+        pid=$(run -c "SELECT max(pid) FROM pg_stat_progress_create_index")
+        now=$(sed -n 's/^RssAnon: *\([0-9]*\) kB/\1/p' "/proc/${pid:-0}/status" 2>/dev/null || true)
+        most=$((${now:-0} > most ? ${now:-0} : most))
+        sleep 0.1
+    done
+    wait $!
+    echo $((most / 1024))
+}
+
 measure_large() {
     need_index lsh
     echo 'Ten times as many signatures:'
@@ -304,6 +426,8 @@ measure_large() {
         run -c "INSERT INTO by_large SELECT id + $part * $documents, minhash(body) FROM more" -c 'TRUNCATE more'
     done
     run -c 'VACUUM ANALYZE by_large'
+    figure 'runs' "$(run -c "$large" -c 'CREATE INDEX large_sig ON by_large USING lsh (sig)' \
+        -c "SELECT runs FROM lsh_check('large_sig')")" ''
     local small ten
     small=$(for ((turn = 0; turn < turns; turn++)); do building 0; done | middle)
     ten=$(for ((turn = 0; turn < 2; turn++)); do building 0 large; done | tail -1) # the first one touches new memory
@@ -313,6 +437,23 @@ measure_large() {
     look_up 5 'SELECT id FROM by_lsh WHERE sig % minhash($1)' "by lsh, $documents" \
         'SELECT id FROM by_large WHERE sig % minhash($1)' "by lsh, ten times as many"
     figure 'lookup, ten times as many' "$(ratio "$(p50 2)" "$(p50 1)")" times '<= 1.5'
+    figure 'memory of building' "$(memory_of_build large)" MB
+    run -c 'DROP INDEX large_sig' -c 'SET max_parallel_maintenance_workers = 2' \
+        -c 'CREATE INDEX large_sig ON by_large USING lsh (sig)'
+    figure 'runs, with 64 MB and two workers' "$(run -c "SELECT runs FROM lsh_check('large_sig')")" '' '<= 8'
+    figure 'size' "$(run -c "SELECT pg_relation_size('large_sig') / 1000000")" MB
+    local one="(SELECT sig FROM signed ORDER BY hashint8(id) LIMIT 1)"
+    figure 'nearest ten, nothing near' "$(each 'SET enable_seqscan = off' \
+        "SELECT id FROM by_large ORDER BY sig <%> $one LIMIT 10" 3)" ms
+    need_fresh
+    run -c "ALTER TABLE by_large SET (autovacuum_enabled = off)"
+    figure "inserting $fresh rows" \
+        "$(time_of '' "INSERT INTO by_large SELECT id + 20 * $documents::bigint, sig FROM fresh")" ms
+    figure 'VACUUM after that' "$(time_of '' 'VACUUM by_large')" ms
+    run -c 'DELETE FROM by_large WHERE id % 4 = 0'
+    figure 'VACUUM after a quarter was deleted' "$(time_of '' 'VACUUM (INDEX_CLEANUP ON) by_large')" ms
+    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('large_sig')")" '' '<= 8'
+    figure 'lsh_check()' "$(time_of '' "SELECT lsh_check('large_sig')")" ms
 }
 
 for section in "${sections[@]}"; do

@@ -96,12 +96,6 @@ struct kernel_table {
                                      const std::uint64_t* b,
                                      std::size_t count) noexcept;
 
-    // How many entries of groups of four, 0 for none, are in the group of the other array at the
-    // same place, too. There are 4 groups at least, a power of two of them; nothing has padding.
-    std::uint32_t (*count_common_entries)(const std::uint32_t* a,
-                                          const std::uint32_t* b,
-                                          std::size_t groups) noexcept;
-
     // Writes bytes, of which each is 0 or 255, as bits: 64 for each word. Returns how many are set.
     // The bytes have no padding.
     std::size_t (*pack_marks)(const std::uint8_t* marks,

@@ -1,7 +1,6 @@
 // Where entries lie in tables with open addressing. Hashes of shingles are public, so a text can be
 // made of shingles whose hashes share any bits. The place of an entry is therefore taken from its
-// hash and a secret. No result depends on it, but for two elements that pass for one with a
-// probability of one in millions (bulk/sets/placed_elements.h).
+// hash and a secret. No result depends on it.
 #pragma once
 
 #include <bit>

@@ -85,7 +85,6 @@ with_kept_sets(const text_list& texts, std::size_t reach, bool families, double 
             start_elements(set, text.size());
             each_batch(text, [&] { add(set, batch.lo, batch.hi, batch.count); });
         },
-        [](void* from, std::uint32_t row) { return (*static_cast<text_list*>(from))[row].size(); },
     };
     start_sets(sets, host, source, static_cast<std::uint32_t>(texts.size()), 16 << 20);
     const result all = time_pairs(texts, reach, families, [&](std::uint32_t a, std::uint32_t b) {

@@ -26,11 +26,6 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-std::size_t most_elements(void* from, std::uint32_t row)
-{
-    return document_size(*static_cast<verifier*>(from)->rows, row);
-}
-
 // The fewest equal slots at the start of signatures of pairs that are not to be lost. 0 asks
 // nothing of it.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
@@ -131,11 +126,7 @@ void start_verifier(verifier& state, row_set& rows)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     state.whole = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     if (task.exact)
-        start_sets(state.sets,
-                   *rows.owner,
-                   {&state, read_elements, most_elements},
-                   rows.count,
-                   kept_bytes(rows));
+        start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, kept_bytes(rows));
 }
 
 void accept_all(verifier& state)

@@ -353,66 +353,8 @@ answer all_shared(
     return {jaccard({state.sizes[a], state.sizes[b], shared}) >= least, shared, 0};
 }
 
-bool is_small(const exact_sets& state, std::uint32_t row)
-{
-    const std::size_t most = state.sizes[row] != not_counted
-                                 ? state.sizes[row]
-                                 : state.source.most(state.source.from, row);
-    return most <= most_placed_elements;
-}
-
-// The elements of a small row, or none.
-placed_elements find_placed(const exact_sets& state, std::uint32_t row)
-{
-    const kept_row* const record = record_of(state, row);
-    return record == nullptr ? placed_elements{}
-                             : placed_elements{record->words(), record->groups, record->surplus};
-}
-
-// Reads a row that seems to be small, and keeps it if it is, and there is room.
-void place_row(exact_sets& state, std::uint32_t row)
-{
-    state.source.read(state.source.from, row, state.fresh);
-    const std::span<const std::uint64_t> elements = state.fresh.elements();
-    const auto count = static_cast<std::uint32_t>(elements.size());
-    state.sizes[row] = count;
-    if (count > most_placed_elements)
-        return;
-    const std::size_t most = header_words + most_placed_words(count);
-    kept_row* const record = keep(state, row, most);
-    if (record == nullptr)
-        return;
-    const placed_elements placed =
-        place_elements(elements, const_cast<std::uint64_t*>(record->words()));
-    assert(placed_words(placed) <= most - header_words);
-    *record = {
-        .row = row,
-        .others = count,
-        .groups = placed.groups,
-        .surplus = placed.surplus,
-    };
-    state.ring_end -= most - header_words - placed_words(placed);
-}
-
-// Compares two small rows, if both can be kept at once.
-bool compare_small(exact_sets& state, std::uint32_t a, std::uint32_t b, std::size_t& shared)
-{
-    for (const std::uint32_t row : {a, b})
-        if (find_placed(state, row).groups == 0)
-            place_row(state, row);
-    const placed_elements first = find_placed(state, a);
-    const placed_elements second = find_placed(state, b);
-    if (first.groups == 0 || second.groups == 0)
-        return false;
-    shared = count_common(first, second);
-    return true;
-}
-
 answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
-    if (std::size_t shared;
-        is_small(state, a) && is_small(state, b) && compare_small(state, a, b, shared))
-        return all_shared(state, a, b, shared, least);
     if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))

@@ -11,9 +11,6 @@
 // little more than those words. Of two rows that are kept otherwise, the second one's list is
 // looked up in a table of the first, until it is certain that they reach the similarity wanted, or
 // that they cannot.
-//
-// Small rows are compared as a whole, by vectors (bulk/sets/placed_elements.h): leaders would cost
-// more than they save.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -29,8 +26,6 @@ struct element_source {
     void* from;
     // Starts the set and adds all elements of a row. Some may come more than once.
     void (*read)(void* from, std::uint32_t row, distinct_elements& set);
-    // How many elements a row has at most, as far as its size tells.
-    std::size_t (*most)(void* from, std::uint32_t row);
 };
 
 struct kept_row;

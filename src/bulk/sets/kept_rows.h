@@ -3,7 +3,6 @@
 
 #include "bulk/buckets/buckets.h"
 #include "bulk/sets/exact_sets.h"
-#include "bulk/sets/placed_elements.h"
 
 #include <cassert>
 
@@ -27,16 +26,11 @@ struct kept_row {
     std::uint32_t bits = 0; // places in the list of the leader
     std::uint32_t had = 0;  // how many of its elements the row has
 
-    // By its leader: elements that the leader does not have. By itself: places in the row's list,
-    // or all elements of a small row.
+    // By its leader: elements that the leader does not have. By itself: places in the row's list.
     std::uint32_t others = 0;
 
     std::uint32_t other_bits = 0;
     std::uint32_t met = 0; // rows that this one could lead
-
-    // Of a small row that is kept by itself: what follows are its elements, placed. Else 0.
-    std::uint32_t groups = 0;
-    std::uint32_t surplus = 0;
 
     const std::uint64_t* words() const
     {

@@ -46,36 +46,6 @@ std::size_t count_equal_front(const u64* a, const u64* b, std::size_t count) noe
 #endif
 }
 
-// Each four lanes, moved on by a number of lanes among themselves.
-template <std::size_t by, std::size_t... lane>
-MINHASH_INLINE vec rotate_fours(vec value, std::index_sequence<lane...>)
-{
-    return __builtin_shufflevector(value, value, (lane / 4 * 4 + (lane + by) % 4)...);
-}
-
-template <std::size_t by>
-MINHASH_INLINE vec rotate_fours(vec value)
-{
-    return rotate_fours<by>(value, std::make_index_sequence<lanes>());
-}
-
-u32 count_common_entries(const u32* a, const u32* b, std::size_t groups) noexcept
-{
-    vec common = {};
-    for (std::size_t at = 0; at < groups * 4; at += lanes) {
-        const vec entries = load(a + at);
-        const vec others = load(b + at);
-        const auto same = (entries == others) | (entries == rotate_fours<1>(others)) |
-                          (entries == rotate_fours<2>(others)) |
-                          (entries == rotate_fours<3>(others));
-        common -= (vec)(same & (entries != 0));
-    }
-    u32 count = 0;
-    for (std::size_t lane = 0; lane < lanes; lane++)
-        count += common[lane];
-    return count;
-}
-
 std::size_t pack_marks(const u8* marks, std::size_t words, u64* bits) noexcept
 {
     std::size_t set = 0;

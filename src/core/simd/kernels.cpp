@@ -32,7 +32,6 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .hash_occurrences = simd::hash_occurrences,
     .join_halves = simd::join_halves,
     .count_equal_front = simd::count_equal_front,
-    .count_common_entries = simd::count_common_entries,
     .pack_marks = simd::pack_marks,
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,

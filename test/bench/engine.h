@@ -93,42 +93,34 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// The choice by cost; or what is foretold of another one, if `given` has hashes and bands.
-inline bulk::bands_plan choose(bulk::host& host,
-                               const std::vector<std::string>& texts,
-                               minhash::scheme scheme,
-                               double threshold,
-                               double recall,
-                               const bulk::bands_plan& given = {})
+// The choice by cost for rows that have been taken; or what is foretold of another one, if `given`
+// has hashes and bands. It is set as their task.
+inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& given = {})
 {
-    scheme.num_hashes = bulk::most_sampled_slots;
-    bulk::row_sample sample = bulk::start_sample(host, scheme);
-    bulk::text_signer& signer = *bulk::make_signer(host, scheme);
+    bulk::task task = rows.task;
     double bytes = 0;
-    constexpr std::size_t most_waiting = 10000;
-    const std::size_t window = std::min(texts.size(), most_waiting);
-    const std::size_t count = std::min<std::size_t>(window, bulk::most_sampled);
-    for (std::size_t i = 0; i < count; i++) {
-        const bulk::text_bytes text = bytes_of(texts[i * window / count]);
-        bytes += static_cast<double>(text.size()) / static_cast<double>(count);
-        bulk::add_to_sample(sample, {scheme, bulk::sign(signer, text)});
-    }
+    bulk::row_sample sample = bulk::sample_rows(rows, bytes);
     bulk::sampled_counts counts;
-    const double rows = static_cast<double>(texts.size());
-    const bulk::bands_wanted wanted = {.rows = rows,
-                                       .pairs = rows * (rows - 1) / 2,
-                                       .window = static_cast<double>(window),
-                                       .threshold = threshold,
-                                       .recall = bulk::recall_to_expect(recall),
-                                       .missed = bulk::share_missed(recall),
+    const double count = rows.count;
+    const bulk::bands_wanted wanted = {.rows = count,
+                                       .pairs = count * (count - 1) / 2,
+                                       .threshold = task.threshold,
+                                       .recall = bulk::recall_to_expect(task.recall),
+                                       .missed = bulk::share_missed(task.recall),
                                        .least_hashes = 64,
                                        .most_hashes = 1024,
                                        .exact = true};
-    const bulk::agreement_counts agreements = bulk::count_agreements(sample, counts);
+    const bulk::agreement_counts agreements = bulk::tally_agreements(sample, counts);
+    bulk::end_sample(sample);
     const bulk::work_costs costs = bulk::costs_of(bytes, true);
-    return given.num_hashes > 0
-               ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
-               : bulk::choose_by_cost(wanted, agreements, costs);
+    const bulk::bands_plan plan =
+        given.num_hashes > 0
+            ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
+            : bulk::choose_by_cost(wanted, agreements, costs);
+    task.shape = plan.shape;
+    task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
+    bulk::set_task(rows, task);
+    return plan;
 }
 
 inline bulk::row_set&
@@ -140,18 +132,19 @@ take(bulk::memory_budget& budget, const std::vector<std::string>& texts, const b
     return rows;
 }
 
-// Leaves the pairs in the host.
-inline void
+// Leaves the pairs in the host. Returns what was chosen for them.
+inline bulk::bands_plan
 find_pairs(engine_host& host, const std::vector<std::string>& texts, const bulk::task& task)
 {
     bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << 32);
-    bulk::find_pairs(take(budget, texts, task),
-                     false,
-                     [](bulk::host& to, std::span<const bulk::found_pair> pairs) {
-                         auto& kept = static_cast<engine_host&>(to).pairs;
-                         kept.insert(kept.end(), pairs.begin(), pairs.end());
-                     });
+    bulk::row_set& rows = take(budget, texts, task);
+    const bulk::bands_plan plan = choose(rows);
+    bulk::find_pairs(rows, false, [](bulk::host& to, std::span<const bulk::found_pair> pairs) {
+        auto& kept = static_cast<engine_host&>(to).pairs;
+        kept.insert(kept.end(), pairs.begin(), pairs.end());
+    });
     bulk::close_stores(budget);
+    return plan;
 }
 
 } // namespace bench

@@ -55,19 +55,19 @@ int main(int argc, char** argv)
     const bool clusters = argc > 3 && std::strcmp(argv[3], "clusters") == 0;
     const std::size_t memory = std::size_t{1} << 32;
     counting_host host;
-    scheme scheme = bench::default_scheme();
 
     const double start = cpu_seconds();
     bulk::bands_plan given = {};
     if (argc > 6)
         given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0};
-    const bulk::bands_plan plan = bench::choose(host, texts, scheme, threshold, 0.99, given);
-    scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
-    const double chosen = cpu_seconds();
     bulk::memory_budget budget = bulk::make_budget(host, memory);
     bulk::row_set& rows =
-        bench::take(budget, texts, {scheme, plan.shape, threshold, true, 0, false});
+        bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});
     const double taken = cpu_seconds();
+    const bulk::bands_plan plan = bench::choose(rows, given);
+    const double chosen = cpu_seconds();
+    bulk::start_steps(rows);
+    const double signed_at = cpu_seconds();
     if (clusters)
         bulk::find_clusters(rows,
                             {},
@@ -76,16 +76,17 @@ int main(int argc, char** argv)
         bulk::find_pairs(rows, false, count_pairs);
     const double found = cpu_seconds();
     std::printf(
-        "%zu texts, %d hashes, %d bands of %d rows: choosing %.3f s, signing %.3f, finding %.3f, "
-        "all %.3f; "
+        "%zu texts, %d hashes, %d bands of %d rows: reading %.3f s, choosing %.3f, "
+        "signing %.3f, finding %.3f, all %.3f; "
         "%llu found; expected %.1f candidates and %.1f comparisons of texts for each row, %.3f s\n",
         texts.size(),
         plan.num_hashes,
         plan.shape.bands,
         plan.shape.rows,
-        chosen - start,
-        taken - chosen,
-        found - taken,
+        taken - start,
+        chosen - taken,
+        signed_at - chosen,
+        found - signed_at,
         found - start,
         static_cast<unsigned long long>(host.found),
         plan.candidates,

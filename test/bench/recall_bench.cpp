@@ -84,9 +84,9 @@ outcome run(const std::vector<std::string>& texts,
     scheme scheme = bench::default_scheme();
     scheme.seed = seed;
     outcome result = {};
-    result.plan = bench::choose(host, texts, scheme, threshold, promised);
-    scheme.num_hashes = static_cast<std::uint16_t>(result.plan.num_hashes);
-    bench::find_pairs(host, texts, {scheme, result.plan.shape, threshold, true, 0, false});
+    bulk::task task = {scheme, {}, threshold, true, 0, false};
+    task.recall = promised;
+    result.plan = bench::find_pairs(host, texts, task);
     for (const bulk::found_pair& pair : host.pairs) {
         const auto known =
             truth.find(key_of(std::min(pair.left, pair.right), std::max(pair.left, pair.right)));

@@ -28,7 +28,6 @@ problem make_problem(const std::uint8_t* data, std::size_t size)
     made.task.max_bucket = data[4] % 8;
     made.workers = data[4] / 8 % 4;
     made.elsewhere = data[4] / 32 % 4;
-    made.task.elsewhere = !made.from_texts && made.elsewhere > 0;
 
     constexpr std::size_t most_rows = 50;
     const std::uint8_t* at = data + 6;

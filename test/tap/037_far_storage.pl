@@ -43,12 +43,12 @@ for my $call ('lsh_pairs', 'lsh_clusters')
     my ($read, $expected) = measure('texts', "$call('TABLE texts')", '1GB', 0);
     like($expected, qr/^[1-9]\d{3,} /, "$call finds something");
     cmp_ok($read, '>', 3, 'and reads pages more than once where memory is said to hold the table');
-    # The scan, and 1.3 for what is compared; with workers another one for what they sign.
+    # The scan, signing, and 1.3 for what is compared.
     for my $workers (0, 2)
     {
         my ($far, $rows) = measure('texts', "$call('TABLE texts')", '4MB', $workers);
         is($rows, $expected, "$call finds the same where it does not ($workers workers)");
-        cmp_ok($far, '<', 2.3 + ($workers > 0), 'and reads each page once more');
+        cmp_ok($far, '<', 3.3, 'and reads each page once to sign and once to compare');
         (undef, $rows) = measure('texts', "$call('TABLE texts')", '4MB', $workers, "SET maintenance_work_mem = '1MB'; ");
         is($rows, $expected, 'and in temporary files, too');
     }
@@ -56,7 +56,7 @@ for my $call ('lsh_pairs', 'lsh_clusters')
 my ($near, $expected) = measure('signatures', "lsh_pairs('TABLE signatures')", '1GB', 0);
 my ($read, $rows) = measure('signatures', "lsh_pairs('TABLE signatures')", '4MB', 0);
 is($rows, $expected, 'the same pairs of signatures');
-cmp_ok($read, '<', 2.3, 'each page is read once more');
+cmp_ok($read, '<', 3.3, 'each page is read once to sign and once to compare');
 
 # By index, rows come in any order; and of two queries, from two tables.
 my $by_index = "lsh_pairs('SELECT id, body FROM texts WHERE id > 0 ORDER BY id')";

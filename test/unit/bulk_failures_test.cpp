@@ -24,7 +24,6 @@ problem every_way(int kind)
     made.memory = kind == 2 ? 1 << 24 : 0;
     made.workers = kind % 3;
     made.elsewhere = static_cast<std::uint32_t>(kind % 4);
-    made.task.elsewhere = !made.from_texts;
     made.far = kind == 2 || kind == 3;
     made.clusters = {true, true};
     support::random_source random = {86};
@@ -99,14 +98,16 @@ TEST(bulk_failures, phases_are_reported)
     engine_call call = {&host, &given, job::pairs, 0, {}};
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"looking for rows that are the same",
+              (std::vector<std::string>{"signing rows",
+                                        "looking for rows that are the same",
                                         "banding rows",
                                         "verifying candidates of rows"}));
     host.phases.clear();
     call.what = job::clusters;
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"looking for rows that are the same",
+              (std::vector<std::string>{"signing rows",
+                                        "looking for rows that are the same",
                                         "banding rows",
                                         "verifying large buckets",
                                         "verifying candidates of rows"}));

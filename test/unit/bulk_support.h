@@ -781,7 +781,6 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     for (std::size_t row = 0; made.task.scoped && row < made.count(); row++)
         made.scopes.push_back(static_cast<std::uint32_t>(random.below(4)));
     made.elsewhere = static_cast<std::uint32_t>(random.below(4));
-    made.task.elsewhere = !made.from_texts && made.elsewhere > 0;
     return made;
 }
 

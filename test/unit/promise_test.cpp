@@ -47,14 +47,13 @@ bands_plan choose(test_host& host, const problem& given, double recall)
     const double rows = given.count();
     return bulk::choose_by_cost({.rows = rows,
                                  .pairs = rows * (rows - 1) / 2,
-                                 .window = rows,
                                  .threshold = given.task.threshold,
                                  .recall = bulk::recall_to_expect(recall),
                                  .missed = bulk::share_missed(recall),
                                  .least_hashes = 64,
                                  .most_hashes = 1024,
                                  .exact = true},
-                                bulk::count_agreements(sample, counts),
+                                bulk::tally_agreements(sample, counts),
                                 bulk::costs_of(300, true));
 }
 

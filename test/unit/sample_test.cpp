@@ -32,7 +32,7 @@ TEST(sample, counts_in_how_many_slots_each_two_rows_agree)
     add_to_sample(sample, {scheme, {}}); // the empty set is near nothing
     EXPECT_EQ(sample.count, 4U);
     minhash::bulk::sampled_counts room;
-    const agreement_counts counts = count_agreements(sample, room);
+    const agreement_counts counts = tally_agreements(sample, room);
     ASSERT_EQ(counts.size(), 21U);
     std::vector<std::uint64_t> expected(21);
     expected[17] = 3; // 0 and 3, twice, and the two of 3
@@ -51,7 +51,7 @@ TEST(sample, rows_that_are_the_same_do_not_count)
     for (int row = 0; row < 5; row++)
         add_to_sample(sample, {scheme, slots});
     minhash::bulk::sampled_counts room;
-    for (const std::uint64_t count : count_agreements(sample, room))
+    for (const std::uint64_t count : tally_agreements(sample, room))
         EXPECT_EQ(count, 0U);
 }
 
@@ -71,7 +71,7 @@ TEST(sample, long_signatures_are_compared_by_their_first_slots)
             add_to_sample(sample, minhash::with_slots(scheme, slots));
         }
         minhash::bulk::sampled_counts room;
-        const agreement_counts counts = count_agreements(sample, room);
+        const agreement_counts counts = tally_agreements(sample, room);
         ASSERT_EQ(counts.size(), 129U);
         EXPECT_EQ(counts[100], 1U) << bits;
     }

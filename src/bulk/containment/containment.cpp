@@ -311,7 +311,7 @@ std::uint32_t* order_by_size(const row_set& rows)
 
 search start_search(row_set& rows, bool crossing)
 {
-    finish_rows(rows);
+    start_steps(rows);
     search fresh = {};
     fresh.rows = &rows;
     fresh.owner = rows.owner;

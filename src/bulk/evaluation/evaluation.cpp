@@ -421,7 +421,7 @@ evaluation_result evaluate(row_set& rows,
 {
     assert(rows.task.whole_slots || rows.kept.bits == bits_per_slot);
     host& owner = *rows.owner;
-    finish_rows(rows);
+    start_steps(rows);
     evaluation self = {};
     self.rows = &rows;
     self.owner = &owner;

@@ -103,14 +103,14 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Makes room by the store that has most to give.
-bool make_room(memory_budget& budget)
+// Makes room by the store that has most to give, of those that are read so seldom.
+bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
     std::size_t most = 0;
     for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
         const std::size_t bytes = full_chunks(*store) * store->chunk_bytes;
-        if (bytes == 0 || store->view)
+        if (bytes == 0 || store->view || store->how > most_read)
             continue;
         if (largest == nullptr || store->how < largest->how ||
             (store->how == largest->how && bytes > most)) {
@@ -274,6 +274,9 @@ void extend_store(byte_store& store, std::uint64_t size, std::size_t most)
     const std::uint64_t wanted = (size + store.chunk_bytes - 1) / store.chunk_bytes;
     while (store.filed / store.chunk_bytes + store.chunk_count < wanted) {
         store_chunk chunk = {};
+        while (store.how == reading::often && budget.used + store.chunk_bytes > most &&
+               make_room(budget, reading::at_random))
+            continue;
         if (budget.used + store.chunk_bytes <= most)
             chunk = take_chunk(store, false);
         if (chunk.at != nullptr) {

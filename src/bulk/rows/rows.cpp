@@ -111,22 +111,6 @@ const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std:
     return buffer;
 }
 
-void append_signature(row_set& rows, const signature& value)
-{
-    assert(comparable({rows.task.scheme, {}}, value));
-    assert(rows.task.shape.bands == 0 ||
-           can_be_banded(value.scheme, rows.task.shape.bands, rows.task.shape.rows));
-    std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
-    const std::uint8_t* const slots = kept_slots(rows, value, buffer);
-    append(*rows.starts, slots, start_bytes(rows));
-    append(*rows.rests, slots + start_bytes(rows), rest_bytes(rows));
-    std::uint32_t keys[max_num_hashes + 1];
-    make_keys(value, rows.task.shape, scope_mask(rows, rows.count), keys, 1);
-    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
-        append(*rows.keys[i], &keys[i], sizeof(keys[i]));
-    rows.signed_count++;
-}
-
 void count_row(row_set& rows)
 {
     assert(rows.count < most_rows);
@@ -134,16 +118,17 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-void append_document(row_set& rows, text_bytes bytes, std::uint64_t place)
+// Notes where the document of the next row is, or keeps it.
+void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
 {
-    assert(rows.documents != nullptr && !(place & kept_here));
+    assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
     std::uint64_t at = place;
     if (place == 0) {
         at = kept_here | rows.documents->size;
         append(*rows.documents, bytes.data(), bytes.size());
     }
     append(*rows.document_at, &at, sizeof(at));
-    const auto size = static_cast<std::uint32_t>(bytes.size());
+    const auto size = static_cast<std::uint32_t>(bytes_of_all);
     if (rows.document_sizes != nullptr)
         append(*rows.document_sizes, &size, sizeof(size));
 }
@@ -159,16 +144,6 @@ void expect_documents(row_set& rows,
         if (const std::uint64_t place = place_to_read(rows, first + i))
             places[known++] = place;
     rows.owner->expect_reads(*rows.owner, {places, known});
-}
-
-// Opens what says where documents are, beside signatures or instead of them.
-void open_documents(row_set& rows, bool texts)
-{
-    memory_budget& budget = *rows.budget;
-    rows.documents = open_shared_store(budget, large_chunk_for(budget));
-    rows.document_at = open_shared_store(budget, small_chunk);
-    if (texts)
-        rows.document_sizes = open_shared_store(budget, small_chunk);
 }
 
 // Notes what has come. If it is enough for workers, and they can be had, rows are shared from now
@@ -199,7 +174,7 @@ scheme kept_scheme(const task& task)
     scheme kept = task.scheme;
     if (task.exact && !task.whole_slots)
         kept.bits = std::min(kept.bits, enough);
-    if (task.elsewhere)
+    if (task.given)
         kept.bits = std::min(kept.bits, few);
     return kept;
 }
@@ -211,27 +186,25 @@ void set_task(row_set& rows, const task& task)
     rows.start = rows.kept;
     if (!task.whole_slots)
         rows.start.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);
+    if (rows.signer != nullptr)
+        rows.signer->scheme = task.scheme;
 }
 
-row_set* make_rows(memory_budget& budget, const task& task, bool texts)
+row_set* make_rows(memory_budget& budget, task task, bool texts)
 {
     host& owner = *budget.owner;
     row_set* const rows = allocate<row_set>(owner);
     *rows = {};
     rows->owner = &owner;
     rows->budget = &budget;
-    set_task(*rows, task);
-    const std::size_t stores = static_cast<std::size_t>(task.shape.bands) + 1;
-    rows->keys = allocate<byte_store*>(owner, stores);
-    const std::size_t chunk = chunk_for(budget, stores, small_chunk);
-    for (std::size_t i = 0; i < stores; i++)
-        rows->keys[i] = open_shared_store(budget, chunk, reading::in_order);
-    rows->starts = open_shared_store(budget, large_chunk_for(budget), reading::often);
-    rows->rests = open_shared_store(budget, large_chunk_for(budget));
+    task.given = !texts;
     if (texts)
         rows->signer = make_signer(owner, task.scheme);
-    if (has_documents(task))
-        open_documents(*rows, texts);
+    set_task(*rows, task);
+    rows->documents = open_shared_store(budget, large_chunk_for(budget));
+    rows->document_at = open_shared_store(budget, small_chunk);
+    if (texts)
+        rows->document_sizes = open_shared_store(budget, small_chunk);
     if (task.sets_only)
         rows->notes = make_notes(budget);
     return rows;
@@ -246,52 +219,99 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
+    constexpr std::size_t share_of_text = 8; // of the work that a text of as many bytes makes
     if (value.empty())
         return false;
-    append_signature(rows, value);
+    assert(comparable({rows.task.scheme, {}}, value));
+    const text_bytes slots = value.stored_slots();
+    count_work(rows, slots.size() / share_of_text);
+    append_document(rows, slots, slots.size(), place);
     count_row(rows);
-    if (rows.task.elsewhere)
-        append_document(rows, value.stored_slots(), place);
     return true;
 }
 
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
 {
-    if (rows.notes != nullptr) {
-        if (!note_set(*rows.notes, *rows.signer, text))
-            return false;
-        count_row(rows);
-        append_document(rows, text, place);
-        return true;
-    }
-    count_work(rows, text.size());
-    if (!rows.sharing) {
-        if (!take_signature(rows, {rows.task.scheme, sign(*rows.signer, text)}))
-            return false;
-        if (rows.task.exact)
-            append_document(rows, text, place);
-        return true;
-    }
-    if (!has_shingles(*rows.signer, text))
+    if (rows.notes == nullptr)
+        count_work(rows, text.size());
+    if (rows.notes != nullptr ? !note_set(*rows.notes, *rows.signer, text)
+                              : !has_shingles(*rows.signer, text))
         return false;
-    if (rows.documents == nullptr) { // of rows that were signed, none is wanted
-        open_documents(rows, true);
-        constexpr std::uint64_t nowhere = 0;
-        for (std::uint32_t row = 0; row < rows.count; row++) {
-            append(*rows.document_at, &nowhere, sizeof(nowhere));
-            append(*rows.document_sizes, &nowhere, sizeof(std::uint32_t));
-        }
-    }
-    append_document(rows, text, place);
+    append_document(rows, text, text.size(), place);
     count_row(rows);
     return true;
+}
+
+bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place)
+{
+    assert(place != 0 && start.size() <= size);
+    if (rows.notes != nullptr || !has_shingles(*rows.signer, start))
+        return false;
+    count_work(rows, size);
+    append_document(rows, start, size, place);
+    count_row(rows);
+    return true;
+}
+
+row_sample sample_rows(row_set& rows, double& mean_bytes)
+{
+    host& owner = *rows.owner;
+    scheme scheme = rows.task.scheme;
+    if (!rows.task.given)
+        scheme.num_hashes = most_sampled_slots;
+    row_sample sample = start_sample(owner, scheme);
+    std::uint32_t chosen[most_sampled];
+    std::uint32_t* end = chosen;
+    if (rows.count <= most_sampled)
+        for (std::uint32_t row = 0; row < rows.count; row++)
+            *end++ = row;
+    else
+        for (std::uint32_t i = 0; i < most_sampled; i++)
+            *end++ = static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
+    std::sort(chosen, end); // to be read in their order
+    end = std::unique(chosen, end);
+    growing<std::uint8_t> buffer = {};
+    text_signer* const signer = rows.task.given ? nullptr : make_signer(owner, scheme);
+    double bytes = 0;
+    for (const std::uint32_t row : std::span(chosen, end)) {
+        pause(owner);
+        const text_bytes document = fetch_document(rows, row, buffer);
+        bytes += static_cast<double>(document.size());
+        add_to_sample(sample,
+                      rows.task.given ? with_slots(scheme, document)
+                                      : signature{scheme, sign(*signer, document)});
+    }
+    mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
+    release(owner, buffer.values);
+    return sample;
+}
+
+void open_signatures(row_set& rows)
+{
+    // The share of the memory that they may take where not all of them fit.
+    const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
+    const std::size_t count = key_count(rows.task.shape);
+    memory_budget& budget = *rows.budget;
+    const std::size_t chunk = chunk_for(budget, count, small_chunk);
+    rows.keys = allocate<byte_store*>(*rows.owner, count);
+    rows.starts = open_shared_store(budget, large_chunk_for(budget), reading::often);
+    rows.rests = open_shared_store(budget, large_chunk_for(budget));
+    for (std::size_t i = 0; i < count; i++)
+        rows.keys[i] = open_shared_store(budget, chunk, reading::in_order);
+    // What is read most often comes first where there is not enough memory.
+    extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
+    extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
+    for (std::size_t i = 0; i < count; i++)
+        extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
 }
 
 void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
 {
     host& owner = *rows.owner;
-    const std::size_t keys = key_count(rows.task.shape);
-    growing<std::uint8_t> text = {};
+    const task& task = rows.task;
+    assert(can_be_banded(task.scheme, task.shape.bands, task.shape.rows));
+    const std::size_t keys = key_count(task.shape);
+    growing<std::uint8_t> document = {};
     std::uint8_t* const starts = allocate<std::uint8_t>(owner, count * start_bytes(rows));
     std::uint8_t* const rests = allocate<std::uint8_t>(owner, count * rest_bytes(rows));
     std::uint32_t* const made = allocate<std::uint32_t>(owner, count * keys);
@@ -300,13 +320,15 @@ void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
     if (owner.far)
         expect_documents(rows, first, count, places);
     for (std::uint32_t i = 0; i < count; i++) {
-        const signature value = {rows.task.scheme,
-                                 sign(*rows.signer, fetch_document(rows, first + i, text))};
+        pause(owner);
+        const text_bytes bytes = fetch_document(rows, first + i, document);
+        const signature value = task.given ? with_slots(task.scheme, bytes)
+                                           : signature{task.scheme, sign(*rows.signer, bytes)};
         assert(!value.empty());
         const std::uint8_t* const slots = kept_slots(rows, value, buffer);
         std::memcpy(starts + i * start_bytes(rows), slots, start_bytes(rows));
         std::memcpy(rests + i * rest_bytes(rows), slots + start_bytes(rows), rest_bytes(rows));
-        make_keys(value, rows.task.shape, scope_mask(rows, first + i), made + i, count);
+        make_keys(value, task.shape, scope_mask(rows, first + i), made + i, count);
     }
     write_at(*rows.starts,
              first * std::uint64_t{start_bytes(rows)},
@@ -318,7 +340,7 @@ void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
                  first * std::uint64_t{sizeof(std::uint32_t)},
                  made + i * count,
                  count * sizeof(std::uint32_t));
-    for (void* const memory : {static_cast<void*>(text.values),
+    for (void* const memory : {static_cast<void*>(document.values),
                                static_cast<void*>(starts),
                                static_cast<void*>(rests),
                                static_cast<void*>(made),

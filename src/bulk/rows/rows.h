@@ -1,16 +1,15 @@
-// The rows that the engine works on, numbered from 0 as they come: their signatures, the halves of
-// their band keys, and their texts where those are to be compared, each in a store of its own. What
-// identifies a row to a user is the host's matter.
-//
-// Where there are few, or no workers can be had, texts are signed as they come. Else they are
-// signed when all have come, by all processes, which then share the rows (steps.h).
+// The rows that the engine works on, numbered from 0 as they come. While they come, only what they
+// are made from is noted: their documents, texts or the slots of signatures, or where the host can
+// read these again. When all have come, some of them tell which hashes, bands and rows to choose;
+// then all processes that help make their signatures and the halves of their band keys, each in a
+// store of its own (steps.h). What identifies a row to a user is the host's matter.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
 #include "bulk/memory/store.h"
 #include "bulk/sets/set_notes.h"
 #include "bulk/sets/text_signer.h"
-#include "bulk/tuning/choose_bands.h"
+#include "bulk/tuning/sample.h"
 
 #include "core/codec.h"
 
@@ -21,7 +20,7 @@ namespace minhash::bulk {
 // What rows are taken for.
 struct task {
     minhash::scheme scheme;   // of all signatures
-    band_choice shape;        // that they can be banded by (core/bands.h)
+    band_choice shape;        // that they can be banded by (core/bands.h); bands = 0: not chosen
     double threshold;         // the least similarity, 0 to 1
     bool exact;               // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
@@ -29,17 +28,17 @@ struct task {
     bool sets_only = false; // of texts: their sets are noted, and no signatures made (set_notes.h)
     double recall = 0.99;   // of exact tasks: the share of pairs to be found
     bool whole_slots = false; // exact tasks keep signatures as they are, too
-    bool elsewhere = false;   // of signatures: the host can read most of them again
+    bool given = false;       // rows come as signatures
 };
 
 // The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
-// of them to compare; where signatures that can be read again do, slots of 2 or 4 bits.
+// of them to compare; where signatures that are given do, slots of 2 or 4 bits.
 scheme kept_scheme(const task& task);
 
-// Whether texts or whole signatures decide, which are documents of their rows.
+// Whether documents are compared, and not only signed.
 inline bool has_documents(const task& task)
 {
-    return task.exact || task.elsewhere;
+    return task.exact || task.given;
 }
 
 struct shared_rows;
@@ -53,20 +52,19 @@ struct row_set {
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
 
-    byte_store* starts;            // the first slots of each row,
-    byte_store* rests;             // and the others
-    byte_store** keys;             // of each band; after them, of the whole signature
     byte_store* documents;         // texts in UTF-8 or slots: those that the host cannot read again
     byte_store** brought;          // those that it has read again (bulk/search/far_documents.h)
     byte_store* document_at;       // where the document of each row lies
     byte_store* document_sizes;    // of texts, else null
+    byte_store* starts;            // the first slots of each row,
+    byte_store* rests;             // and the others
+    byte_store** keys;             // of each band; after them, of the whole signature
     text_signer* signer;           // of tasks with texts, else null
     set_notes* notes;              // of tasks with sets only, else null
     growing<std::uint32_t> scopes; // of each row, in scoped tasks
 
-    std::uint64_t work; // bytes of texts that have come
-    bool sharing;       // that was enough for workers
-    std::uint32_t signed_count;
+    std::uint64_t work;  // bytes of texts that have come
+    bool sharing;        // that was enough for workers
     shared_rows* shared; // when all rows have come (steps.h)
     int member;          // which of the processes this is
 };
@@ -80,8 +78,9 @@ constexpr std::size_t key_count(band_choice shape)
 // Sets the task, and what follows from it.
 void set_task(row_set& rows, const task& task);
 
-// Starts without rows. `texts` says that rows will come as texts.
-row_set* make_rows(memory_budget& budget, const task& task, bool texts);
+// Starts without rows. `texts` says that rows will come as texts. Hashes of texts, bands and rows
+// may be chosen later: until start_steps() (steps.h).
+row_set* make_rows(memory_budget& budget, task task, bool texts);
 
 // Says which scope, any number, the row has that is taken next. For scoped tasks.
 void set_scope(row_set& rows, std::uint32_t scope);
@@ -92,7 +91,16 @@ void set_scope(row_set& rows, std::uint32_t scope);
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// Signs rows from one on, a few at once, that came without being signed.
+// The same of a text of which only the beginning is known, and its size. False if that has no
+// shingles: then all of the text is to be taken.
+bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place);
+
+// The signatures of some rows, which are chosen at random by their numbers, for the choice of
+// bands; and the mean size of their documents.
+row_sample sample_rows(row_set& rows, double& mean_bytes);
+
+// Opens the stores of signatures and keys, and signs rows from one on, a few at once.
+void open_signatures(row_set& rows);
 void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count);
 
 // Whether two rows can be near, as far as scopes are concerned.

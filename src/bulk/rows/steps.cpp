@@ -8,25 +8,6 @@ namespace minhash::bulk {
 
 namespace {
 
-constexpr std::uint32_t rows_at_once = 256; // that are signed
-
-// The share of the memory that signatures and keys may take where not all of them fit.
-std::size_t most_for_signatures(const memory_budget& budget)
-{
-    return budget.limit - budget.limit / 4;
-}
-
-// Makes room for what is to be signed: what is read most often comes first where there is not
-// enough memory.
-void make_room_for_signatures(row_set& rows)
-{
-    const std::size_t most = most_for_signatures(*rows.budget);
-    extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
-    extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
-    for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
-        extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
-}
-
 // Memory for each row that steps share: leaders, links, a root or a row across, and its scope.
 constexpr std::size_t shared_row_bytes = 16;
 constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
@@ -72,6 +53,21 @@ void open_views(row_set& rows)
         open_if_any(budget, rows.keys[i], notes[i]);
 }
 
+// Texts that only had to be signed.
+void drop_documents(row_set& rows)
+{
+    shared_rows& shared = *rows.shared;
+    for (byte_store** const view : {&rows.documents, &rows.document_at, &rows.document_sizes}) {
+        close_store(*view);
+        *view = nullptr;
+    }
+    for (store_note* const note :
+         {&shared.documents, &shared.document_at, &shared.document_sizes}) {
+        rows.budget->used -= note->chunk_count * note->chunk_bytes;
+        drop_noted(*rows.owner, *note);
+    }
+}
+
 // Lets all processes read the rows.
 void share_rows(row_set& rows)
 {
@@ -80,7 +76,6 @@ void share_rows(row_set& rows)
     shared.task = rows.task;
     shared.count = rows.count;
     shared.first_count = rows.first_count;
-    shared.signed_count = rows.signed_count;
     shared.memory = rows.budget->limit;
     shared.sharing = rows.budget->sharing;
     shared.texts = rows.signer != nullptr;
@@ -95,36 +90,51 @@ void share_rows(row_set& rows)
     leave_if_any(rows.document_at, shared.document_at);
     leave_if_any(rows.document_sizes, shared.document_sizes);
     auto* const notes = allocate_shared<store_note>(owner, shared.keys, key_count(rows.task.shape));
+    if (rows.keys == nullptr) {
+        rows.keys = allocate<byte_store*>(owner, key_count(rows.task.shape));
+        std::fill_n(rows.keys, key_count(rows.task.shape), nullptr);
+    }
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)
         leave_if_any(rows.keys[i], notes[i]);
 }
 
 } // namespace
 
+// Rows that are signed at once: few enough that all have something to do, and so many that files
+// are not written to piece by piece.
+static std::uint32_t rows_at_once(const shared_rows& shared)
+{
+    constexpr std::uint32_t least = 16;
+    constexpr std::uint32_t most = 1024;
+    constexpr std::uint32_t units_of_each = 32;
+    return std::clamp(shared.count / (units_of_each * static_cast<std::uint32_t>(shared.processes)),
+                      least,
+                      most);
+}
+
 void sign_units(row_set& rows)
 {
-    const std::uint32_t count = rows.count - rows.signed_count;
+    const std::uint32_t at_once = rows_at_once(*rows.shared);
     for (;;) {
-        const std::uint64_t from = next_unit(rows) * rows_at_once;
-        if (from >= count)
+        const std::uint64_t from = next_unit(rows) * at_once;
+        if (from >= rows.count)
             break;
-        report(*rows.owner, "signing texts", from, count);
+        report(*rows.owner, "signing rows", from, rows.count);
         sign_rows(rows,
-                  rows.signed_count + static_cast<std::uint32_t>(from),
-                  static_cast<std::uint32_t>(std::min<std::uint64_t>(rows_at_once, count - from)));
+                  static_cast<std::uint32_t>(from),
+                  static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, rows.count - from)));
     }
 }
 
-void finish_rows(row_set& rows)
+void start_steps(row_set& rows)
 {
     if (rows.shared != nullptr)
         return;
-    assert(rows.signed_count <= rows.count && rows.first_count <= rows.count);
+    assert(rows.first_count <= rows.count);
     host& owner = *rows.owner;
     check_shared_memory(rows);
-    const bool unsigned_rows = rows.notes == nullptr && rows.signed_count < rows.count;
-    if (unsigned_rows)
-        make_room_for_signatures(rows);
+    if (!rows.task.sets_only)
+        open_signatures(rows);
     shared_number number;
     rows.shared = allocate_shared<shared_rows>(owner, number);
     rows.shared->number = number;
@@ -132,8 +142,10 @@ void finish_rows(row_set& rows)
     open_views(rows);
     rows.shared->processes = rows.sharing ? owner.start_workers(owner, number) : 1;
     rows.shared->helped = rows.shared->processes > 1;
-    if (unsigned_rows)
+    if (!rows.task.sets_only)
         do_step(rows, step::sign);
+    if (!has_documents(rows.task))
+        drop_documents(rows);
 }
 
 void open_brought(row_set& rows)
@@ -182,7 +194,6 @@ void help(host& owner, shared_number number, int member)
     set_task(rows, shared.task);
     rows.count = shared.count;
     rows.first_count = shared.first_count;
-    rows.signed_count = shared.signed_count;
     rows.keys = allocate<byte_store*>(owner, key_count(shared.task.shape));
     if (shared.texts)
         rows.signer = make_signer(owner, shared.task.scheme);

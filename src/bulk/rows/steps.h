@@ -29,7 +29,6 @@ struct shared_rows {
     bulk::task task;
     std::uint32_t count;
     std::uint32_t first_count;
-    std::uint32_t signed_count;
     bool texts;
     bool sharing;
     int processes;      // of all steps
@@ -79,9 +78,9 @@ struct shared_rows {
     shared_number group_places; // of each large bucket
 };
 
-// To be called when all rows have been taken: those that were not signed are, and all processes
-// that help share them.
-void finish_rows(row_set& rows);
+// To be called when all rows have been taken, and bands and rows are chosen: starts workers, if
+// there is enough work, and signs all rows together with them.
+void start_steps(row_set& rows);
 
 // Does what is left of the step in hand, as one of those who share the rows (bulk/parts.cpp).
 void do_part(row_set& rows);

@@ -422,7 +422,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.owner = rows.owner;
     finder.options = options;
     finder.to = to;
-    finish_rows(rows);
+    start_steps(rows);
     finder.same = find_twins(rows);
     collect_candidates(rows, true);
     connect(finder);

@@ -179,7 +179,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     finder.owner = rows.owner;
     finder.emit = emit;
     finder.found = allocate<found_pair>(*rows.owner, most_emitted);
-    finish_rows(rows);
+    start_steps(rows);
     finder.same = find_twins(rows);
     shared_number rights = 0;
     if (crossing)

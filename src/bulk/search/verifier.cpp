@@ -184,7 +184,7 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b)
         return std::nullopt;
     if (task.exact)
         return compare(state.sets, a, b, state.least, true);
-    const std::uint32_t equal = task.elsewhere ? compare_whole(state, a, b) : *kept;
+    const std::uint32_t equal = task.given ? compare_whole(state, a, b) : *kept;
     return equal >= state.least_equal ? std::optional(similarity_of(task.scheme, equal))
                                       : std::nullopt;
 }
@@ -202,7 +202,7 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
     };
     if (differ(start_bytes(rows), fetch_start) || differ(rest_bytes(rows), fetch_rest))
         return false;
-    if (rows.task.elsewhere)
+    if (rows.task.given)
         return compare_whole(state, a, b) == rows.task.scheme.num_hashes;
     return !rows.task.exact || have_same_text(state, a, b) ||
            compare(state.sets, a, b, 1, false) == 1;

@@ -79,20 +79,14 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    // What a pair of the sample stands for.
-    const double of_strangers = all == 0 ? 0 : wanted.pairs / all;
-    const double of_copies =
-        all == 0 ? 0 : std::min(of_strangers, wanted.rows * wanted.window / 2 / all);
-    double copies = share_of_copies * std::sqrt(2 * all); // the root is the rows of the sample
+    const double of_each =
+        all == 0 ? 0 : wanted.pairs / all; // what a pair of the sample stands for
     double meetings = 0;
     double candidates = 0;
     double rests = 0; // signatures that are compared after their start
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
-        const double sampled = static_cast<double>(sample[equal]);
-        const double copied = std::min(sampled, copies);
-        copies -= copied;
-        const double pairs = copied * of_copies + (sampled - copied) * of_strangers;
+        const double pairs = static_cast<double>(sample[equal]) * of_each;
         const double share = share_of_band(static_cast<double>(equal), slots, shape.rows);
         if (pairs == 0 || share == 0)
             continue;

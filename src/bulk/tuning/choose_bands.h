@@ -6,10 +6,8 @@
 //
 // which tells without bias how often rows like these share a band.
 //
-// Most pairs of a sample are rows that have nothing to do with each other, and there are as many
-// more of those as there are more pairs. But the few that are most similar are copies, as a rule,
-// and copies of a row do not grow with the square of the rows. They often lie near each other, too,
-// as the rows of the sample do: so these few are taken for all that such a part of the rows has.
+// As the rows of the sample are chosen at random from all, each pair of them stands for as many
+// pairs of all rows as any other: copies and rows that have nothing to do with each other alike.
 #pragma once
 
 #include "core/tuning.h"
@@ -41,9 +39,6 @@ struct work_costs {
 // Candidates of exact comparisons cost less, as their signatures are looked at in the buckets.
 work_costs costs_of(double text_bytes, bool exact) noexcept;
 
-// What a hash takes more, for each row, if signatures go to temporary files.
-constexpr double filing_cost = 5;
-
 // The share of pairs at the threshold that comparing signatures before an exact comparison may
 // lose, each time: a tenth of what may be missed in all.
 constexpr double share_missed(double promised) noexcept
@@ -51,15 +46,9 @@ constexpr double share_missed(double promised) noexcept
     return (1 - promised) / 10;
 }
 
-// Pairs that are taken for copies, for each row of the sample. With more, tables of many copies are
-// believed to have copies only; with fewer, a few copies in a sample of a large table make it sign
-// with more hashes than pay.
-constexpr double share_of_copies = 0.02;
-
 struct bands_wanted {
     double rows;
-    double pairs;  // that can be asked for: of n rows, n (n - 1) / 2
-    double window; // rows, one after the other, from which the sample was taken
+    double pairs; // that can be asked for: of n rows, n (n - 1) / 2
     double threshold;
     double recall;    // of pairs at the threshold
     double missed;    // share_missed(), of exact comparisons

@@ -34,7 +34,7 @@ void add_to_sample(row_sample& sample, const signature& value)
     sample.count++;
 }
 
-agreement_counts count_agreements(const row_sample& sample, sampled_counts& counts)
+agreement_counts tally_agreements(const row_sample& sample, sampled_counts& counts)
 {
     const scheme& scheme = sample.scheme;
     const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);

@@ -35,6 +35,6 @@ void add_to_sample(row_sample& sample, const signature& value);
 
 // How many pairs agree in 0, 1, ... slots: `counts` is where the numbers are kept. Pairs that agree
 // in all slots do not count, as rows that are the same stand as one.
-agreement_counts count_agreements(const row_sample& sample, sampled_counts& counts);
+agreement_counts tally_agreements(const row_sample& sample, sampled_counts& counts);
 
 } // namespace minhash::bulk

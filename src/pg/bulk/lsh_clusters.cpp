@@ -1,6 +1,6 @@
 // lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
 #include "pg/arguments.h"
-#include "pg/bulk/query.h"
+#include "pg/bulk/call.h"
 #include "pg/errors.h"
 
 #include "bulk/search/clusters.h"

@@ -1,6 +1,6 @@
 // lsh_evaluate(): how well bands and rows would do on a user's own texts.
 #include "pg/arguments.h"
-#include "pg/bulk/query.h"
+#include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
 

@@ -34,13 +34,11 @@ void prepare_order(pair_call& call)
 void read_and_find(pair_call& call)
 {
     read_query(call, call.queries[0]);
-    const std::uint32_t first_count = row_count(call);
     if (call.crossing)
         read_query(call, call.queries[1]);
     end_reading(call);
     if (row_count(call) > 1) {
         prepare_order(call);
-        call.rows->first_count = first_count;
         call.find(call);
     }
     end_call(call);
@@ -81,10 +79,8 @@ void run_pair_call(const call_form& form,
     call.crossing = !PG_ARGISNULL(other_query);
     const wanted_query columns = {fcinfo->flinfo->fn_oid, nullptr, false};
     call.queries[0] = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), columns);
-    if (call.crossing) {
+    if (call.crossing)
         call.queries[1] = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(other_query)), columns);
-        call.other_rows = call.queries[1].rows;
-    }
     call.find = find;
     read_and_find(call);
     SPI_finish();

@@ -1,16 +1,16 @@
 // Calls that return pairs of a query's rows, or of the rows of two: lsh_pairs(), lsh_contained().
 #pragma once
 
-#include "pg/bulk/query.h"
+#include "pg/bulk/call.h"
 
 #include "bulk/search/pairs.h"
 
 namespace minhash::pg {
 
+// Between two queries the left row of a pair is the first's.
 struct pair_call : bulk_call {
     planned_select queries[2];
     void (*find)(pair_call& call);
-    bool crossing;  // between two queries: the left row of a pair is the first's
     bool plain_ids; // of type bigint
     FmgrInfo less;  // of ids
     Oid collation;

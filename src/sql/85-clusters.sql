@@ -183,7 +183,8 @@ BEGIN
             method}'::text[],
         '{float8,float8,int4,int4,text,int4,int4,int4,text,bool,bool,int8,text}'::text[])
         WITH ORDINALITY AS a(name, type, place);
-    clustered := format('%1$s._lsh_kept_clusters(%%s, CAST(%2$L AS pg_catalog.regtype), %3$s, %4$L, true)
+    clustered := format('%1$s._lsh_kept_clusters(CAST(%%s AS pg_catalog.text), CAST(%2$L AS pg_catalog.regtype), %3$s,
+        CAST(%4$L AS pg_catalog.bool), true)
         AS c(id %2$s, cluster_id %2$s, representative %2$s, size pg_catalog.int8, similarity pg_catalog.float8,
             component %2$s)', schema, id_type, arguments, near);
     written := CASE WHEN kept.id_type = ANY ('{int2,int4,int8,text,varchar,uuid}'::regtype[]) THEN 'true'
@@ -278,8 +279,8 @@ BEGIN
     FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
 )', changes, equal, has_changes)
 
-    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (Without
-    -- coalesce(), the planner would expect no row of all the others, and lsh_pairs() choose its bands by that.)
+    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (coalesce() keeps
+    -- the planner from expecting no row of all the others.)
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('

@@ -30,8 +30,8 @@ FROM long, lsh_windows(body, 2, 1);
 SELECT lsh_windows('a b', 0);
 SELECT lsh_windows('a b', 1, 0);
 SELECT count(*), min(length(passage)) FROM lsh_windows(repeat('word ', 100000), 2147483647 / 2, 2147483647 / 2);
--- Passages beyond the millionth character are found by the recipe for documents that share passages: an id and a place in
--- one number, with a factor that is larger than any place.
+-- Passages beyond the millionth character are found by the recipe for documents that share passages: an id and a place
+-- in one number, with a factor that is larger than any place.
 CREATE TEMP TABLE passages AS
 WITH long AS (SELECT string_agg(repeat(md5(n::text), 10), ' ' ORDER BY n) AS body FROM generate_series(1, 4000) n)
 SELECT id, position::bigint AS place, passage

@@ -27,7 +27,7 @@ INSERT INTO kinds (kind, family) VALUES ('all alone', 'i * 1000'),
     ('half in pairs', 'CASE WHEN i % 4 < 2 THEN i / 4 ELSE i * 1000 END'),
     ('a fifth in twenties', 'CASE WHEN i % 100 < 20 THEN i / 100 ELSE i * 1000 END'),
     ('a thousand and pairs', 'CASE WHEN i <= 1000 THEN 0 WHEN i % 10 < 2 THEN i / 10 ELSE i * 1000 END'),
-    ('of all sizes', 'floor(20000 ^ (i / 20000.0))::int + CASE WHEN i % 3 = 0 THEN i * 30000 ELSE 0 END');
+    ('of all sizes', 'floor(20000 ^ (least(i, 20000) / 20000.0))::int + CASE WHEN i % 3 = 0 THEN i * 30000 ELSE 0 END');
 CREATE TABLE outcomes AS SELECT ''::text AS kind, false AS by_index, s.*
 FROM lsh_sample('SELECT 1, ''a''') AS s LIMIT 0;
 CREATE PROCEDURE try_kinds(seeds int) LANGUAGE plpgsql AS $$

@@ -279,8 +279,8 @@ BEGIN
     FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
 )', changes, equal, has_changes)
 
-    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (With coalesce()
-    -- the planner does not expect that there is no other row.)
+    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (With
+    -- coalesce() the planner does not expect that there is no other row.)
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('

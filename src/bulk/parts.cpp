@@ -1,5 +1,6 @@
 // What each step is: the parts of it that one process does. Above all rooms, as any of them can
 // have steps.
+#include "bulk/containment/containment.h"
 #include "bulk/rows/steps.h"
 #include "bulk/search/candidates.h"
 #include "bulk/search/clusters.h"
@@ -35,6 +36,18 @@ void do_part(row_set& rows)
         break;
     case step::connect_rows:
         connect_row_units(rows);
+        break;
+    case step::count_shingles:
+        count_shingles_of_units(rows);
+        break;
+    case step::choose_witnesses:
+        choose_witnesses_of_units(rows);
+        break;
+    case step::compare_same:
+        compare_same_of_units(rows);
+        break;
+    case step::look_up:
+        look_up_units(rows);
         break;
     }
 }

@@ -458,6 +458,20 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+// Takes a text, by its beginning if that is enough, as hosts do.
+inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t place)
+{
+    constexpr std::size_t enough = 64;
+    const bulk::text_bytes bytes = bytes_of(text);
+    if (place != 0 && bytes.size() > enough &&
+        bulk::take_long_text(rows,
+                             bytes.first(minhash::whole_characters(bytes.data(), enough)),
+                             bytes.size(),
+                             place))
+        return;
+    bulk::take_text(rows, bytes, place);
+}
+
 // Takes all rows. None of them may be empty.
 inline row_set& take_rows(engine_call& call)
 {
@@ -478,7 +492,7 @@ inline row_set& take_rows(engine_call& call)
         if (given.task.scoped)
             bulk::set_scope(rows, given.scope_of(row));
         if (given.from_texts)
-            bulk::take_text(rows, bytes_of(given.texts[row]), given.place_of(row));
+            take_some_text(rows, given.texts[row], given.place_of(row));
         else
             bulk::take_signature(rows,
                                  minhash::with_slots(given.task.scheme, given.slots[row]),

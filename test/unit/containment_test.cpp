@@ -141,6 +141,8 @@ TEST(containment, long_texts_are_searched_as_well)
     given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
     EXPECT_EQ(find_pairs(given).size(), 3u);
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
+    given.elsewhere = 3; // but for the first and the last
+    EXPECT_EQ(find_pairs(given), expected_pairs(given));
     given.task.recall = 1;
     EXPECT_EQ(find_pairs(given).size(), 3u);
     given.task.scheme.shingles.bag = true;

@@ -109,4 +109,42 @@ TEST(workers, share_large_texts)
     EXPECT_FALSE(alone.pairs.empty());
 }
 
+// Neither does the memory, which says of how many parts the index of witnesses is.
+TEST(workers, find_rows_within_others_in_one_order)
+{
+    support::random_source random = {93};
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.threshold = 0.7;
+    given.task.exact = true;
+    given.task.sets_only = true;
+    for (int i = 0; i < 100; i++) {
+        given.texts.push_back(texts::make(texts::kinds[0], 400, random));
+        for (const std::size_t length : {400u, 300u, 150u, 40u})
+            given.texts.push_back(given.texts.back().substr(0, length) + (i % 9 == 0 ? "?" : ""));
+    }
+    std::vector<std::string> mixed;
+    for (std::size_t i = 0; i < given.texts.size(); i++)
+        mixed.push_back(given.texts[i * 7 % given.texts.size()]);
+    given.texts = mixed;
+    given.first_count = given.count() / 3;
+    given.elsewhere = 7;
+    int with_help = 0;
+    for (const bool crossing : {false, true}) {
+        given.crossing = crossing;
+        given.memory = 1 << 24;
+        const result alone = solve(given, job::pairs, 0);
+        EXPECT_GT(alone.pairs.size(), 100u);
+        for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 17, given.memory})
+            for (const int workers : {0, 1, 4}) {
+                given.memory = memory;
+                const result shared = solve(given, job::pairs, workers);
+                ASSERT_EQ(shared.left, finished);
+                ASSERT_EQ(shared.pairs, alone.pairs) << memory << " bytes, " << workers;
+                with_help += shared.helped > 0; // at times there is no room to share
+            }
+    }
+    EXPECT_GE(with_help, 6); // of 12 runs
+}
+
 } // namespace

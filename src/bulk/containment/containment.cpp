@@ -1,42 +1,141 @@
+// The steps: shingles of some rows are counted; each row is read, and its size noted, a digest, and
+// its witnesses; rows with equal digests are compared; rows are looked up in the index. What is
+// noted of a row has its place by the row's number, but for witnesses, of which the place is noted.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/witnesses.h"
-#include "bulk/rows/steps.h"
+#include "bulk/search/found_pairs.h"
 #include "bulk/tuning/choose_bands.h"
 
+#include "core/hash.h"
 #include "core/overlap.h"
 
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <utility>
 
 namespace minhash::bulk {
 
+// What processes share. Rows are known by their positions in `order`, in which a row comes after
+// all that may contain it, unless there are two queries.
+struct shared_containment {
+    double missed; // share of pairs that may be
+    bool crossing;
+    shared_number counts;     // shingle_counts
+    shared_number sizes;      // of each row: its distinct shingles
+    shared_number digests;    // equal for equal sets
+    shared_number witnesses;  // store_note of each member's tags of witnesses
+    shared_number witness_at; // of each row, in the store of a member
+    std::uint64_t most_mark;  // of all witnesses: atomic
+    shared_number order;
+
+    // The part of the index in hand.
+    shared_number index;
+    index_shape shape;
+    std::uint32_t first; // position of its first row
+};
+
 namespace {
 
-// A search for rows that lie within others. Rows are known by their positions in `order`, in which
-// a row comes after all that may contain it, unless there are two queries.
-struct search {
+constexpr std::uint32_t counted_at_once = 64;
+constexpr std::uint32_t rows_at_once = 256;
+constexpr std::uint32_t looked_up_at_once = 64;
+
+constexpr int member_shift = 48; // in witness_at
+
+// Pairs that are emitted at once.
+constexpr std::size_t most_emitted = 512;
+
+// Plans of sizes that were met, by their lowest bits.
+struct plan_cache {
+    static constexpr std::size_t entries = 1024;
+    std::uint64_t* sizes;
+    size_plan* plans;
+};
+
+// What a process has while it does its part of a step.
+struct containment_part {
     row_set* rows;
     host* owner;
-    double missed; // share of pairs that may be
+    shared_containment* shared;
+    std::uint32_t* sizes;
+    std::uint64_t* digests;
+    std::uint64_t* witness_at;
+    std::uint32_t* leader;
     std::uint32_t* order;
-    bool crossing;
+    shingle_counts counts;
+
     growing<std::uint8_t> text;
-
-    witness_index index;
-    std::uint32_t first;   // position of the index's first row
-    std::uint8_t* missing; // of each of its rows, how many witnesses the row
-                           // in hand needs yet
-    growing<std::span<const std::uint32_t>> having; // places that have its witnesses
-    growing<std::uint32_t> enough;                  // places of rows with enough
-
-    std::uint32_t in_hand; // a row, or no_row
-    distinct_elements set;
+    std::uint32_t in_hand;        // a row, or no_row
+    distinct_elements set;        // of it
     growing<std::uint32_t> times; // for each number of its elements, when it was met last
     std::size_t timed;
     std::uint32_t time;
+    plan_cache plans;
+
+    // To look up the row in hand.
+    witness_index index;
+    growing<std::uint32_t> tags; // of its marks that may be witnesses: open addressing; 0: free
+    std::size_t tag_mask;
+    growing<std::uint64_t> places;                  // of these tags, before they are cut to buckets
+    growing<std::span<const std::uint32_t>> having; // places in them
+    std::uint8_t* missing;         // of each place, how many witnesses it needs yet
+    growing<std::uint32_t> enough; // places of rows with enough
 };
+
+shared_containment& shared_of(const row_set& rows)
+{
+    return *find_shared<shared_containment>(rows, rows.shared->containment);
+}
+
+containment_part start_part(row_set& rows)
+{
+    shared_containment& shared = shared_of(rows);
+    containment_part made = {};
+    made.rows = &rows;
+    made.owner = rows.owner;
+    made.shared = &shared;
+    made.sizes = find_shared<std::uint32_t>(rows, shared.sizes);
+    made.digests = find_shared<std::uint64_t>(rows, shared.digests);
+    made.witness_at = find_shared<std::uint64_t>(rows, shared.witness_at);
+    made.leader = find_shared<std::uint32_t>(rows, rows.shared->leader);
+    made.order = find_shared<std::uint32_t>(rows, shared.order);
+    made.counts = {find_shared<std::uint16_t>(rows, shared.counts), counters_for(rows.count) - 1};
+    rows.set_sizes = made.sizes;
+    made.in_hand = no_row;
+    made.set.owner = rows.owner;
+    made.plans.sizes = allocate<std::uint64_t>(*rows.owner, plan_cache::entries);
+    made.plans.plans = allocate<size_plan>(*rows.owner, plan_cache::entries);
+    std::fill_n(made.plans.sizes, plan_cache::entries, 0);
+    return made;
+}
+
+void end_part(containment_part& self)
+{
+    host& owner = *self.owner;
+    for (void* const memory : {static_cast<void*>(self.text.values),
+                               static_cast<void*>(self.times.values),
+                               static_cast<void*>(self.plans.sizes),
+                               static_cast<void*>(self.plans.plans),
+                               static_cast<void*>(self.tags.values),
+                               static_cast<void*>(self.places.values),
+                               static_cast<void*>(self.having.values),
+                               static_cast<void*>(self.missing),
+                               static_cast<void*>(self.enough.values)})
+        release(owner, memory);
+    end_elements(self.set);
+}
+
+const size_plan& plan_for(containment_part& self, std::uint64_t size)
+{
+    const std::size_t at = size % plan_cache::entries;
+    if (self.plans.sizes[at] != size) {
+        self.plans.sizes[at] = size;
+        self.plans.plans[at] = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
+    }
+    return self.plans.plans[at];
+}
 
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
 {
@@ -44,18 +143,79 @@ std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
 }
 
 // Takes a row in hand.
-void read_row(search& self, std::uint32_t row)
+void read_row(containment_part& self, std::uint32_t row)
 {
     if (self.in_hand == row)
         return;
     self.in_hand = no_row;
     read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.set);
+    assert(self.set.count > 0 && self.set.listed == self.set.count);
     self.in_hand = row;
-    assert(self.set.count == set_size(*self.rows, row));
+}
+
+// Calls work(first, end) for the units of some numbers that this process comes to.
+template <typename Work>
+void each_unit(
+    const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
+{
+    for (std::uint64_t first; (first = next_unit(rows) * at_once) < count;) {
+        report(*rows.owner, phase, first, count);
+        work(static_cast<std::uint32_t>(first),
+             static_cast<std::uint32_t>(std::min<std::uint64_t>(first + at_once, count)));
+    }
+}
+
+// Counts the shingles of the row in hand.
+void count_shingles(containment_part& self)
+{
+    // A shingle that is so frequent is of the last class, whoever was first.
+    constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
+    const bool alone = self.rows->shared->processes == 1;
+    for (std::size_t i = 0; i < self.set.count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.owner);
+        std::uint16_t& having = self.counts.of(self.set.elements()[i]);
+        if (alone)
+            having = static_cast<std::uint16_t>(having + (having < enough));
+        else if (const std::atomic_ref shared(having);
+                 shared.load(std::memory_order_relaxed) < enough)
+            shared.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+// Notes the row in hand, whose witnesses go to a store.
+void note_row(containment_part& self, witness_choice& choice, byte_store& store)
+{
+    const std::uint32_t row = self.in_hand;
+    std::uint64_t digest = 0;
+    for (std::size_t i = 0; i < self.set.count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.owner);
+        digest += fmix64(self.set.elements()[i]);
+    }
+    const auto size = static_cast<std::uint32_t>(self.set.count);
+    self.sizes[row] = size;
+    self.digests[row] = digest;
+    self.witness_at[row] =
+        static_cast<std::uint64_t>(self.rows->member) << member_shift | store.size;
+    const auto tags = choose_witnesses(choice,
+                                       self.counts,
+                                       self.set,
+                                       salt_of(*self.rows, row),
+                                       plan_for(self, size));
+    append(store, tags.data(), tags.size_bytes());
+}
+
+void raise(std::uint64_t& shared, std::uint64_t to)
+{
+    const std::atomic_ref most(shared);
+    for (std::uint64_t known = most.load(std::memory_order_relaxed);
+         known < to && !most.compare_exchange_weak(known, to, std::memory_order_relaxed);)
+        continue;
 }
 
 // A new time, at which no element has been met.
-void start_time(search& self)
+void start_time(containment_part& self)
 {
     if (self.timed <= self.set.count) {
         grow(*self.owner, self.times, 0, self.set.count + 1);
@@ -73,7 +233,7 @@ void start_time(search& self)
 }
 
 // How many distinct shingles a row shares with the one in hand.
-std::uint64_t count_shared(search& self, std::uint32_t row)
+std::uint64_t count_shared(containment_part& self, std::uint32_t row)
 {
     start_time(self);
     const searched_elements in(self.set);
@@ -91,49 +251,91 @@ std::uint64_t count_shared(search& self, std::uint32_t row)
     return shared;
 }
 
-// The share of a row's shingles that the row in hand has, if it reaches the threshold.
-std::optional<double> contained_share(search& self, std::uint32_t row, std::uint32_t within)
+bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint32_t b)
 {
     const row_set& rows = *self.rows;
-    const std::uint64_t size = set_size(rows, row);
-    if (!in_one_scope(rows, row, within) ||
-        least_contained(size, rows.task.threshold) > set_size(rows, within))
+    return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] &&
+           in_one_scope(rows, a, b) &&
+           (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
+}
+
+// The share of a row's shingles that the row in hand has, if it reaches the threshold.
+std::optional<double> contained_share(containment_part& self, std::uint32_t row)
+{
+    const row_set& rows = *self.rows;
+    const std::uint64_t size = self.sizes[row];
+    if (!in_one_scope(rows, row, self.in_hand) ||
+        least_contained(size, rows.task.threshold) > self.set.count)
         return std::nullopt;
     const double share = containment({size, 0, count_shared(self, row)});
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// Finds the places of the index from `from` on that have witnesses in the row in hand. Returns the
-// number of lists of such places.
-std::size_t find_having(search& self, std::uint32_t row, std::uint32_t from)
+// Keeps the tags of the row in hand that may be of witnesses. Returns their number.
+std::size_t take_tags(containment_part& self)
 {
-    constexpr std::size_t ahead = 8;
     const witness_index& index = self.index;
-    const std::uint64_t salt = salt_of(*self.rows, row);
+    const std::uint64_t salt = salt_of(*self.rows, self.in_hand);
+    const std::uint64_t most_mark = self.shared->most_mark;
     const std::span<const std::uint64_t> list = self.set.elements();
+    const std::size_t entries = std::bit_ceil(2 * list.size() + 1);
+    self.tag_mask = entries - 1;
+    grow(*self.owner, self.tags, 0, entries);
+    grow(*self.owner, self.places, 0, list.size());
+    std::uint32_t* const tags = self.tags.values;
+    for (std::size_t i = 0; i < entries; i += 65536) {
+        pause(*self.owner);
+        std::fill_n(tags + i, std::min<std::size_t>(entries - i, 65536), 0);
+    }
     std::size_t count = 0;
-    grow(*self.owner, self.having, 0, list.size());
     for (std::size_t i = 0; i < list.size(); i++) {
         if (i % 4096 == 0)
             pause(*self.owner);
-        if (i + ahead < list.size() && (list[i + ahead] ^ salt) <= index.most_mark)
-            __builtin_prefetch(&index.entries[place_of_mark(index, list[i + ahead] ^ salt)]);
         const std::uint64_t mark = list[i] ^ salt;
-        if (mark > index.most_mark)
+        if (mark > most_mark)
             continue;
-        const std::span<const std::uint32_t> places = places_having(index, mark);
-        if (!places.empty() && places.back() >= from)
-            self.having.values[count++] = places;
+        const std::uint32_t tag = tag_of(mark);
+        const std::uint64_t place = place_of(tag, index.shape.secret);
+        tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) {
+            return tags[at] == 0 || tags[at] == tag;
+        })] = tag;
+        __builtin_prefetch(&index.filter[filter_word(index, place)]);
+        self.places.values[count++] = place;
+    }
+    return count;
+}
+
+// Finds the places of the index from `from` on that may have witnesses in the row in hand. Returns
+// the number of lists of such places.
+std::size_t find_having(containment_part& self)
+{
+    const witness_index& index = self.index;
+    const std::size_t count_of_tags = take_tags(self);
+    const std::span<std::uint64_t> tags = {self.places.values, count_of_tags};
+    std::size_t known = 0;
+    for (const std::uint64_t place : tags) {
+        tags[known] = place & index.mask;
+        __builtin_prefetch(&index.starts[tags[known]]);
+        known += is_known(index, place);
+    }
+    std::size_t count = 0;
+    grow(*self.owner, self.having, 0, known);
+    for (const std::uint64_t bucket : tags.first(known)) {
+        const auto places = places_of(index, bucket);
+        self.having.values[count] = places;
+        if (!places.empty())
+            __builtin_prefetch(&places.back());
+        count += !places.empty();
     }
     return count;
 }
 
 // Says of the places from `from` on that no witness has been met yet, after `met` have been.
-void start_count(search& self, std::uint32_t from, std::size_t lists, std::size_t met)
+void start_count(containment_part& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
-    const std::uint8_t* const least = self.index.least.values;
-    const std::uint32_t end = self.index.places;
+    const std::uint8_t* const least = self.index.least;
+    const std::uint32_t end = self.index.shape.places;
     if (from < end && (end - from) / copied_at_once < met) {
         std::copy(least + from, least + end, self.missing + from);
         return;
@@ -143,147 +345,98 @@ void start_count(search& self, std::uint32_t from, std::size_t lists, std::size_
             self.missing[places[at]] = least[places[at]];
 }
 
-// Calls take(place) for each place of the index from `from` on that has enough witnesses in the row
-// in hand.
-template <typename Take>
-void each_candidate(search& self, std::uint32_t row, std::uint32_t from, Take&& take)
+// Meets the places of a list from `from` on, and writes those that need no more. Returns how many
+// these are, and of `met` all. Not inlined, as it needs all registers.
+[[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
+                                         std::uint32_t from,
+                                         std::uint8_t* missing,
+                                         std::uint32_t* to,
+                                         std::size_t& met)
 {
-    constexpr std::size_t ahead = 4;
-    host& owner = *self.owner;
-    const std::size_t lists = find_having(self, row, from);
-    std::uint8_t* const missing = self.missing;
+    std::size_t enough = 0;
+    std::size_t at = places.size();
+    for (; at > 0 && places[at - 1] >= from; at--) {
+        const std::uint32_t place = places[at - 1];
+        const std::uint8_t left = missing[place];
+        to[enough] = place;
+        enough += left == 1;
+        missing[place] = static_cast<std::uint8_t>(left - (left != 0));
+    }
+    met += places.size() - at;
+    return enough;
+}
+
+// Finds the places of the index from `from` on of which the row in hand may have enough indexed
+// witnesses. Returns their number.
+std::size_t find_enough(containment_part& self, std::uint32_t from)
+{
+    const std::size_t lists = find_having(self);
     std::size_t met = 0;
     std::size_t enough = 0;
-    for (std::size_t i = 0; i < lists; i++) {
-        pause(owner);
-        if (i + ahead < lists)
-            __builtin_prefetch(&self.having.values[i + ahead].back());
-        const std::span<const std::uint32_t> places = self.having.values[i];
-        grow(owner, self.enough, enough, enough + places.size());
-        std::uint32_t* const to = self.enough.values;
-        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from; met++) {
-            const std::uint32_t place = places[at];
-            const std::uint8_t left = missing[place];
-            to[enough] = place;
-            assert(self.index.least.values[place] > 0);
-            enough += left == 1;
-            missing[place] = static_cast<std::uint8_t>(left - (left != 0));
-        }
+    for (const auto places : std::span(self.having.values, lists)) {
+        pause(*self.owner);
+        grow(*self.owner, self.enough, enough, enough + places.size());
+        enough += count_down(places, from, self.missing, self.enough.values + enough, met);
     }
     start_count(self, from, lists, met);
+    return enough;
+}
+
+// Whether the row in hand has enough of all witnesses of a place.
+bool has_enough(const containment_part& self, std::uint32_t place)
+{
+    const place_note* const note = self.index.notes + place;
+    const std::uint32_t* const tags = self.tags.values;
+    std::uint32_t least = note->least;
+    for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
+        const std::uint32_t tag = self.index.tags[at];
+        least -=
+            tags[probe(self.tag_mask,
+                       place_of(tag, self.index.shape.secret) >> 32,
+                       [&](std::size_t in) { return tags[in] == 0 || tags[in] == tag; })] == tag;
+    }
+    return least == 0;
+}
+
+// Adds the pairs of a row, by its position, with rows of the index that lie within it, by theirs.
+void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
+{
+    constexpr std::size_t ahead = 8;
+    const std::uint32_t within = self.order[position];
+    if (self.leader[within] != within)
+        return;
+    const std::uint32_t first = self.shared->first;
+    read_row(self, within);
+    const std::size_t enough =
+        find_enough(self, self.shared->crossing || position < first ? 0 : position - first + 1);
+    std::uint32_t* const places = self.enough.values;
+    std::size_t count = 0;
     for (std::size_t i = 0; i < enough; i++) {
-        pause(owner);
-        take(self.enough.values[i]);
+        pause(*self.owner);
+        if (i + 2 * ahead < enough)
+            __builtin_prefetch(&self.index.notes[places[i + 2 * ahead]]);
+        if (i + ahead < enough)
+            __builtin_prefetch(&self.index.tags[self.index.notes[places[i + ahead]].first]);
+        places[count] = places[i];
+        count += has_enough(self, places[i]);
     }
-}
-
-// Pairs that are emitted at once.
-constexpr std::size_t most_emitted = 512;
-
-// All pairs. Of rows that are the same, one stands for all.
-struct pair_search {
-    search self;
-    std::uint32_t* leader; // of each row; itself for most
-    std::uint32_t* next;   // the next row of the same leader, or no_row
-    pair_sink emit;
-    found_pair* found; // not emitted yet
-    std::size_t found_count;
-
-    bool is_leader(std::uint32_t row) const
-    {
-        return leader[row] == row;
-    }
-
-    void emit_found()
-    {
-        emit(*self.owner, {found, found_count});
-        found_count = 0;
-    }
-
-    void add(std::uint32_t row, std::uint32_t within, double share)
-    {
-        found[found_count++] = {row, within, share};
-        if (found_count == most_emitted) {
-            pause(*self.owner);
-            emit_found();
-        }
-    }
-
-    void add_all(std::uint32_t row, std::uint32_t within, double share)
-    {
-        for (std::uint32_t a = row; a != no_row; a = next[a])
-            for (std::uint32_t b = within; b != no_row; b = next[b])
-                add(a, b, share);
-    }
-};
-
-// Makes an index of the leaders from a position on, as many as fit. Returns the position after
-// them.
-std::uint32_t index_rows(pair_search& task, std::uint32_t from, std::uint32_t end)
-{
-    search& self = task.self;
-    row_set& rows = *self.rows;
-    start_index(self.index, *self.owner, std::max<std::size_t>(rows.budget->limit / 4, 4096));
-    self.first = from;
-    std::uint32_t position = from;
-    for (; position < end && !(position > from && is_full(self.index)); position++) {
-        report(*self.owner, "choosing witnesses of rows", position, end);
-        const std::uint32_t row = self.order[position];
-        if (!task.is_leader(row)) {
-            skip_place(self.index);
-            continue;
-        }
-        read_row(self, row);
-        add_row(self.index,
-                *rows.notes,
-                self.set,
-                salt_of(rows, row),
-                rows.task.threshold,
-                self.missed);
-    }
-    make_index(self.index);
-    self.missing = allocate<std::uint8_t>(*self.owner, position - from);
-    std::copy_n(self.index.least.values, position - from, self.missing);
-    return position;
-}
-
-// Finds the pairs of leaders, once each, and adds what they stand for.
-void run_search(pair_search& task)
-{
-    search& self = task.self;
-    row_set& rows = *self.rows;
-    host& owner = *self.owner;
-    const std::uint32_t contained = self.crossing ? rows.first_count : rows.count;
-    for (std::uint32_t from = 0; from < contained;) {
-        const std::uint32_t to = index_rows(task, from, contained);
-        const std::uint32_t end = self.crossing ? rows.count : to;
-        for (std::uint32_t position = self.crossing ? contained : 0; position < end; position++) {
-            report(owner, "looking for rows within others", position, end);
-            const std::uint32_t within = self.order[position];
-            if (!task.is_leader(within))
-                continue;
-            read_row(self, within);
-            const std::uint32_t after = self.crossing || position < from ? 0 : position - from + 1;
-            each_candidate(self, within, after, [&](std::uint32_t place) {
-                const std::uint32_t row = self.order[from + place];
-                if (const auto share = contained_share(self, row, within))
-                    task.add_all(row, within, *share);
-            });
-        }
-        release(owner, self.missing);
-        end_index(self.index);
-        from = to;
+    std::sort(places, places + count);
+    for (std::size_t i = 0; i < count; i++) {
+        pause(*self.owner);
+        if (const auto share = contained_share(self, self.order[first + places[i]]))
+            add_pair(found, {first + places[i], position, *share});
     }
 }
 
 // Rows by falling numbers of shingles, and then by their numbers: by the lower and then the upper
 // half of the number, each time by counting.
-std::uint32_t* order_by_size(const row_set& rows)
+void order_by_size(const row_set& rows, std::uint32_t* order)
 {
     constexpr std::size_t keys = 1 << 16;
     host& owner = *rows.owner;
-    std::uint32_t* from = allocate<std::uint32_t>(owner, rows.count);
-    std::uint32_t* to = allocate<std::uint32_t>(owner, rows.count);
+    std::uint32_t* const other = allocate<std::uint32_t>(owner, rows.count);
+    std::uint32_t* from = order;
+    std::uint32_t* to = other;
     std::uint32_t* const starts = allocate<std::uint32_t>(owner, keys + 1);
     for (std::uint32_t row = 0; row < rows.count; row++)
         from[row] = row;
@@ -304,109 +457,364 @@ std::uint32_t* order_by_size(const row_set& rows)
         }
         std::swap(from, to);
     }
+    assert(from == order); // after two times
     release(owner, starts);
-    release(owner, to);
-    return from;
+    release(owner, other);
 }
 
-search start_search(row_set& rows, bool crossing)
+// The search as the call's own process does it.
+struct containment_search {
+    containment_part part;
+    std::span<byte_store*> witnesses; // of each member
+    std::uint32_t* next;              // the next row of the same leader, or no_row
+    pair_sink emit;
+    found_pair* found; // not emitted yet
+    std::size_t found_count;
+    growing<byte_store*> of_parts; // pairs of each part of the index, by positions
+    std::size_t parts;
+};
+
+bool is_leader(const containment_search& self, std::uint32_t row)
 {
-    start_steps(rows);
-    search fresh = {};
-    fresh.rows = &rows;
-    fresh.owner = rows.owner;
-    fresh.missed = 1 - recall_to_expect(rows.task.recall);
-    fresh.crossing = crossing;
-    fresh.in_hand = no_row;
-    fresh.set.owner = rows.owner;
-    return fresh;
+    return self.part.leader[row] == row;
 }
 
-void end_search(search& self)
+// Lets rows that are the same as an earlier one have it as their leader, by their digests and then
+// by comparing them.
+void find_same(containment_search& self)
 {
-    host& owner = *self.owner;
-    for (void* const memory : {static_cast<void*>(self.order),
-                               static_cast<void*>(self.text.values),
-                               static_cast<void*>(self.having.values),
-                               static_cast<void*>(self.enough.values),
-                               static_cast<void*>(self.times.values)})
-        release(owner, memory);
-    end_elements(self.set);
-}
-
-bool are_same(search& self, std::uint32_t a, std::uint32_t b)
-{
-    const row_set& rows = *self.rows;
-    if (rows.notes->digests.values[a] != rows.notes->digests.values[b] ||
-        set_size(rows, a) != set_size(rows, b) || !in_one_scope(rows, a, b) ||
-        (self.crossing && (a < rows.first_count) != (b < rows.first_count)))
-        return false;
-    read_row(self, a);
-    return count_shared(self, b) == set_size(rows, b);
-}
-
-// Finds rows that are the same, by their digests.
-void find_same(pair_search& task)
-{
-    search& self = task.self;
-    host& owner = *self.owner;
-    const row_set& rows = *self.rows;
-    task.leader = allocate<std::uint32_t>(owner, rows.count);
-    task.next = allocate<std::uint32_t>(owner, rows.count);
+    containment_part& part = self.part;
+    host& owner = *part.owner;
+    row_set& rows = *part.rows;
     std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // by their numbers
-    std::uint32_t* const last = allocate<std::uint32_t>(owner, rows.count);
     numbering numbers = start_numbering(owner);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
-        const auto hash =
-            static_cast<std::uint32_t>(place_of(rows.notes->digests.values[row]) >> 32);
+        const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
         const std::uint32_t count = numbers.count;
         const std::uint32_t number = number_of(numbers, hash, [&](std::uint32_t known) {
-            return are_same(self, leaders[known], row);
+            return have_same_digests(part, leaders[known], row);
         });
-        if (number == count) {
+        if (number == count)
             leaders[number] = row;
-        } else {
-            task.next[last[number]] = row;
-        }
-        last[number] = row;
-        task.leader[row] = leaders[number];
-        task.next[row] = no_row;
+        part.leader[row] = leaders[number];
     }
     end_numbering(numbers);
-    release(owner, last);
+    do_step(rows, step::compare_same);
+
+    std::uint32_t* const last = leaders; // by leaders
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
+        const std::uint32_t leader = part.leader[row];
+        if (leader != row)
+            self.next[last[leader]] = row;
+        last[leader] = row;
+        self.next[row] = no_row;
+    }
     release(owner, leaders);
+}
+
+// Chooses the next part of the index, from a position on: as many rows as have room in `room`
+// bytes, and one at least.
+index_shape
+shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
+{
+    constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+    containment_part& part = self.part;
+    index_shape shape = {0, 0, 0, probing};
+    for (; from + shape.places < end; shape.places++) {
+        pause(*part.owner);
+        const std::uint32_t row = part.order[from + shape.places];
+        index_shape next = shape;
+        if (is_leader(self, row)) {
+            const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
+            next.tags += plan.count;
+            next.indexed += indexed_of({0, plan.least}, {plan.count, 0});
+        }
+        if (shape.places > 0 &&
+            (next.tags > most || index_bytes(shape.places + 1, next.tags, next.indexed) > room))
+            break;
+        shape.tags = next.tags;
+        shape.indexed = next.indexed;
+    }
+    return shape;
+}
+
+// Makes the part of the index that begins at a position. Where memory that workers reach is short,
+// it is a smaller one.
+void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
+{
+    containment_part& part = self.part;
+    host& owner = *part.owner;
+    row_set& rows = *part.rows;
+    shared_containment& shared = *part.shared;
+    shared.first = from;
+    shared.index = 0;
+    for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0;
+         room /= 2) {
+        shared.shape = shape_from(self, from, end, room);
+        shared.index = owner.allocate_shared(
+            owner,
+            index_bytes(shared.shape.places, shared.shape.tags, shared.shape.indexed),
+            shared.shape.places == 1);
+    }
+    witness_index index = open_index(find_shared<char>(rows, shared.index), shared.shape);
+    std::uint32_t tags = 0;
+    for (std::uint32_t place = 0; place < shared.shape.places; place++) {
+        report(owner, "making the index of witnesses", from + place, end);
+        const std::uint32_t row = part.order[from + place];
+        place_note& note = index.notes[place] = {tags, 0};
+        if (is_leader(self, row)) {
+            const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
+            const std::uint64_t at = part.witness_at[row];
+            byte_store& store = *self.witnesses[at >> member_shift];
+            const std::size_t bytes = plan.count * sizeof(std::uint32_t);
+            std::uint32_t* const to = index.tags + tags;
+            if (const void* const lie =
+                    fetch(store, at & ((std::uint64_t{1} << member_shift) - 1), bytes, to);
+                lie != to)
+                std::memcpy(to, lie, bytes);
+            note.least = plan.least;
+            tags += plan.count;
+        }
+        index.least[place] = static_cast<std::uint8_t>(met_of(note));
+    }
+    index.notes[shared.shape.places] = {tags, 0};
+    make_index(owner, index);
+}
+
+// Looks up all rows that may contain some of the part of the index, and keeps their pairs.
+void search_part(containment_search& self)
+{
+    containment_part& part = self.part;
+    host& owner = *part.owner;
+    row_set& rows = *part.rows;
+    shared_containment& shared = *part.shared;
+    shared_rows& all = *rows.shared;
+    const std::uint32_t count =
+        shared.crossing ? rows.count - rows.first_count : shared.first + shared.shape.places;
+    all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
+    expect_pairs(rows);
+    do_step(rows, step::look_up);
+    owner.release_shared(owner, shared.index);
+    byte_store* const store =
+        open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
+    grow(owner, self.of_parts, self.parts, self.parts + 1);
+    self.of_parts.values[self.parts++] = store;
+    each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
+    for (shared_number* const number : {&all.found, &all.ranges})
+        owner.release_shared(owner, std::exchange(*number, 0));
+}
+
+void emit_found(containment_search& self)
+{
+    self.emit(*self.part.owner, {self.found, self.found_count});
+    self.found_count = 0;
+}
+
+void add(containment_search& self, std::uint32_t row, std::uint32_t within, double share)
+{
+    self.found[self.found_count++] = {row, within, share};
+    if (self.found_count == most_emitted) {
+        pause(*self.part.owner);
+        emit_found(self);
+    }
+}
+
+// Emits the pairs of rows that are the same, and then those that were found, in the order of their
+// positions, whatever parts the index had.
+void emit_all(containment_search& self)
+{
+    const containment_part& part = self.part;
+    const row_set& rows = *part.rows;
+    for (std::uint32_t leader = 0; leader < rows.count && !part.shared->crossing; leader++)
+        if (is_leader(self, leader))
+            for (std::uint32_t b = leader; b != no_row; b = self.next[b])
+                for (std::uint32_t a = self.next[b]; a != no_row; a = self.next[a])
+                    add(self, a, b, 1);
+    auto* const at = allocate<std::uint64_t>(*part.owner, self.parts);
+    std::fill_n(at, self.parts, 0);
+    const auto next_of = [&](std::size_t of_part) -> std::optional<found_pair> {
+        byte_store& store = *self.of_parts.values[of_part];
+        if (at[of_part] == store.size)
+            return std::nullopt;
+        found_pair copy;
+        return *static_cast<const found_pair*>(fetch(store, at[of_part], sizeof(copy), &copy));
+    };
+    for (;;) {
+        pause(*part.owner);
+        std::optional<found_pair> first;
+        std::size_t from = 0;
+        for (std::size_t i = 0; i < self.parts; i++)
+            if (const auto next = next_of(i); next && (!first || next->right < first->right)) {
+                first = next;
+                from = i;
+            }
+        if (!first)
+            break;
+        at[from] += sizeof(found_pair);
+        for (std::uint32_t a = part.order[first->left]; a != no_row; a = self.next[a])
+            for (std::uint32_t b = part.order[first->right]; b != no_row; b = self.next[b])
+                add(self, a, b, first->similarity);
+    }
+    emit_found(self);
+    release(*part.owner, at);
+}
+
+void share_search(row_set& rows, bool crossing)
+{
+    host& owner = *rows.owner;
+    auto* const shared = allocate_shared<shared_containment>(owner, rows.shared->containment);
+    shared->missed = 1 - recall_to_expect(rows.task.recall);
+    shared->crossing = crossing;
+    allocate_shared<std::uint16_t>(owner, shared->counts, counters_for(rows.count));
+    allocate_shared<std::uint32_t>(owner, shared->sizes, rows.count);
+    allocate_shared<std::uint64_t>(owner, shared->digests, rows.count);
+    allocate_shared<std::uint64_t>(owner, shared->witness_at, rows.count);
+    allocate_shared<store_note>(owner,
+                                shared->witnesses,
+                                static_cast<std::size_t>(rows.shared->processes));
+    allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
+    allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+}
+
+void order_rows(containment_search& self)
+{
+    const row_set& rows = *self.part.rows;
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        self.part.order[row] = row;
+    if (!self.part.shared->crossing)
+        order_by_size(rows, self.part.order);
 }
 
 } // namespace
 
+void count_shingles_of_units(row_set& rows)
+{
+    containment_part self = start_part(rows);
+    const std::uint64_t counted = counted_of(rows.count);
+    each_unit(rows, "counting shingles", counted, counted_at_once, [&](auto first, auto end) {
+        for (std::uint64_t i = first; i < end; i++) {
+            read_row(self, static_cast<std::uint32_t>(i * rows.count / counted));
+            count_shingles(self);
+        }
+    });
+    end_part(self);
+}
+
+void choose_witnesses_of_units(row_set& rows)
+{
+    host& owner = *rows.owner;
+    containment_part self = start_part(rows);
+    memory_budget budget = step_budget(rows);
+    byte_store* const store = open_shared_store(budget, chunk_for(budget, 1, found_chunk));
+    witness_choice choice = {};
+    each_unit(rows,
+              "choosing witnesses of rows",
+              rows.count,
+              rows_at_once,
+              [&](auto row, auto end) {
+                  for (; row < end; row++) {
+                      read_row(self, row);
+                      note_row(self, choice, *store);
+                  }
+              });
+    raise(self.shared->most_mark, choice.most_mark);
+    leave_store(store, find_shared<store_note>(rows, self.shared->witnesses)[rows.member]);
+    end_budget(budget, *rows.budget);
+    for (void* const memory : {static_cast<void*>(choice.classes.values),
+                               static_cast<void*>(choice.marks.values),
+                               static_cast<void*>(choice.tags.values)})
+        release(owner, memory);
+    end_part(self);
+}
+
+void compare_same_of_units(row_set& rows)
+{
+    containment_part self = start_part(rows);
+    const char* const phase = "looking for rows that are the same";
+    each_unit(rows, phase, rows.count, rows_at_once, [&](auto row, auto end) {
+        for (; row < end; row++) {
+            const std::uint32_t leader = self.leader[row];
+            if (leader == row)
+                continue;
+            read_row(self, leader);
+            if (count_shared(self, row) != self.sizes[row])
+                self.leader[row] = row;
+        }
+    });
+    end_part(self);
+}
+
+void look_up_units(row_set& rows)
+{
+    containment_part self = start_part(rows);
+    const shared_containment& shared = *self.shared;
+    self.index = open_index(find_shared<char>(rows, shared.index), shared.shape);
+    self.missing = allocate<std::uint8_t>(*rows.owner, shared.shape.places);
+    std::copy_n(self.index.least, shared.shape.places, self.missing);
+    found_pairs found;
+    start_found(found, rows);
+    const std::uint32_t first = shared.crossing ? rows.first_count : 0;
+    const std::uint32_t end = shared.crossing ? rows.count : shared.first + shared.shape.places;
+    each_range(found, [&](std::uint32_t range) {
+        const std::uint32_t from = first + range * looked_up_at_once;
+        report(*rows.owner, "looking for rows within others", from - first, end - first);
+        for (std::uint32_t i = from; i < std::min(end, from + looked_up_at_once); i++)
+            look_up(self, i, found);
+    });
+    end_found(found);
+    end_part(self);
+}
+
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     host& owner = *rows.owner;
-    pair_search task = {};
-    task.self = start_search(rows, crossing);
-    task.emit = emit;
-    task.found = allocate<found_pair>(owner, most_emitted);
-    find_same(task);
-    if (crossing) {
-        task.self.order = allocate<std::uint32_t>(owner, rows.count);
-        for (std::uint32_t row = 0; row < rows.count; row++)
-            task.self.order[row] = row;
-    } else {
-        task.self.order = order_by_size(rows);
-        for (std::uint32_t leader = 0; leader < rows.count; leader++)
-            if (task.leader[leader] == leader)
-                for (std::uint32_t b = leader; b != no_row; b = task.next[b])
-                    for (std::uint32_t a = task.next[b]; a != no_row; a = task.next[a])
-                        task.add(a, b, 1);
+    start_steps(rows);
+    share_search(rows, crossing);
+    do_step(rows, step::count_shingles);
+    do_step(rows, step::choose_witnesses);
+    containment_search self = {};
+    self.part = start_part(rows);
+    self.emit = emit;
+    self.found = allocate<found_pair>(owner, most_emitted);
+    self.next = allocate<std::uint32_t>(owner, rows.count);
+    shared_containment& shared = *self.part.shared;
+    auto* const notes = find_shared<store_note>(rows, shared.witnesses);
+    const auto processes = static_cast<std::size_t>(rows.shared->processes);
+    self.witnesses = {allocate<byte_store*>(owner, processes), processes};
+    for (std::size_t member = 0; member < processes; member++)
+        self.witnesses[member] = open_view(*rows.budget, notes[member]);
+    find_same(self);
+    order_rows(self);
+    const std::uint32_t contained = crossing ? rows.first_count : rows.count;
+    for (std::uint32_t from = 0; from < contained; from += shared.shape.places) {
+        index_rows(self, from, contained);
+        search_part(self);
     }
-    run_search(task);
-    task.emit_found();
-    end_search(task.self);
-    for (void* const memory : {static_cast<void*>(task.found),
-                               static_cast<void*>(task.leader),
-                               static_cast<void*>(task.next)})
+    end_steps(rows);
+    emit_all(self);
+
+    for (std::size_t i = 0; i < self.parts; i++)
+        close_store(self.of_parts.values[i]);
+    for (std::size_t member = 0; member < processes; member++) {
+        close_store(self.witnesses[member]);
+        drop_noted(owner, notes[member]);
+    }
+    for (void* const memory : {static_cast<void*>(self.of_parts.values),
+                               static_cast<void*>(self.witnesses.data()),
+                               static_cast<void*>(self.found),
+                               static_cast<void*>(self.next)})
         release(owner, memory);
+    for (const shared_number number : {shared.counts,
+                                       shared.sizes,
+                                       shared.digests,
+                                       shared.witnesses,
+                                       shared.witness_at,
+                                       shared.order})
+        owner.release_shared(owner, number);
+    rows.set_sizes = nullptr;
+    end_part(self.part);
 }
 
 } // namespace minhash::bulk

@@ -3,9 +3,9 @@
 //
 // Each row chooses some of its rare shingles as witnesses (witnesses.h), which an index has. Then
 // each row that may contain others is read once, and its shingles are looked up there. Rows with
-// enough of their witnesses in it are compared with it, while its set is at hand. An index that
+// enough of their witnesses in it are compared with it, while its set is in memory. An index that
 // does not fit into memory is made for as many rows as fit, and all rows are read again for each
-// part. So nothing is written to files but the texts.
+// part.
 #pragma once
 
 #include "bulk/search/pairs.h"
@@ -17,10 +17,16 @@ namespace minhash::bulk {
 // with the larger number; `crossing`: the one before rows.first_count.
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
 
-// The number of distinct shingles of a row.
+// The number of distinct shingles of a row, while pairs are emitted.
 inline std::uint32_t set_size(const row_set& rows, std::uint32_t row)
 {
-    return rows.notes->sizes.values[row];
+    return rows.set_sizes[row];
 }
+
+// The part of a process in each of the steps.
+void count_shingles_of_units(row_set& rows);
+void choose_witnesses_of_units(row_set& rows);
+void compare_same_of_units(row_set& rows);
+void look_up_units(row_set& rows);
 
 } // namespace minhash::bulk

@@ -1,7 +1,6 @@
-// Marks are collected row by row; then a table has an entry for each different one, which are
-// counted, given room one after the other, and filled in the order of the rows.
 #include "bulk/containment/witnesses.h"
 
+#include "core/overlap.h"
 #include "core/tuning.h"
 
 #include <algorithm>
@@ -18,25 +17,18 @@ namespace {
 // the least number; with more, the index is larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// If more witnesses are needed, this many are enough for a comparison.
-constexpr std::uint32_t most_least = std::numeric_limits<std::uint8_t>::max();
-
-// The rarest shingles of a row that witnesses are taken from, at least, besides those that may be
+// The rarest shingles of a row that witnesses are drawn from, at least, besides those that may be
 // missing twice: so that at thresholds near 1, too, there are some.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// Entries of the table for a number of witnesses. One at least is free.
-std::size_t entries_for(std::size_t marks) noexcept
-{
-    return std::bit_ceil(marks + marks / 3 + 1);
-}
+// Rows whose shingles are counted, which is as many as a counter can count; and counters for each,
+// which different shingles share.
+constexpr std::uint32_t most_counted = 32 * 1024;
+constexpr std::size_t counters_for_each = 64;
+static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-std::size_t bytes_for(std::size_t marks, std::size_t places) noexcept
-{
-    return marks * (sizeof(std::uint64_t) + sizeof(std::uint32_t)) +
-           entries_for(marks) * sizeof(witness_index::entry) +
-           places * (sizeof(std::uint64_t) + 2 * sizeof(std::uint8_t));
-}
+// How frequent shingles are, by doublings.
+constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
 // The largest number that fewer of `drawn` are shared than, with a probability of at most `missed`.
 std::uint32_t
@@ -62,11 +54,9 @@ least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, doubl
     return static_cast<std::uint32_t>(number);
 }
 
-// The marks of the pool, of which the smallest are kept.
+// The smallest marks of those that are offered.
 struct smallest_marks {
-    host* owner;
-    growing<std::uint64_t>* marks;
-    std::size_t from;
+    std::uint64_t* marks; // room for twice as many as wanted
     std::size_t count;
     std::size_t wanted;
     std::uint64_t limit; // larger ones are not wanted
@@ -76,39 +66,18 @@ void keep_smallest(smallest_marks& kept)
 {
     if (kept.count <= kept.wanted)
         return;
-    std::uint64_t* const first = kept.marks->values + kept.from;
-    std::nth_element(first, first + (kept.wanted - 1), first + kept.count);
+    std::nth_element(kept.marks, kept.marks + (kept.wanted - 1), kept.marks + kept.count);
     kept.count = kept.wanted;
-    kept.limit = first[kept.wanted - 1];
+    kept.limit = kept.marks[kept.wanted - 1];
 }
 
 void offer(smallest_marks& kept, std::uint64_t mark)
 {
     if (mark > kept.limit)
         return;
-    grow(*kept.owner, *kept.marks, kept.from + kept.count, kept.from + kept.count + 1);
-    kept.marks->values[kept.from + kept.count++] = mark;
+    kept.marks[kept.count++] = mark;
     if (kept.count == 2 * kept.wanted)
         keep_smallest(kept);
-}
-
-std::size_t entry_of(const witness_index& index, std::uint64_t mark)
-{
-    const std::uint32_t tag = tag_of(mark);
-    return probe(index.mask, place_of_mark(index, mark), [&](std::size_t place) {
-        return index.entries[place].tag == tag || index.entries[place].tag == 0;
-    });
-}
-
-void end_place(witness_index& index, std::uint32_t least)
-{
-    host& owner = *index.owner;
-    grow(owner, index.ends, index.places, index.places + std::size_t{1});
-    grow(owner, index.least, index.places, index.places + std::size_t{1});
-    index.ends.values[index.places] = index.mark_count;
-    index.least.values[index.places] =
-        static_cast<std::uint8_t>(std::min<std::uint32_t>(least, most_least));
-    index.places++;
 }
 
 } // namespace
@@ -139,118 +108,145 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
     return std::max<std::uint64_t>(least, 1);
 }
 
-void start_index(witness_index& index, host& owner, std::size_t room)
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept
 {
-    index = {};
-    index.owner = &owner;
-    index.room = room;
+    const std::uint64_t most_missing = size - least_contained(size, threshold);
+    const std::uint64_t pool = std::min<std::uint64_t>(size, 2 * most_missing + least_pool);
+    return {pool, plan_witnesses(pool, pool - most_missing, missed)};
 }
 
-void add_row(witness_index& index,
-             const set_notes& notes,
-             const distinct_elements& set,
-             std::uint64_t salt,
-             double threshold,
-             double missed)
+std::size_t counters_for(std::uint32_t rows) noexcept
 {
-    host& owner = *index.owner;
-    assert(set.count > 0 && set.listed == set.count);
-    const std::uint64_t most_missing = set.count - least_contained(set.count, threshold);
-    const std::uint64_t wanted = std::min<std::uint64_t>(set.count, 2 * most_missing + least_pool);
-    grow(owner, index.classes, 0, set.count);
-    std::uint8_t* const classes = index.classes.values;
+    return std::bit_ceil(counters_for_each * std::min(rows, most_counted));
+}
+
+std::uint32_t counted_of(std::uint32_t rows) noexcept
+{
+    return std::min(rows, most_counted);
+}
+
+std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
+                                                const shingle_counts& counts,
+                                                const distinct_elements& set,
+                                                std::uint64_t salt,
+                                                const size_plan& plan)
+{
+    host& owner = *set.owner;
+    assert(set.count > 0 && set.listed == set.count && plan.pool <= set.count);
+    const std::span<const std::uint64_t> elements = set.elements();
+    grow(owner, choice.classes, 0, elements.size());
+    std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
-    for (std::size_t i = 0; i < set.count; i++) {
+    for (std::size_t i = 0; i < elements.size(); i++) {
         if (i % 4096 == 0)
             pause(owner);
-        classes[i] = static_cast<std::uint8_t>(frequency_class(notes, set.elements()[i]));
+        classes[i] = static_cast<std::uint8_t>(std::bit_width(counts.of(elements[i])));
         of_class[classes[i]]++;
     }
     int most_frequent = 0;
     std::uint64_t pool = of_class[0];
-    while (pool < wanted)
+    while (pool < plan.pool)
         pool += of_class[++most_frequent];
 
-    const witness_plan plan = plan_witnesses(pool, pool - most_missing, missed);
-    smallest_marks kept = {&owner,
-                           &index.marks,
-                           index.mark_count,
+    const std::size_t count = plan.witnesses.count;
+    grow(owner, choice.marks, 0, 2 * count);
+    smallest_marks kept = {choice.marks.values,
                            0,
-                           plan.count,
+                           count,
                            std::numeric_limits<std::uint64_t>::max()};
-    for (std::size_t i = 0; i < set.count; i++) {
+    for (std::size_t i = 0; i < elements.size(); i++) {
         if (i % 4096 == 0)
             pause(owner);
         if (classes[i] <= most_frequent)
-            offer(kept, set.elements()[i] ^ salt);
+            offer(kept, elements[i] ^ salt);
     }
     keep_smallest(kept);
-    for (std::size_t i = 0; i < kept.count; i++)
-        index.most_mark = std::max(index.most_mark, index.marks.values[kept.from + i]);
-    index.mark_count += kept.count;
-    end_place(index, plan.least);
+    assert(kept.count == count);
+    // The rarest first. Their counts are brought in front of the marks, of which the lower halves
+    // are left.
+    grow(owner, choice.tags, 0, count);
+    for (std::size_t i = 0; i < count; i++) {
+        const std::uint64_t mark = kept.marks[i];
+        choice.most_mark = std::max(choice.most_mark, mark);
+        kept.marks[i] = std::uint64_t{counts.of(mark ^ salt)} << 32 | tag_of(mark);
+    }
+    std::sort(kept.marks, kept.marks + count);
+    for (std::size_t i = 0; i < count; i++)
+        choice.tags.values[i] = static_cast<std::uint32_t>(kept.marks[i]);
+    return {choice.tags.values, count};
 }
 
-void skip_place(witness_index& index)
+std::size_t buckets_for(std::uint64_t indexed) noexcept
 {
-    end_place(index, 0);
+    return std::bit_ceil(indexed / 2 + 1);
 }
 
-bool is_full(const witness_index& index) noexcept
+// Words of the filter, of which the number is a power of two below 2^26: four bits for each
+// witness.
+std::size_t filter_words(std::uint64_t indexed) noexcept
 {
-    constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
-    const std::size_t marks = index.mark_count + usual_witnesses;
-    return bytes_for(marks, index.places + std::size_t{1}) > index.room || marks > most;
+    return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
 }
 
-void make_index(witness_index& index)
+std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept
 {
-    host& owner = *index.owner;
-    const std::size_t entries = entries_for(index.mark_count);
-    index.mask = entries - 1;
-    index.entries = allocate<witness_index::entry>(owner, entries + 1);
-    index.postings = allocate<std::uint32_t>(owner, index.mark_count);
-    for (std::size_t i = 0; i <= entries; i++) {
+    const std::uint64_t words = 2 * (places + std::uint64_t{1}) + tags + indexed;
+    return filter_words(indexed) * sizeof(std::uint64_t) +
+           (words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + places;
+}
+
+witness_index open_index(void* memory, const index_shape& shape) noexcept
+{
+    witness_index index = {};
+    index.shape = shape;
+    index.mask = buckets_for(shape.indexed) - 1;
+    index.filter_mask = filter_words(shape.indexed) - 1;
+    index.filter = static_cast<std::uint64_t*>(memory);
+    index.notes = reinterpret_cast<place_note*>(index.filter + index.filter_mask + 1);
+    index.tags = reinterpret_cast<std::uint32_t*>(index.notes + shape.places + 1);
+    index.starts = index.tags + shape.tags;
+    index.postings = index.starts + index.mask + 2;
+    index.least = reinterpret_cast<std::uint8_t*>(index.postings + shape.indexed);
+    return index;
+}
+
+void make_index(host& owner, witness_index& index)
+{
+    const auto each_indexed = [&](auto&& take) {
+        for (std::uint32_t place = index.shape.places; place-- > 0;) {
+            pause(owner);
+            const place_note& note = index.notes[place];
+            const std::uint32_t last = note.first + indexed_of(note, (&note)[1]);
+            for (std::uint32_t at = note.first; at < last; at++)
+                take(place, place_in(index, index.tags[at]));
+        }
+    };
+    for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)
             pause(owner);
-        index.entries[i] = {0, 0};
+        index.starts[i] = 0;
     }
-    const std::uint64_t* const marks = index.marks.values;
-    for (std::size_t i = 0; i < index.mark_count; i++) {
-        if (i % 4096 == 0)
+    for (std::size_t i = 0; i <= index.filter_mask; i++) {
+        if (i % 65536 == 0)
             pause(owner);
-        witness_index::entry& entry = index.entries[entry_of(index, marks[i])];
-        entry.tag = tag_of(marks[i]);
-        entry.start++;
+        index.filter[i] = 0;
     }
+    each_indexed([&index](std::uint32_t, std::uint64_t at) {
+        index.starts[at & index.mask]++;
+        index.filter[filter_word(index, at)] |= filter_bit(at);
+    });
     // The counts become ends, and filling from the last row to the first brings them to the starts.
     std::uint32_t end = 0;
-    for (std::size_t i = 0; i <= entries; i++) {
+    for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)
             pause(owner);
-        end += index.entries[i].start;
-        index.entries[i].start = end;
+        end += index.starts[i];
+        index.starts[i] = end;
     }
-    std::size_t mark = index.mark_count;
-    for (std::uint32_t place = index.places; place-- > 0;) {
-        pause(owner);
-        const std::uint64_t first = place == 0 ? 0 : index.ends.values[place - 1];
-        while (mark > first)
-            index.postings[--index.entries[entry_of(index, marks[--mark])].start] = place;
-    }
-    release(owner, index.marks.values);
-    index.marks = {};
-}
-
-void end_index(witness_index& index)
-{
-    host& owner = *index.owner;
-    release(owner, index.marks.values);
-    release(owner, index.ends.values);
-    release(owner, index.least.values);
-    release(owner, index.classes.values);
-    release(owner, index.entries);
-    release(owner, index.postings);
+    assert(end == index.shape.indexed);
+    each_indexed([&index](std::uint32_t place, std::uint64_t at) {
+        index.postings[--index.starts[at & index.mask]] = place;
+    });
 }
 
 } // namespace minhash::bulk

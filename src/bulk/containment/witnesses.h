@@ -2,18 +2,23 @@
 // it.
 //
 // A row that has n shingles and lies within another by the threshold misses at most some m of them
-// there, however common they are. So of any p of its shingles the other has p - m, and of w taken
+// there, however common they are. So of any p of its shingles the other has p - m, and of w drawn
 // from these p at random a number that is distributed hypergeometrically: with the recall wanted,
 // it is at least some number k, whatever the sizes of the two rows. The p are the row's rarest
 // shingles, at least twice m, so that common shingles bring no rows together; and at random means
 // those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash
 // (Irber et al. 2022), so that of the other row only small hashes need to be looked up.
+//
+// Who has k of w witnesses has 4 at least of any w - k + 4 of them. So only the rarest are in the
+// index, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked at where
+// 4 have been met: for texts that halves the places that are met, or better.
 #pragma once
 
-#include "bulk/sets/set_notes.h"
+#include "bulk/sets/distinct_elements.h"
 
 #include "core/probe.h"
 
+#include <algorithm>
 #include <span>
 
 namespace minhash::bulk {
@@ -32,73 +37,122 @@ witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double mis
 // threshold's share.
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept;
 
-// Witnesses of several rows, numbered by places, which rise; then an index of them.
-struct witness_index {
-    host* owner;
-    std::size_t room;             // bytes that all of them may take
-    growing<std::uint64_t> marks; // witnesses of all rows
-    std::size_t mark_count;
-    growing<std::uint64_t> ends; // of each place, in `marks`
-    growing<std::uint8_t> least; // of each place, at most 255; 0: it has no witnesses
-    std::uint32_t places;
-    std::uint64_t most_mark;       // none is larger
-    growing<std::uint8_t> classes; // of the shingles of the row that is added
-
-    // A hash table of the witnesses, each with the places that have it.
-    struct entry {
-        std::uint32_t tag;   // 0: free
-        std::uint32_t start; // in `postings`; the next entry's is the end
-    };
-
-    entry* entries;
-    std::size_t mask;
-    std::uint32_t* postings;
+// The same for a row of a size, whose `pool` rarest shingles are drawn from, or some more of them.
+struct size_plan {
+    std::uint64_t pool;
+    witness_plan witnesses;
 };
 
-// Starts an index of no rows.
-void start_index(witness_index& index, host& owner, std::size_t room);
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
 
-// Adds a row with the next place, by its shingles, which are not none. They are changed by `salt`
-// first: only rows of one salt meet.
-void add_row(witness_index& index,
-             const set_notes& notes,
-             const distinct_elements& set,
-             std::uint64_t salt,
-             double threshold,
-             double missed);
+// How many rows have a shingle, of those that are counted: so many of all rows, at equal distances.
+struct shingle_counts {
+    std::uint16_t* values;
+    std::size_t mask; // there are counters_for(rows), a power of two
 
-// Leaves out the next place.
-void skip_place(witness_index& index);
+    // Any bits of the hash but its highest, by which witnesses are drawn.
+    std::uint16_t& of(std::uint64_t element) const noexcept
+    {
+        return values[element & mask];
+    }
+};
 
-// Whether another row, of a usual size, is too much.
-bool is_full(const witness_index& index) noexcept;
+std::uint32_t counted_of(std::uint32_t rows) noexcept;
+std::size_t counters_for(std::uint32_t rows) noexcept;
 
-// Makes the index of the rows that were added.
-void make_index(witness_index& index);
+// Memory for choosing.
+struct witness_choice {
+    growing<std::uint8_t> classes;
+    growing<std::uint64_t> marks;
+    growing<std::uint32_t> tags;
+    std::uint64_t most_mark; // of all that were chosen
+};
 
-void end_index(witness_index& index);
+// The witnesses of a row, the rarest first, by their tags. Shingles are changed to marks by `salt`:
+// only rows of one salt meet.
+std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
+                                                const shingle_counts& counts,
+                                                const distinct_elements& set,
+                                                std::uint64_t salt,
+                                                const size_plan& plan);
 
-// Where the search for a witness begins.
-inline std::size_t place_of_mark(const witness_index& index, std::uint64_t mark) noexcept
-{
-    return place_of(mark) & index.mask;
-}
-
+// What is kept of a mark. By chance in four thousand million that of another; never 0.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);
     return tag != 0 ? tag : 1;
 }
 
-// The places that have a witness, or none. By chance in four thousand million, those of another.
-inline std::span<const std::uint32_t> places_having(const witness_index& index, std::uint64_t mark)
+// How many of the indexed witnesses must have been met.
+constexpr std::uint32_t most_met = 4;
+
+struct index_shape {
+    std::uint32_t places; // of its rows
+    std::uint64_t tags;   // of all their witnesses, fewer than 2^32
+    std::uint64_t indexed;
+    probe_secret secret; // of the process that made it
+};
+
+struct place_note {
+    std::uint32_t first; // of the tags of the row at a place
+    std::uint32_t least; // of its witnesses, that are to be found; 0: it has none
+};
+
+inline std::uint32_t met_of(const place_note& note) noexcept
 {
-    const std::uint32_t tag = tag_of(mark);
-    const std::size_t at = probe(index.mask, place_of_mark(index, mark), [&](std::size_t place) {
-        return index.entries[place].tag == tag || index.entries[place].tag == 0;
-    });
-    const witness_index::entry& found = index.entries[at];
-    return {index.postings + found.start, (&found)[1].start - found.start};
+    return std::min(note.least, most_met);
+}
+
+inline std::uint32_t indexed_of(const place_note& note, const place_note& next) noexcept
+{
+    return next.first - note.first - note.least + met_of(note);
+}
+
+// The places that have a witness, by buckets of its tag, in one piece of memory that is given.
+struct witness_index {
+    index_shape shape;
+    std::size_t mask;
+    place_note* notes;       // of each place, and an end
+    std::uint32_t* tags;     // of each place, the rarest first
+    std::uint32_t* starts;   // of each bucket in `postings`, and an end
+    std::uint32_t* postings; // places, which rise
+    std::uint8_t* least;     // met_of() each place
+    std::uint64_t* filter;   // a bit for each tag that is indexed, and for some others
+    std::size_t filter_mask; // of its words
+};
+
+std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
+
+// In its memory, where notes, tags and `least` are to be written.
+witness_index open_index(void* memory, const index_shape& shape) noexcept;
+
+// Makes the index by them.
+void make_index(host& owner, witness_index& index);
+
+// Where the bucket and the bit of a tag are: in the lower and the upper half.
+inline std::uint64_t place_in(const witness_index& index, std::uint32_t tag) noexcept
+{
+    return place_of(tag, index.shape.secret);
+}
+
+inline std::size_t filter_word(const witness_index& index, std::uint64_t place) noexcept
+{
+    return place >> 32 & index.filter_mask;
+}
+
+inline std::uint64_t filter_bit(std::uint64_t place) noexcept
+{
+    return std::uint64_t{1} << (place >> 58);
+}
+
+inline bool is_known(const witness_index& index, std::uint64_t place) noexcept
+{
+    return (index.filter[filter_word(index, place)] & filter_bit(place)) != 0;
+}
+
+inline std::span<const std::uint32_t> places_of(const witness_index& index, std::size_t bucket)
+{
+    return {index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]};
 }
 
 } // namespace minhash::bulk

@@ -205,8 +205,6 @@ row_set* make_rows(memory_budget& budget, task task, bool texts)
     rows->document_at = open_shared_store(budget, small_chunk);
     if (texts)
         rows->document_sizes = open_shared_store(budget, small_chunk);
-    if (task.sets_only)
-        rows->notes = make_notes(budget);
     return rows;
 }
 
@@ -232,10 +230,8 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
 {
-    if (rows.notes == nullptr)
-        count_work(rows, text.size());
-    if (rows.notes != nullptr ? !note_set(*rows.notes, *rows.signer, text)
-                              : !has_shingles(*rows.signer, text))
+    count_work(rows, text.size());
+    if (!has_shingles(*rows.signer, text))
         return false;
     append_document(rows, text, text.size(), place);
     count_row(rows);
@@ -245,7 +241,7 @@ bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
 bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place)
 {
     assert(place != 0 && start.size() <= size);
-    if (rows.notes != nullptr || !has_shingles(*rows.signer, start))
+    if (!has_shingles(*rows.signer, start))
         return false;
     count_work(rows, size);
     append_document(rows, start, size, place);

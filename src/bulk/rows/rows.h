@@ -7,7 +7,6 @@
 
 #include "bulk/buckets/buckets.h"
 #include "bulk/memory/store.h"
-#include "bulk/sets/set_notes.h"
 #include "bulk/sets/text_signer.h"
 #include "bulk/tuning/sample.h"
 
@@ -25,8 +24,8 @@ struct task {
     bool exact;               // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
     bool scoped;              // rows can only be near others of their scope
-    bool sets_only = false; // of texts: their sets are noted, and no signatures made (set_notes.h)
-    double recall = 0.99;   // of exact tasks: the share of pairs to be found
+    bool sets_only = false;   // of texts: they are not signed
+    double recall = 0.99;     // of exact tasks: the share of pairs to be found
     bool whole_slots = false; // exact tasks keep signatures as they are, too
     bool given = false;       // rows come as signatures
 };
@@ -52,16 +51,16 @@ struct row_set {
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
 
-    byte_store* documents;         // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store** brought;          // those that it has read again (bulk/search/far_documents.h)
-    byte_store* document_at;       // where the document of each row lies
-    byte_store* document_sizes;    // of texts, else null
-    byte_store* starts;            // the first slots of each row,
-    byte_store* rests;             // and the others
-    byte_store** keys;             // of each band; after them, of the whole signature
-    text_signer* signer;           // of tasks with texts, else null
-    set_notes* notes;              // of tasks with sets only, else null
-    growing<std::uint32_t> scopes; // of each row, in scoped tasks
+    byte_store* documents;      // texts in UTF-8 or slots: those that the host cannot read again
+    byte_store** brought;       // those that it has read again (bulk/search/far_documents.h)
+    byte_store* document_at;    // where the document of each row lies
+    byte_store* document_sizes; // of texts, else null
+    byte_store* starts;         // the first slots of each row,
+    byte_store* rests;          // and the others
+    byte_store** keys;          // of each band; after them, of the whole signature
+    text_signer* signer;        // of tasks with texts, else null
+    const std::uint32_t* set_sizes; // of tasks with sets only: of each row (containment.h)
+    growing<std::uint32_t> scopes;  // of each row, in scoped tasks
 
     std::uint64_t work;  // bytes of texts that have come
     bool sharing;        // that was enough for workers

@@ -10,6 +10,7 @@ namespace {
 
 // Memory for each row that steps share: leaders, links, a root or a row across, and its scope.
 constexpr std::size_t shared_row_bytes = 16;
+constexpr std::size_t shared_set_bytes = 24; // the same, where sets are searched (containment.cpp)
 constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
 
 // Does without workers if what has to be in shared memory has no room there.
@@ -17,9 +18,10 @@ void check_shared_memory(row_set& rows)
 {
     host& owner = *rows.owner;
     if (!rows.sharing ||
-        owner.keep_sharing(owner,
-                           rows.count * shared_row_bytes +
-                               static_cast<std::size_t>(owner.most_workers) * shared_member_bytes))
+        owner.keep_sharing(
+            owner,
+            rows.count * (shared_row_bytes + (rows.task.sets_only ? shared_set_bytes : 0)) +
+                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes))
         return;
     rows.sharing = rows.budget->sharing = false;
 }
@@ -246,6 +248,7 @@ void end_rows(row_set& rows)
                                        shared.parent,
                                        shared.groups,
                                        shared.group_places,
+                                       shared.containment,
                                        shared.number})
         if (number != 0)
             owner.release_shared(owner, number);

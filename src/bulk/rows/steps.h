@@ -21,7 +21,11 @@ enum class step : std::uint32_t {
     collect,
     verify_pairs,
     connect_buckets,
-    connect_rows
+    connect_rows,
+    count_shingles,
+    choose_witnesses,
+    compare_same,
+    look_up
 };
 
 struct shared_rows {
@@ -76,6 +80,8 @@ struct shared_rows {
     shared_number parent;
     shared_number groups;       // notes of each member's groups of large buckets
     shared_number group_places; // of each large bucket
+
+    shared_number containment; // what containment.cpp shares
 };
 
 // To be called when all rows have been taken, and bands and rows are chosen: starts workers, if

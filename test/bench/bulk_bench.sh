@@ -81,6 +81,15 @@ for ((turn = 0; turn < runs; turn++)); do
 done
 figure 'CPU time with one worker / without' \
     "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
+# What one process does alone, by the CPU time of the session's, and what that leaves to gain by more cores (Amdahl).
+run -c "$larger; $one_more; $see_texts" -c 'SET client_min_messages = debug1' -c "$exact" 2>&1 |
+    sed -nE 's/.* ([0-9.]+) s of CPU time, ([0-9.]+) s of it in steps that ([0-9]+) workers.*/\1 \2 \3/p' | awk '{
+        serial = ($1 - $2) / ($1 - $2 + $2 * ($3 + 1))
+        printf "serial share %.1f%%; to expect at 8, 16, 32 cores:", 100 * serial
+        for (cores = 8; cores <= 32; cores *= 2)
+            printf " %.1f", 1 / (serial + (1 - serial) / cores)
+        print " times as fast"
+    }'
 compare 'lsh_clusters / lsh_pairs' "$large; $see_sigs" "SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM sigs')" \
     "$large; $see_sigs" "$pairs" '<= 1.3'
 

@@ -45,6 +45,11 @@ struct bulk_host : bulk::host {
     ParallelContext* context;
     int member;
     int file_count;
+    int started;        // workers
+    bool in_step;       // that all do
+    double start_time;  // CPU time of this process: when the call began,
+    double step_time;   // when the step or the pause after it began,
+    double shared_time; // and of all such steps
     bulk::growing<File> shared_files[most_members]; // of each member, as they are open here
 };
 

@@ -4,6 +4,7 @@
 #include "bulk/rows/steps.h"
 
 #include <algorithm>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <utility>
 
@@ -265,6 +266,7 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
     BarrierAttach(&call.phases);
     LaunchParallelWorkers(self.context);
     const int launched = self.context->nworkers_launched;
+    self.started = launched;
     elog(DEBUG1, "%d of %d workers started", launched, self.most_workers);
     if (launched == 0) {
         BarrierDetach(&call.phases);
@@ -274,18 +276,32 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
     return launched + 1;
 }
 
+// The CPU time of this process, in seconds.
+double cpu_time()
+{
+    rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     unpin(self.again); // a server that replays WAL may wait for it
+    if (self.in_step)
+        self.shared_time += cpu_time() - self.step_time;
     BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
+    self.in_step = !self.in_step;
+    self.step_time = cpu_time();
 }
 
 void end_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     self.shared->ended = true;
-    meet_workers(host);
+    unpin(self.again);
+    BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
     BarrierDetach(&self.shared->phases);
     WaitForParallelWorkersToFinish(self.context);
     DestroyParallelContext(self.context);
@@ -311,6 +327,7 @@ File file_of(bulk_host& host, int number)
 void allow_workers(bulk_host& host)
 {
     host.resources = CurrentResourceOwner;
+    host.start_time = cpu_time();
     host.lasting = host.memory;
     host.open_file = open_shared_file;
     host.close_file = close_shared_file;
@@ -331,6 +348,12 @@ void allow_workers(bulk_host& host)
 
 void end_sharing(bulk_host& host)
 {
+    if (host.started > 0) // test/bench/bulk_bench.sh reads it
+        elog(DEBUG1,
+             "%.3f s of CPU time, %.3f s of it in steps that %d workers shared",
+             cpu_time() - host.start_time,
+             host.shared_time,
+             host.started);
     if (host.segment == nullptr)
         return;
     for (const bulk::growing<File>& files : host.shared_files)

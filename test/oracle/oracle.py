@@ -566,7 +566,7 @@ class Oracle:
         pairs = self.run(f"SELECT count(*) FROM {self.call('lsh_pairs', query, {})} x")[0][0]
         true = self.count_true()
         self.use(self.with_workers(chance.choice([0, 1, 3])))
-        for anchors in (100000, max(1, len(given.rows) * chance.choice([1, 5, 9]) // 10)):
+        for anchors in (100000, max(2, len(given.rows) * chance.choice([1, 5, 9]) // 10)):
             self.counts['calls'] += 1
             found_by = (f'lsh_evaluate({self.literal(query)}, anchors => {anchors}{shape}'
                         + ''.join(f', {name} => {self.literal(value)}' for name, value in arguments.items()) + ')')

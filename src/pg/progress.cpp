@@ -14,6 +14,7 @@ namespace {
 
 constexpr int title_interval = 1000; // ms
 constexpr double seconds = 1e6;      // in microseconds
+constexpr double nanoseconds = 1e3;  // in a microsecond
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
 progress* volatile innermost;     // of the calls that are shown; read by the signal's handler
@@ -51,23 +52,55 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// What is done, as a share where that is known, and how long the phase will take at this pace.
-const char* how_far(const progress& call, const progress_step& step, TimestampTz now)
+// The time that is left: of the phase at its own pace, once a tenth of it is done, and of what
+// comes after it by its cost, at the pace of phases whose cost was known.
+double time_left(const progress& call, const progress_step& step, double share, double elapsed)
+{
+    constexpr double enough = 0.1;
+    const double cost = call.costs_before + step.cost * share;
+    const double whole = call.costs_before + step.cost + step.cost_after;
+    const double pace = cost > enough * whole
+                            ? (call.time_before + (step.cost > 0 ? elapsed : 0)) / cost
+                            : 1 / nanoseconds;
+    const double of_phase = share >= enough || step.cost == 0
+                                ? (share > 0 ? elapsed / share - elapsed : 0)
+                                : step.cost * (1 - share) * pace;
+    return of_phase + step.cost_after * pace;
+}
+
+// What is done: of the call where that is known, else of the phase. How long the rest will take is
+// said once a tenth is done.
+const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);
     const auto total = static_cast<unsigned long long>(step.total);
     if (total == 0)
         return done == 0 ? step.phase : psprintf("%s: %llu", step.phase, done);
-    const char* const text = psprintf("%s: %llu of %s%llu (%d%%)",
-                                      step.phase,
-                                      done,
-                                      step.estimated ? "about " : "",
-                                      total,
-                                      static_cast<int>(done * 100 / total));
+    const double of_phase = static_cast<double>(done) / static_cast<double>(total);
     const double elapsed = static_cast<double>(now - call.phase_began);
-    if (done == 0 || elapsed < seconds)
+    double left = of_phase > 0 ? elapsed / of_phase - elapsed : 0;
+    const char* text;
+    double share = of_phase;
+    if (step.rows > 0) {
+        const double all = static_cast<double>(now - call.began);
+        left = time_left(call, step, of_phase, elapsed);
+        share = call.share = Max(call.share, all / (all + left));
+        text = psprintf("%d%% of %s%llu rows (%s)",
+                        static_cast<int>(share * 100),
+                        step.estimated ? "about " : "",
+                        static_cast<unsigned long long>(step.rows),
+                        step.phase);
+    } else {
+        text = psprintf("%s: %llu of %s%llu (%d%%)",
+                        step.phase,
+                        done,
+                        step.estimated ? "about " : "",
+                        total,
+                        static_cast<int>(share * 100));
+    }
+    constexpr double enough = 0.1;
+    if (share < enough || (step.rows == 0 && elapsed < seconds))
         return text;
-    const double left = elapsed / static_cast<double>(done) * static_cast<double>(total - done);
     return psprintf("%s, about %.0f s left", text, left / seconds);
 }
 
@@ -101,8 +134,14 @@ void show_progress(progress& call, const progress_step& step)
     if ((call.due == 0 && !step.begins) || !is_wanted() || call.title == nullptr)
         return;
     const TimestampTz now = GetCurrentTimestamp();
-    if (step.begins)
+    if (step.begins) {
+        if (call.phase_cost > 0) {
+            call.costs_before += call.phase_cost;
+            call.time_before += static_cast<double>(now - call.phase_began);
+        }
+        call.phase_cost = step.cost;
         call.phase_began = now;
+    }
     if (now - call.began < title_interval * 1000L)
         return;
     call.due = 0;

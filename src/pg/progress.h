@@ -16,13 +16,17 @@ extern "C" {
 
 namespace minhash::pg {
 
-// What is done of a phase.
+// What is done of a phase; and what it and the phases after it will cost, if that is known
+// (bulk/memory/host.h).
 struct progress_step {
     const char* phase;
     bool begins;
     std::uint64_t done;
     std::uint64_t total; // 0: not known
     bool estimated;      // the total
+    double cost;
+    double cost_after;
+    std::uint64_t rows; // 0: costs are not known
 };
 
 struct progress {
@@ -31,6 +35,10 @@ struct progress {
     const char* title;              // of the process before
     TimestampTz began;
     TimestampTz phase_began;
+    double phase_cost;   // of the current phase
+    double costs_before; // of phases that have ended, and the time that they took
+    double time_before;
+    double share; // of the call that is done: it does not fall
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };

@@ -150,14 +150,14 @@ sub said_until
     $session->finish;
     return $said;
 }
-my $verifying = qr/NOTICE:  verifying candidates of rows: \d+ of 20000 \(\d+%\)(, about \d+ s left)?$/m;
+my $verifying = qr/NOTICE:  \d+% of 20000 rows \(verifying candidates\)(, about \d+ s left)?$/m;
 $err = said_until($verifying, q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near ORDER BY id')});
 like($err, qr/NOTICE:  reading rows: \d+ of about \d+ \(\d+%\)/m, 'reading is reported');
 like($err, $verifying, 'and verifying');
-my $clustering = qr/NOTICE:  verifying candidates of rows: \d+ of \d+ \(\d+%\), about \d+ s left$/m;
+my $clustering = qr/NOTICE:  verifying candidates: \d+ of \d+ \(\d+%\)(, about \d+ s left)?$/m;
 $err = said_until(qr/(?:$clustering.*){2}/s, q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
 like($err, $clustering, 'and clustering');
-my @percents = $err =~ /candidates of rows: .*\((\d+)%\)/g;
+my @percents = $err =~ /verifying candidates: .*\((\d+)%\)/g;
 is("@percents", join(' ', sort { $a <=> $b } @percents), 'percentages grow');
 ($code, $out, $err) = $node->psql('postgres', q{SELECT count(*) FROM lsh_pairs('SELECT id, body FROM near WHERE id <= 1500')});
 is($err, '', 'nothing is reported at once');

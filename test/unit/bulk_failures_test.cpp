@@ -100,17 +100,17 @@ TEST(bulk_failures, phases_are_reported)
     EXPECT_EQ(host.phases,
               (std::vector<std::string>{"signing rows",
                                         "looking for rows that are the same",
-                                        "banding rows",
-                                        "verifying candidates of rows"}));
+                                        "looking for candidates",
+                                        "verifying candidates"}));
     host.phases.clear();
     call.what = job::clusters;
     ASSERT_EQ(run(host, call_engine, call), finished);
     EXPECT_EQ(host.phases,
               (std::vector<std::string>{"signing rows",
                                         "looking for rows that are the same",
-                                        "banding rows",
+                                        "looking for candidates",
                                         "verifying large buckets",
-                                        "verifying candidates of rows"}));
+                                        "verifying candidates"}));
 }
 
 } // namespace

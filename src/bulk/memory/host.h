@@ -40,6 +40,12 @@ struct host {
     const volatile int* reporting;
     const char* phase; // the one before, while report() is called
 
+    // What the phase will cost each process, and the phases after it, in nanoseconds, as far as
+    // that can be known; of so many rows. 0 rows: nobody knows.
+    double cost;
+    double cost_after;
+    std::uint64_t cost_rows;
+
     // The bytes that a row was taken from, by the place that came with it (bulk/rows/rows.h). They
     // are good until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);

@@ -28,6 +28,10 @@ struct task {
     double recall = 0.99;     // of exact tasks: the share of pairs to be found
     bool whole_slots = false; // exact tasks keep signatures as they are, too
     bool given = false;       // rows come as signatures
+    double signing = 0;       // what these cost, in nanoseconds, as far as that can be known
+    double banding = 0;
+    double verifying = 0;
+    double candidates = 0; // expected of all rows
 };
 
 // The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which

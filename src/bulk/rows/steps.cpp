@@ -162,11 +162,32 @@ void open_brought(row_set& rows)
         open_if_any(*rows.budget, rows.brought[member], notes[member]);
 }
 
+namespace {
+
+// Tells the host what the step and those after it will cost.
+void expect_costs(const row_set& rows, step what)
+{
+    host& owner = *rows.owner;
+    const task& task = rows.task;
+    const bool last = what == step::verify_pairs || what == step::connect_rows;
+    const double cost = what == step::sign      ? task.signing
+                        : what == step::collect ? task.banding
+                        : last                  ? task.verifying
+                                                : 0;
+    const double after = last ? 0 : task.verifying + (what < step::collect ? task.banding : 0);
+    owner.cost = cost / rows.shared->processes;
+    owner.cost_after = after / rows.shared->processes;
+    owner.cost_rows = task.banding > 0 ? rows.count : 0;
+}
+
+} // namespace
+
 void do_step(row_set& rows, step what)
 {
     assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
+    expect_costs(rows, what);
     memory_budget& budget = *rows.budget;
     shared.first_count = rows.first_count;
     shared.step = what;
@@ -181,6 +202,18 @@ void do_step(row_set& rows, step what)
         owner.meet_workers(owner);
     budget.used += shared.used;
     budget.filed += shared.filed;
+    owner.cost_rows = 0;
+}
+
+void expect_candidates(row_set& rows, std::uint64_t recorded)
+{
+    task& task = rows.task;
+    const double of_all = static_cast<double>(recorded) * rows.shared->processes;
+    if (task.candidates == 0 || of_all <= task.candidates)
+        return;
+    task.verifying *= of_all / task.candidates;
+    task.candidates = of_all;
+    rows.owner->cost_after = task.verifying / rows.shared->processes;
 }
 
 void help(host& owner, shared_number number, int member)

@@ -95,6 +95,10 @@ void sign_units(row_set& rows);
 // Does a step.
 void do_step(row_set& rows, step what);
 
+// Says how many candidates a process has recorded while they are collected. Where the sample told
+// too few, verifying will cost more.
+void expect_candidates(row_set& rows, std::uint64_t recorded);
+
 // What a worker does in each step: a member of those who share the rows. What it does not free, the
 // rows' signer, is to be freed with all that the host has.
 void help(host& owner, shared_number rows, int member);

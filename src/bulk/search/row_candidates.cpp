@@ -30,6 +30,7 @@ struct collector {
     byte_store* large_buckets;
     byte_store* large_rows;
     std::uint32_t large_count;
+    std::uint64_t recorded; // candidates
 };
 
 // Stores that a process leaves, beside those of ranges.
@@ -51,6 +52,7 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     assert(row != met && row < all.rows->count);
     const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
     append(*all.ranges[row >> all.range_bits], &candidate, sizeof(candidate));
+    all.recorded++;
 }
 
 // Whether two rows of a bucket, by their places, were together in an earlier one.
@@ -276,11 +278,12 @@ void collect_of_units(row_set& rows)
     const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands)
                                 << shared.slice_bits;
     for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
-        report(*all.owner, "banding rows", unit * rows.count, units * rows.count);
+        report(*all.owner, "looking for candidates", unit, units);
         walk_slice(walk,
                    unit >> shared.slice_bits,
                    static_cast<std::uint32_t>(unit & ((1U << shared.slice_bits) - 1)),
                    [&all](std::span<const std::uint32_t> bucket) { record_bucket(all, bucket); });
+        expect_candidates(rows, all.recorded);
     }
     end_walk(walk);
     end_verifier(check);
@@ -311,6 +314,13 @@ void start_candidates(row_candidates& all, row_set& rows)
     std::fill_n(all.met, rows.count, no_row);
     grow(owner, all.buckets, 0, static_cast<std::size_t>(rows.task.shape.bands));
     all.starts = allocate<std::uint64_t>(owner, (std::size_t{1} << shared.range_bits) + 1);
+    all.collected = allocate<std::uint64_t>(owner, shared.range_count + std::size_t{1});
+    all.collected[0] = 0;
+    for (std::uint32_t range = 0; range < shared.range_count; range++) {
+        all.collected[range + 1] = all.collected[range];
+        for (std::size_t member = 0; member < processes; member++)
+            all.collected[range + 1] += notes_of(rows, member)[range].size / sizeof(std::uint64_t);
+    }
 }
 
 void end_candidates(row_candidates& all)
@@ -325,7 +335,8 @@ void end_candidates(row_candidates& all)
                                static_cast<void*>(all.buffer),
                                static_cast<void*>(all.buckets.values),
                                static_cast<void*>(all.others.values),
-                               static_cast<void*>(all.starts)})
+                               static_cast<void*>(all.starts),
+                               static_cast<void*>(all.collected)})
         release(*all.owner, memory);
 }
 
@@ -381,7 +392,10 @@ void each_row(row_candidates& all,
             for (std::uint32_t row = to; row-- > from;)
                 starts[row] = row == from ? base : starts[row - 1];
             for (std::uint32_t row = from; row < to; row++) {
-                report(owner, "verifying candidates of rows", first + row, rows.count);
+                report(owner,
+                       "verifying candidates",
+                       all.collected[range] + starts[row],
+                       all.collected[shared.range_count]);
                 visit_row(all,
                           first + row,
                           {others + (starts[row] - base), starts[row + 1] - starts[row]},

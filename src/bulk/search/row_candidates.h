@@ -35,6 +35,7 @@ struct row_candidates {
     growing<std::uint32_t> buckets; // the large ones of a row, one of each band at most
     growing<std::uint32_t> others;
     std::uint64_t* starts;
+    std::uint64_t* collected; // candidates before each range, and in all
 };
 
 // Rows of the largest bucket that is written as pairs.

@@ -99,14 +99,19 @@ bands_plan foretell(const bands_wanted& wanted,
             checks += pairs * met * share_checked(similarity, num_hashes, least);
     }
     const double rows = std::max(wanted.rows, 1.0);
+    const double signing = rows * num_hashes * costs.hash;
+    const double banding = rows * shape.bands * costs.band + meetings * costs.meeting;
+    const double verifying =
+        candidates * costs.look + rests * (num_hashes - start) * costs.slot + checks * costs.check;
     return {
         .num_hashes = num_hashes,
         .shape = shape,
         .candidates = candidates / rows,
         .checks = checks / rows,
-        .cost = rows * (num_hashes * costs.hash + shape.bands * costs.band) +
-                meetings * costs.meeting + candidates * costs.look +
-                rests * (num_hashes - start) * costs.slot + checks * costs.check,
+        .cost = signing + banding + verifying,
+        .signing = signing,
+        .banding = banding,
+        .verifying = verifying,
     };
 }
 

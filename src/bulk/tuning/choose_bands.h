@@ -62,7 +62,10 @@ struct bands_plan {
     band_choice shape; // bands = 0: no choice finds enough
     double candidates; // expected for each row
     double checks;     // of those, compared by their texts
-    double cost;       // of all rows, in nanoseconds
+    double cost;       // of all rows, in nanoseconds: the sum of these
+    double signing;
+    double banding;
+    double verifying;
 };
 
 // The recall to choose bands for, so that the promised one is reached. The share that is found

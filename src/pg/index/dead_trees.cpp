@@ -96,7 +96,8 @@ void free_last_pages(Relation index, const dead_tree& tree, const last_pages& la
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
-    // The latest first, which are the smaller ones: where many wait for a large one, no merge begins.
+    // The latest first, which are the smaller ones: where many wait for a large one, no merge
+    // begins.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
         const dead_tree& tree = now.dead_trees[at];
         bool is_left = true;

@@ -59,7 +59,7 @@ int main(int argc, char** argv)
     const double start = cpu_seconds();
     bulk::bands_plan given = {};
     if (argc > 6)
-        given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0};
+        given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0, 0, 0, 0};
     bulk::memory_budget budget = bulk::make_budget(host, memory);
     bulk::row_set& rows =
         bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});

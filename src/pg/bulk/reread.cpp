@@ -1,6 +1,7 @@
 #include "pg/bulk/reread.h"
 
 extern "C" {
+#include "access/heapam.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "executor/tuptable.h"
@@ -94,6 +95,34 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
+// Reads a row that lies on the page of the one read before, whose pin the slot still has: without
+// looking the page up again, as rows that are signed lie one beside the other. What
+// table_tuple_fetch_row_version() does otherwise, for a heap (scan_of()).
+bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
+{
+    auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);
+    const Buffer buffer = row->buffer;
+    if (!BufferIsValid(buffer) || BufferGetBlockNumber(buffer) != ItemPointerGetBlockNumber(&at))
+        return false;
+    Assert(!TTS_EMPTY(slot));
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    const OffsetNumber number = ItemPointerGetOffsetNumber(&at);
+    bool found = false;
+    if (number <= PageGetMaxOffsetNumber(page) && ItemIdIsNormal(PageGetItemId(page, number))) {
+        HeapTupleData& tuple = row->base.tupdata;
+        const ItemId item = PageGetItemId(page, number);
+        tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+        tuple.t_len = ItemIdGetLength(item);
+        tuple.t_self = at;
+        found = HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer);
+    }
+    LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+    if (found)
+        ExecStoreBufferHeapTuple(&row->base.tupdata, slot, buffer);
+    return found;
+}
+
 void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
 {
     Assert(self.count < most_scanned);
@@ -157,7 +186,9 @@ const struct varlena* read_again(rereading& self, std::uint64_t place)
                    static_cast<BlockNumber>(place >> number_bits),
                    static_cast<OffsetNumber>(place & ((1 << number_bits) - 1)));
     TupleTableSlot* const slot = self.slots[table];
-    if (!table_tuple_fetch_row_version(self.tables[table], &at, GetActiveSnapshot(), slot))
+    const Snapshot snapshot = GetActiveSnapshot();
+    if (!fetch_from_same_page(slot, at, snapshot) &&
+        !table_tuple_fetch_row_version(self.tables[table], &at, snapshot, slot))
         elog(ERROR,
              "could not read row (%u,%u) again",
              ItemPointerGetBlockNumber(&at),

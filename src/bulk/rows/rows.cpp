@@ -301,47 +301,56 @@ void open_signatures(row_set& rows)
         extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
 }
 
-void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count)
+signing_room make_signing_room(row_set& rows, std::uint32_t most)
+{
+    host& owner = *rows.owner;
+    return {most,
+            allocate<std::uint8_t>(owner, most * start_bytes(rows)),
+            allocate<std::uint8_t>(owner, most * rest_bytes(rows)),
+            allocate<std::uint32_t>(owner, most * key_count(rows.task.shape)),
+            allocate<std::uint64_t>(owner, most),
+            {}};
+}
+
+void release_signing_room(host& owner, signing_room& room)
+{
+    release(owner, room.starts);
+    release(owner, room.rests);
+    release(owner, room.keys);
+    release(owner, room.places);
+    release(owner, room.document.values);
+    room = {};
+}
+
+void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count)
 {
     host& owner = *rows.owner;
     const task& task = rows.task;
+    assert(count <= room.most);
     assert(can_be_banded(task.scheme, task.shape.bands, task.shape.rows));
-    const std::size_t keys = key_count(task.shape);
-    growing<std::uint8_t> document = {};
-    std::uint8_t* const starts = allocate<std::uint8_t>(owner, count * start_bytes(rows));
-    std::uint8_t* const rests = allocate<std::uint8_t>(owner, count * rest_bytes(rows));
-    std::uint32_t* const made = allocate<std::uint32_t>(owner, count * keys);
-    std::uint64_t* const places = allocate<std::uint64_t>(owner, count);
+    const std::size_t of_start = start_bytes(rows);
+    const std::size_t of_rest = rest_bytes(rows);
     std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
     if (owner.far)
-        expect_documents(rows, first, count, places);
+        expect_documents(rows, first, count, room.places);
     for (std::uint32_t i = 0; i < count; i++) {
         pause(owner);
-        const text_bytes bytes = fetch_document(rows, first + i, document);
+        const text_bytes bytes = fetch_document(rows, first + i, room.document);
         const signature value = task.given ? with_slots(task.scheme, bytes)
                                            : signature{task.scheme, sign(*rows.signer, bytes)};
         assert(!value.empty());
         const std::uint8_t* const slots = kept_slots(rows, value, buffer);
-        std::memcpy(starts + i * start_bytes(rows), slots, start_bytes(rows));
-        std::memcpy(rests + i * rest_bytes(rows), slots + start_bytes(rows), rest_bytes(rows));
-        make_keys(value, task.shape, scope_mask(rows, first + i), made + i, count);
+        std::memcpy(room.starts + i * of_start, slots, of_start);
+        std::memcpy(room.rests + i * of_rest, slots + of_start, of_rest);
+        make_keys(value, task.shape, scope_mask(rows, first + i), room.keys + i, count);
     }
-    write_at(*rows.starts,
-             first * std::uint64_t{start_bytes(rows)},
-             starts,
-             count * start_bytes(rows));
-    write_at(*rows.rests, first * std::uint64_t{rest_bytes(rows)}, rests, count * rest_bytes(rows));
-    for (std::size_t i = 0; i < keys; i++)
+    write_at(*rows.starts, first * std::uint64_t{of_start}, room.starts, count * of_start);
+    write_at(*rows.rests, first * std::uint64_t{of_rest}, room.rests, count * of_rest);
+    for (std::size_t i = 0; i < key_count(task.shape); i++)
         write_at(*rows.keys[i],
                  first * std::uint64_t{sizeof(std::uint32_t)},
-                 made + i * count,
+                 room.keys + i * count,
                  count * sizeof(std::uint32_t));
-    for (void* const memory : {static_cast<void*>(document.values),
-                               static_cast<void*>(starts),
-                               static_cast<void*>(rests),
-                               static_cast<void*>(made),
-                               static_cast<void*>(places)})
-        release(owner, memory);
 }
 
 std::size_t document_size(row_set& rows, std::uint32_t row)

@@ -102,9 +102,24 @@ bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint
 // bands; and the mean size of their documents.
 row_sample sample_rows(row_set& rows, double& mean_bytes);
 
-// Opens the stores of signatures and keys, and signs rows from one on, a few at once.
+// Opens the stores of signatures and keys.
 void open_signatures(row_set& rows);
-void sign_rows(row_set& rows, std::uint32_t first, std::uint32_t count);
+
+// Where the signatures and keys of some rows are made before they are stored together.
+struct signing_room {
+    std::uint32_t most; // rows
+    std::uint8_t* starts;
+    std::uint8_t* rests;
+    std::uint32_t* keys;
+    std::uint64_t* places;
+    growing<std::uint8_t> document;
+};
+
+signing_room make_signing_room(row_set& rows, std::uint32_t most);
+void release_signing_room(host& owner, signing_room& room);
+
+// Signs rows from one on, at most as many as there is room for.
+void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count);
 
 // Whether two rows can be near, as far as scopes are concerned.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)

@@ -117,15 +117,18 @@ static std::uint32_t rows_at_once(const shared_rows& shared)
 void sign_units(row_set& rows)
 {
     const std::uint32_t at_once = rows_at_once(*rows.shared);
+    signing_room room = make_signing_room(rows, at_once);
     for (;;) {
         const std::uint64_t from = next_unit(rows) * at_once;
         if (from >= rows.count)
             break;
         report(*rows.owner, "signing rows", from, rows.count);
         sign_rows(rows,
+                  room,
                   static_cast<std::uint32_t>(from),
                   static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, rows.count - from)));
     }
+    release_signing_room(*rows.owner, room);
 }
 
 void start_steps(row_set& rows)

@@ -18,4 +18,18 @@ void* allocate_large(MemoryContext context, std::size_t bytes)
     return memory;
 }
 
+void map_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE // Linux 5.14
+    constexpr std::size_t worth_it = 64 * 1024;
+    constexpr std::uintptr_t page = 4096; // or larger; then the system refuses, which does no harm
+    if (bytes < worth_it)
+        return;
+    const std::uintptr_t first = TYPEALIGN(page, memory);
+    const std::uintptr_t end =
+        TYPEALIGN_DOWN(page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
+    (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE);
+#endif
+}
+
 } // namespace minhash::pg

@@ -24,7 +24,7 @@ INSERT INTO app."Two words" SELECT 'é ' || number, (SELECT string_agg(md5(conca
         FROM generate_series(1, 8) word) || number % 4
     FROM generate_series(1, 200) number;
 SELECT lsh_create_band_table('app."Two words"', id_column => 'Der Name', bands => 16, rows => 4);
-SELECT lsh_create_band_table('app."Two words"', id_column => 'Der Name', 'Unter"schrift', bands => 4, rows => 2, band_table => 'Few');
+SELECT lsh_create_band_table('app."Two words"', id_column => 'Der Name', signature_column => 'Unter"schrift', bands => 4, rows => 2, band_table => 'Few');
 GRANT USAGE ON SCHEMA app TO writer;
 GRANT SELECT, INSERT ON app."Two words" TO writer;
 GRANT INSERT ON app."Two words_bands" TO writer;

@@ -355,7 +355,7 @@ byte_store* open_view(memory_budget& budget, const store_note& note)
     return store;
 }
 
-void drop_noted(host& owner, store_note& note)
+void free_noted(host& owner, const store_note& note)
 {
     const auto* const numbers = find_shared<shared_number>(owner, note.chunks);
     for (std::uint32_t i = 0; i < note.chunk_count; i++)
@@ -364,6 +364,11 @@ void drop_noted(host& owner, store_note& note)
         owner.release_shared(owner, note.chunks);
     if (note.file != 0)
         owner.close_file(owner, note.file);
+}
+
+void drop_noted(host& owner, store_note& note)
+{
+    free_noted(owner, note);
     note = {};
 }
 

@@ -95,7 +95,9 @@ void leave_store(byte_store* store, store_note& note);
 // A view of it. More than one process can have one.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 
-// Frees what a note has: no view of it is open.
+// Frees what a note has, which no view shows any more. drop_noted() empties the note, too;
+// free_noted() leaves it to be read by others, and is for notes that nobody uses again.
+void free_noted(host& owner, const store_note& note);
 void drop_noted(host& owner, store_note& note);
 
 // Frees a store and its file, if there is one.

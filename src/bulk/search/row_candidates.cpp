@@ -405,8 +405,10 @@ void each_row(row_candidates& all,
         }
         from = to;
     }
+    // The notes stay as they are: a process that comes later adds their sizes up, too
+    // (start_candidates()).
     for (std::size_t member = 0; member < processes; member++)
-        drop_noted(owner, notes_of(rows, member)[range]);
+        free_noted(owner, notes_of(rows, member)[range]);
 }
 
 void drop_candidates(row_set& rows)

@@ -38,9 +38,9 @@ EXTRA_CLEAN = build $(OBJS:.o=.d)
 override with_llvm = no
 
 # check: the tests that take minutes; check-all: all; demo: near-duplicates among this machine's licence texts, or in
-# DIR. These install what they need on a Debian machine, as root or with sudo; unit, kernels, arm, fuzz, dist and deb
+# DIR. These install what they need on a Debian machine, as root or with sudo; unit, kernels, arm, threads, fuzz, dist and deb
 # need no PostgreSQL. All other goals are PGXS's or need what it builds.
-WITHOUT_POSTGRES = check check-all demo unit kernels arm fuzz dist deb
+WITHOUT_POSTGRES = check check-all demo unit kernels arm threads fuzz dist deb
 .PHONY: $(WITHOUT_POSTGRES) bench bench-long lint tap sanitized asserted clang
 ifeq ($(filter-out $(WITHOUT_POSTGRES),$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
@@ -101,7 +101,7 @@ endif
 # No output of tests may depend on how long they take.
 installcheck: export PGOPTIONS += -c minhash_lsh.progress_interval=0
 
-unit kernels arm fuzz: ; $(MAKE) -C $(root)/test $@
+unit kernels arm threads fuzz: ; $(MAKE) -C $(root)/test $@
 lint: all ; test/lint/all.sh
 tap: ; test/tools/tap.sh $(PROVE_TESTS)
 sanitized asserted clang: ; test/tools/$@.sh

@@ -12,11 +12,11 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 short=(lint regress isolation unit oracle tap sanitized)
-long=(trixie forky experimental asserted kernels clang fuzz)
+long=(trixie forky experimental asserted kernels threads clang fuzz)
 [[ $(uname -m) != x86_64 ]] || long+=(arm)
 declare -A needs=(
     [lint]='clang-format clang-tools unicode-data'
-    [unit]=libgtest-dev [kernels]=libgtest-dev
+    [unit]=libgtest-dev [kernels]=libgtest-dev [threads]=libgtest-dev
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
     [fuzz]='clang libclang-rt-dev' [clang]=clang
     [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
@@ -28,7 +28,7 @@ declare -A needs=(
 run_ring() {
     case $1 in
     lint) test/lint/all.sh ;;
-    unit | kernels | arm) make -s -C test -j"$(nproc)" "$1" ;;
+    unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
     # Each fuzzer for a short while: that they still run, and find nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
     # By themselves, as make would not come to the second if the first fails.
@@ -95,7 +95,7 @@ count_tests() {
             "$(sum "$name" 's/^(lint: )?[0-9]+ passed, ([0-9]+) failed$/\2/p')"
         ;;
     # GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
-    unit | kernels | arm)
+    unit | kernels | threads | arm)
         echo "$(sum "$name" 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
             "$(sum "$name" 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
         ;;
@@ -133,7 +133,7 @@ name_failures() {
         lint) sed -nE 's/^FAILED  //p' "$log" ;;
         trixie | forky | experimental) sed -nE "s/^$verdict //p" "$log" ;;
         # Once where it happens, and once in the list at the end.
-        unit | kernels | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
+        unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
         oracle) grep -E '^[0-9]+: ' "$log" ;;
         fuzz) grep -E '^SUMMARY' "$log" ;;
         # "tap/003_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that what the test is called.

@@ -1,7 +1,8 @@
 // Rows with equal band keys, found in cache: the entries of a band are scattered by the top bits of
 // their keys into partitions of a few thousand, and each partition is grouped by a small hash
-// table. An entry is 64 bits, the key's high half and the row: what of the key is lost costs a
-// false candidate in some ten thousand rows, which its verification refuses.
+// table. An entry is 64 bits: the key's upper half, and the row. Rows that share only this half,
+// about a hundred pairs in a band of a million rows, are false candidates, which verification
+// drops.
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// More could not be grouped if all had one key: the table's slots are numbered by 32 bits.
+// The most rows that can be grouped if all have one key: slots of the table have 32-bit numbers.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
@@ -37,7 +38,7 @@ constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
     return bits == 0 ? 0 : key >> (32 - bits);
 }
 
-// Slots of the table for a partition of `entries` entries.
+// How many slots the hash table has for a partition of `entries` entries.
 constexpr std::size_t bucket_table_size(std::size_t entries) noexcept
 {
     return std::bit_ceil(entries * 2 + 1);
@@ -52,8 +53,8 @@ struct bucket_room {
     std::uint32_t* rows;
 };
 
-// Calls visit(std::span<const std::uint32_t> rows) for each key of a partition that two rows or
-// more have; rows in the order of the entries.
+// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a
+// partition share; rows come in the order of the entries.
 template <typename Visit>
 void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
 {

@@ -1,7 +1,7 @@
-// The rows of one band brought together by their keys, all of them or a slice whose keys begin with
-// the same bits: sorted by the upper bits of the keys into
-// partitions that fit into the processor's cache, first counted, then placed. Inside a
-// partition a small hash table brings the rows of each key together (buckets.h).
+// Groups the rows of a band by their keys, or those of a slice, whose keys begin with the same
+// bits. Rows are counted and then placed, by the upper bits of their keys, into partitions that fit
+// into the processor's cache; inside a partition a small hash table groups the rows of each key
+// (buckets.h).
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -12,12 +12,12 @@
 
 namespace minhash::bulk {
 
-// Memory for one band after the other.
+// Memory that is reused from band to band.
 struct grouping {
     host* owner;
     int bits;
     growing<std::uint64_t> entries;
-    std::uint32_t* starts; // of partitions, and the end
+    std::uint32_t* starts; // where partitions start, and the end of the last
     bucket_room room;
     std::size_t room_entries;
 };
@@ -42,8 +42,7 @@ inline std::span<const std::uint64_t> partition(const grouping& state, std::size
             state.starts[number + 1] - state.starts[number]};
 }
 
-// Brings rows into partitions. each_key(take) calls take(key, row) for all rows; it is called
-// twice.
+// Puts rows into partitions. each_key(take) calls take(key, row) for all rows; it is called twice.
 template <typename EachKey>
 void scatter(grouping& state, EachKey&& each_key)
 {
@@ -51,8 +50,8 @@ void scatter(grouping& state, EachKey&& each_key)
     const std::size_t partitions = partition_count(state);
     std::uint32_t* const starts = state.starts;
     std::fill_n(starts, partitions + 2, 0);
-    // starts[i + 2] counts partition i, becomes the start of i + 1, and while scattering runs
-    // ahead as the end of i: then starts[i] is the start again.
+    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves
+    // that on to its end, the start of partition i + 1: so starts[i] ends as the start of i.
     each_key([=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
     std::size_t largest = 0;
     for (std::size_t i = 2; i < partitions + 2; i++) {
@@ -65,7 +64,7 @@ void scatter(grouping& state, EachKey&& each_key)
     each_key([=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
-    assert(starts[partitions] == starts[partitions + 1]); // both times the same rows came
+    assert(starts[partitions] == starts[partitions + 1]); // both calls gave the same rows
 }
 
 } // namespace minhash::bulk

@@ -13,14 +13,14 @@ std::span<std::uint32_t> parents_of(component_finder& finder, int level)
     return {finder.parents[level].values, finder.count};
 }
 
-// A row is its own parent at the first pair that has it.
+// The first pair that has a row makes it its own parent.
 void enter(std::span<std::uint32_t> parent, std::uint32_t row)
 {
     if (parent[row] == no_row)
         parent[row] = row;
 }
 
-// Connects at a level what is connected at the level before, whose parents are roots.
+// Connects at a level what the level before has connected: `roots` has each row's root there.
 void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> roots)
 {
     for (std::uint32_t row = 0; row < roots.size(); row++) {
@@ -31,7 +31,7 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
     }
 }
 
-// Makes roots of all parents, which come before their rows.
+// Replaces each parent by its root. Parents come before their rows, so one pass suffices.
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)

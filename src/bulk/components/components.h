@@ -1,6 +1,6 @@
-// Connected components of pairs that come one after the other, from anywhere, for one or several
-// thresholds at once. A pair is joined only at the first level that it reaches, where levels have
-// falling thresholds; in the end each level takes over what the one before it has connected.
+// Connected components of a stream of pairs, for one or several thresholds (levels) at once, from
+// the highest to the lowest. A pair is joined only at the first level whose threshold it reaches;
+// at the end each level takes over what the one before it has connected.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -15,7 +15,7 @@ namespace minhash::bulk {
 
 constexpr int most_levels = 100;
 
-// What is connected at each level. A row that no pair of a level has is in none of its components.
+// The components at each level. A row without a pair at a level is in none of its components.
 struct component_finder {
     host* owner;
     int levels;
@@ -32,14 +32,14 @@ void take_rows(component_finder& finder, std::uint32_t count);
 // Joins two rows, which may be the same, at a level and all after it.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
-// Asks for the memory that joining a row at a level begins with.
+// Prefetches what joining a row at a level reads first.
 [[gnu::always_inline]] inline void
 prefetch_row(const component_finder& finder, std::uint32_t row, int level)
 {
     __builtin_prefetch(&finder.parents[level].values[row]);
 }
 
-// Rows of a component, and after them in memory those of components that are visited later.
+// The rows of a component; `later` rows, of the components visited next, follow them in memory.
 struct component_rows {
     std::span<const std::uint32_t> rows;
     std::size_t later;
@@ -49,10 +49,10 @@ struct component_rows {
 void end_finder(component_finder& finder,
                 void (*visit)(host& owner, int level, const component_rows& rows));
 
-// Calls visit(rows, later) for each component of at least `least` rows, given the smallest row of
-// the component of each row, or no_row for rows in none. Rows rise. After them in memory lie
-// `later` rows of the next components. (They are put in order by counting, as a chain of them would
-// have to wait for the memory of each.)
+// Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest
+// row of each row's component, or no_row for a row in none. Rows come in rising order, and after
+// them in memory lie `later` rows of the next components. (They are sorted by counting: walking a
+// linked list of a component's rows would wait for memory at each row.)
 template <typename Visit>
 void each_component(host& owner,
                     std::span<const std::uint32_t> roots,

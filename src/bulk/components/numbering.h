@@ -1,6 +1,6 @@
-// Numbers for values that the engine does not know, in the order in which they are first met: a
+// Gives values that the engine does not know numbers, in the order in which they are first met: a
 // hash table with open addressing (core/probe.h). An entry is 64 bits, a part of the value's hash
-// and its number. Whoever has the values says whether two are the same.
+// and its number. The caller, who has the values, says whether two are the same.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -43,7 +43,7 @@ inline void end_numbering(numbering& numbers)
 }
 
 // Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32
-// while this is done.
+// while both tables exist.
 inline void widen(numbering& numbers)
 {
     const std::size_t mask = numbers.mask * 2 + 1;
@@ -60,13 +60,13 @@ inline void widen(numbering& numbers)
     numbers.mask = mask;
 }
 
-// Asks for the memory where a search for this hash begins.
+// Prefetches the entry where a search for this hash begins.
 [[gnu::always_inline]] inline void prefetch_entry(const numbering& numbers, std::uint32_t hash)
 {
     __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
 }
 
-// The number of the first value that has this hash, most likely the value's; no_row: none has it.
+// The number of the first value with this hash, most likely the one sought; no_row: there is none.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
     return static_cast<std::uint32_t>(
@@ -75,9 +75,9 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
         })]);
 }
 
-// The number of a value, a new one if it has none: then it is numbers.count before the call. The
-// hash is one that nobody outside can predict, and is_same(number) whether a value that has this
-// number is the same. At most `most_rows` values can have numbers.
+// The number of a value. A value without one gets the next number, which is numbers.count before
+// the call. Nobody outside may be able to predict the hash; is_same(number) says whether the value
+// with that number is this one. At most `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)
 {

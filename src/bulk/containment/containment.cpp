@@ -1,6 +1,6 @@
-// The steps: shingles of some rows are counted; each row is read, and its size noted, a digest, and
-// its witnesses; rows with equal digests are compared; rows are looked up in the index. What is
-// noted of a row has its place by the row's number, but for witnesses, of which the place is noted.
+// The steps: count the shingles of some rows; read each row, and note its size, a digest and its
+// witnesses; compare rows with equal digests; look each row up in the index. Notes of a row are
+// found by its number; of witnesses, only their place in a store is.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/witnesses.h"
@@ -17,20 +17,20 @@
 
 namespace minhash::bulk {
 
-// What processes share. Rows are known by their positions in `order`, in which a row comes after
-// all that may contain it, unless there are two queries.
+// The state that all processes share. Rows are known by their positions in `order`, in which a row
+// comes after all that may contain it, unless there are two queries.
 struct shared_containment {
-    double missed; // share of pairs that may be
+    double missed; // the share of pairs that may be missed
     bool crossing;
     shared_number counts;     // shingle_counts
-    shared_number sizes;      // of each row: its distinct shingles
+    shared_number sizes;      // of each row: how many distinct shingles
     shared_number digests;    // equal for equal sets
     shared_number witnesses;  // store_note of each member's tags of witnesses
-    shared_number witness_at; // of each row, in the store of a member
+    shared_number witness_at; // of each row: the member, and the offset in its store
     std::uint64_t most_mark;  // of all witnesses: atomic
     shared_number order;
 
-    // The part of the index in hand.
+    // The current part of the index.
     shared_number index;
     index_shape shape;
     std::uint32_t first; // position of its first row
@@ -47,14 +47,14 @@ constexpr int member_shift = 48; // in witness_at
 // Pairs that are emitted at once.
 constexpr std::size_t most_emitted = 512;
 
-// Plans of sizes that were met, by their lowest bits.
+// A cache of plans, by the lowest bits of the set's size.
 struct plan_cache {
     static constexpr std::size_t entries = 1024;
     std::uint64_t* sizes;
     size_plan* plans;
 };
 
-// What a process has while it does its part of a step.
+// The state of a process during its part of a step.
 struct containment_part {
     row_set* rows;
     host* owner;
@@ -67,20 +67,20 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand;        // a row, or no_row
-    distinct_elements set;        // of it
-    growing<std::uint32_t> times; // for each number of its elements, when it was met last
+    std::uint32_t in_hand;        // the current row: read last; or no_row
+    distinct_elements set;        // its shingles
+    growing<std::uint32_t> times; // of each of its elements, by number: when it was met last
     std::size_t timed;
     std::uint32_t time;
     plan_cache plans;
 
-    // To look up the row in hand.
+    // For looking up the current row.
     witness_index index;
-    growing<std::uint32_t> tags; // of its marks that may be witnesses: open addressing; 0: free
+    growing<std::uint32_t> tags; // of its shingles that may be witnesses: open addressing; 0: free
     std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // of these tags, before they are cut to buckets
-    growing<std::span<const std::uint32_t>> having; // places in them
-    std::uint8_t* missing;         // of each place, how many witnesses it needs yet
+    growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
+    growing<std::span<const std::uint32_t>> having; // index places in these buckets
+    std::uint8_t* missing;         // of each place, how many more witnesses it needs
     growing<std::uint32_t> enough; // places of rows with enough
 };
 
@@ -142,7 +142,7 @@ std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
     return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
 }
 
-// Takes a row in hand.
+// Reads a row, which becomes the current one.
 void read_row(containment_part& self, std::uint32_t row)
 {
     if (self.in_hand == row)
@@ -153,7 +153,7 @@ void read_row(containment_part& self, std::uint32_t row)
     self.in_hand = row;
 }
 
-// Calls work(first, end) for the units of some numbers that this process comes to.
+// Calls work(first, end) for the blocks of `count` numbers that this process gets as its units.
 template <typename Work>
 void each_unit(
     const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
@@ -165,10 +165,10 @@ void each_unit(
     }
 }
 
-// Counts the shingles of the row in hand.
+// Counts the shingles of the current row.
 void count_shingles(containment_part& self)
 {
-    // A shingle that is so frequent is of the last class, whoever was first.
+    // Counting stops here: in the last class, and far from overflow by several processes.
     constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
     const bool alone = self.rows->shared->processes == 1;
     for (std::size_t i = 0; i < self.set.count; i++) {
@@ -183,7 +183,7 @@ void count_shingles(containment_part& self)
     }
 }
 
-// Notes the row in hand, whose witnesses go to a store.
+// Notes size, digest and witnesses of the current row; witnesses go to the store.
 void note_row(containment_part& self, witness_choice& choice, byte_store& store)
 {
     const std::uint32_t row = self.in_hand;
@@ -214,7 +214,7 @@ void raise(std::uint64_t& shared, std::uint64_t to)
         continue;
 }
 
-// A new time, at which no element has been met.
+// Starts a new time, at which no element has been met yet.
 void start_time(containment_part& self)
 {
     if (self.timed <= self.set.count) {
@@ -232,7 +232,7 @@ void start_time(containment_part& self)
     self.time = 1;
 }
 
-// How many distinct shingles a row shares with the one in hand.
+// How many distinct shingles a row shares with the current one.
 std::uint64_t count_shared(containment_part& self, std::uint32_t row)
 {
     start_time(self);
@@ -259,7 +259,7 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
 }
 
-// The share of a row's shingles that the row in hand has, if it reaches the threshold.
+// The share of a row's shingles that the current row has, if it reaches the threshold.
 std::optional<double> contained_share(containment_part& self, std::uint32_t row)
 {
     const row_set& rows = *self.rows;
@@ -271,7 +271,7 @@ std::optional<double> contained_share(containment_part& self, std::uint32_t row)
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// Keeps the tags of the row in hand that may be of witnesses. Returns their number.
+// Keeps the tags of those shingles of the current row that may be witnesses. Returns their number.
 std::size_t take_tags(containment_part& self)
 {
     const witness_index& index = self.index;
@@ -305,8 +305,8 @@ std::size_t take_tags(containment_part& self)
     return count;
 }
 
-// Finds the places of the index from `from` on that may have witnesses in the row in hand. Returns
-// the number of lists of such places.
+// Finds the index buckets of the current row's tags: each lists the places of rows with such a
+// witness. Returns the number of lists.
 std::size_t find_having(containment_part& self)
 {
     const witness_index& index = self.index;
@@ -330,7 +330,7 @@ std::size_t find_having(containment_part& self)
     return count;
 }
 
-// Says of the places from `from` on that no witness has been met yet, after `met` have been.
+// Resets the counts of the places from `from` on, of which `met` were counted down.
 void start_count(containment_part& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -345,8 +345,9 @@ void start_count(containment_part& self, std::uint32_t from, std::size_t lists, 
             self.missing[places[at]] = least[places[at]];
 }
 
-// Meets the places of a list from `from` on, and writes those that need no more. Returns how many
-// these are, and of `met` all. Not inlined, as it needs all registers.
+// Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses.
+// Returns how many it wrote; adds to `met` how many it counted down. Not inlined, as it needs all
+// registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -366,8 +367,8 @@ void start_count(containment_part& self, std::uint32_t from, std::size_t lists, 
     return enough;
 }
 
-// Finds the places of the index from `from` on of which the row in hand may have enough indexed
-// witnesses. Returns their number.
+// Finds rows, by their places from `from` on, of whose indexed witnesses the current row may have
+// enough. Returns how many.
 std::size_t find_enough(containment_part& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);
@@ -382,7 +383,8 @@ std::size_t find_enough(containment_part& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the row in hand has enough of all witnesses of a place.
+// Whether the current row has enough of all witnesses of the row at a place, not just of indexed
+// ones.
 bool has_enough(const containment_part& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
@@ -398,7 +400,7 @@ bool has_enough(const containment_part& self, std::uint32_t place)
     return least == 0;
 }
 
-// Adds the pairs of a row, by its position, with rows of the index that lie within it, by theirs.
+// Adds the pairs of a row with the indexed rows that lie within it; both are given by positions.
 void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;
@@ -428,8 +430,8 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
     }
 }
 
-// Rows by falling numbers of shingles, and then by their numbers: by the lower and then the upper
-// half of the number, each time by counting.
+// Orders rows by falling numbers of shingles, then by row number: a radix sort by the lower and
+// then the upper half of the number of shingles.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
     constexpr std::size_t keys = 1 << 16;
@@ -457,12 +459,12 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
         }
         std::swap(from, to);
     }
-    assert(from == order); // after two times
+    assert(from == order); // after two passes
     release(owner, starts);
     release(owner, other);
 }
 
-// The search as the call's own process does it.
+// The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
     std::span<byte_store*> witnesses; // of each member
@@ -479,8 +481,7 @@ bool is_leader(const containment_search& self, std::uint32_t row)
     return self.part.leader[row] == row;
 }
 
-// Lets rows that are the same as an earlier one have it as their leader, by their digests and then
-// by comparing them.
+// Makes the first of equal rows their leader. Rows with equal digests are compared.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
@@ -514,8 +515,8 @@ void find_same(containment_search& self)
     release(owner, leaders);
 }
 
-// Chooses the next part of the index, from a position on: as many rows as have room in `room`
-// bytes, and one at least.
+// Chooses the next part of the index, from a position on: as many rows as fit into `room` bytes,
+// and at least one.
 index_shape
 shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
@@ -540,8 +541,8 @@ shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std:
     return shape;
 }
 
-// Makes the part of the index that begins at a position. Where memory that workers reach is short,
-// it is a smaller one.
+// Makes the part of the index that begins at a position. The part is smaller where shared memory is
+// short.
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;
@@ -583,7 +584,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     make_index(owner, index);
 }
 
-// Looks up all rows that may contain some of the part of the index, and keeps their pairs.
+// Looks up all rows that may contain one of the indexed part, and keeps their pairs.
 void search_part(containment_search& self)
 {
     containment_part& part = self.part;
@@ -621,8 +622,8 @@ void add(containment_search& self, std::uint32_t row, std::uint32_t within, doub
     }
 }
 
-// Emits the pairs of rows that are the same, and then those that were found, in the order of their
-// positions, whatever parts the index had.
+// Emits the pairs of equal rows, and then the pairs that were found, in the order of their
+// positions, however the index was split into parts.
 void emit_all(containment_search& self)
 {
     const containment_part& part = self.part;

@@ -13,24 +13,25 @@ namespace minhash::bulk {
 
 namespace {
 
-// Witnesses of a row, where no more are needed. With fewer, more rows that do not contain it have
-// the least number; with more, the index is larger.
+// How many witnesses a row has, if so many are enough. With fewer, more rows have the least number
+// without containing it; with more, the index is larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// The rarest shingles of a row that witnesses are drawn from, at least, besides those that may be
-// missing twice: so that at thresholds near 1, too, there are some.
+// The least size of the pool that witnesses are drawn from, beyond twice the shingles that may be
+// missing: so that there is a pool at thresholds near 1, too.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// Rows whose shingles are counted, which is as many as a counter can count; and counters for each,
-// which different shingles share.
+// How many rows have their shingles counted, at most (a counter holds no more), and how many
+// counters there are for each of them. Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
 static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-// How frequent shingles are, by doublings.
+// Classes of frequency: each holds counts up to twice those of the class before.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
-// The largest number that fewer of `drawn` are shared than, with a probability of at most `missed`.
+// The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most
+// `missed`.
 std::uint32_t
 least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
 {
@@ -41,7 +42,7 @@ least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, doubl
     double number = std::max(0.0, count - others);
     double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) -
                              log_choose(all, count));
-    // As many are drawn whatever the chance: also if that is too small for a number.
+    // At least `number` are shared in any case. (The chance may be too small for a double.)
     if (missed <= 0 || chance <= 0)
         return static_cast<std::uint32_t>(number);
     double below = chance;
@@ -54,12 +55,12 @@ least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, doubl
     return static_cast<std::uint32_t>(number);
 }
 
-// The smallest marks of those that are offered.
+// Keeps the smallest of the marks that are offered.
 struct smallest_marks {
     std::uint64_t* marks; // room for twice as many as wanted
     std::size_t count;
     std::size_t wanted;
-    std::uint64_t limit; // larger ones are not wanted
+    std::uint64_t limit; // marks above it are ignored
 };
 
 void keep_smallest(smallest_marks& kept)
@@ -100,7 +101,7 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
 {
     assert(size >= 1 && threshold >= 0 && threshold <= 1);
     auto least = static_cast<std::uint64_t>(std::floor(threshold * static_cast<double>(size)));
-    // The division of the answer rounds, too.
+    // The division in containment() rounds, too: take a step or two to the exact boundary.
     while (least > 0 && containment({size, 0, least - 1}) >= threshold)
         least--;
     while (containment({size, 0, least}) < threshold)
@@ -162,8 +163,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     }
     keep_smallest(kept);
     assert(kept.count == count);
-    // The rarest first. Their counts are brought in front of the marks, of which the lower halves
-    // are left.
+    // Sort by count, the rarest first: the upper half of a mark gives way to the count.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++) {
         const std::uint64_t mark = kept.marks[i];
@@ -181,8 +181,7 @@ std::size_t buckets_for(std::uint64_t indexed) noexcept
     return std::bit_ceil(indexed / 2 + 1);
 }
 
-// Words of the filter, of which the number is a power of two below 2^26: four bits for each
-// witness.
+// Words of the filter, a power of two below 2^26: about four bits for each indexed witness.
 std::size_t filter_words(std::uint64_t indexed) noexcept
 {
     return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
@@ -235,7 +234,8 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // The counts become ends, and filling from the last row to the first brings them to the starts.
+    // Counts become the ends of buckets. Filling from the last row to the first moves these down to
+    // the starts.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)

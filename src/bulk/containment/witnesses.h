@@ -1,17 +1,18 @@
-// Witnesses: shingles of a row that are looked for in all others, to find those that may contain
-// it.
+// Witnesses: a few shingles of a row that are looked for in all others, to find the rows that may
+// contain it.
 //
 // A row that has n shingles and lies within another by the threshold misses at most some m of them
-// there, however common they are. So of any p of its shingles the other has p - m, and of w drawn
-// from these p at random a number that is distributed hypergeometrically: with the recall wanted,
-// it is at least some number k, whatever the sizes of the two rows. The p are the row's rarest
-// shingles, at least twice m, so that common shingles bring no rows together; and at random means
-// those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash
-// (Irber et al. 2022), so that of the other row only small hashes need to be looked up.
+// there, however common they are. So of any p of its shingles the other has at least p - m. Of w
+// witnesses drawn from these p at random it has a hypergeometrically distributed number: at least
+// some k, with a probability of the recall wanted, whatever the sizes of the two rows. The p are
+// the row's rarest shingles, at least twice m, so that common shingles bring no rows together. "At
+// random" means those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in
+// FracMinHash (Irber et al. 2022), so that only the small hashes of the other row need to be looked
+// up.
 //
-// Who has k of w witnesses has 4 at least of any w - k + 4 of them. So only the rarest are in the
-// index, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked at where
-// 4 have been met: for texts that halves the places that are met, or better.
+// A row that has k of w witnesses has at least 4 of any w - k + 4 of them. So only the rarest w - k
+// + 4 are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked
+// at once 4 have been met: for texts that at least halves the index entries to be visited.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -23,21 +24,20 @@
 
 namespace minhash::bulk {
 
-// How many witnesses a row gets, and how many of them another must have that may contain it.
+// How many witnesses a row gets, and how many of them a row that may contain it must have.
 struct witness_plan {
     std::uint32_t count;
     std::uint32_t least;
 };
 
-// Of `pool` shingles at least `shared` are in a row that contains theirs; at least one is. Such a
-// row must have the least number, but for a share of `missed`.
+// Plans for a pool of shingles, of which a row that contains theirs has at least `shared`, which is
+// not 0. All but a share `missed` of such rows have the plan's least number of witnesses.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
-// The fewest shingles of a set of a size, at least 1, of which the other has to have the
-// threshold's share.
+// The fewest shared shingles that reach the threshold for a set of a given size, at least 1.
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept;
 
-// The same for a row of a size, whose `pool` rarest shingles are drawn from, or some more of them.
+// The plan for rows of one size. Witnesses are drawn from at least the `pool` rarest shingles.
 struct size_plan {
     std::uint64_t pool;
     witness_plan witnesses;
@@ -45,12 +45,12 @@ struct size_plan {
 
 size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
 
-// How many rows have a shingle, of those that are counted: so many of all rows, at equal distances.
+// How many of the counted rows have a shingle. Rows are counted at equal distances among all.
 struct shingle_counts {
     std::uint16_t* values;
     std::size_t mask; // there are counters_for(rows), a power of two
 
-    // Any bits of the hash but its highest, by which witnesses are drawn.
+    // The low bits of the hash: witnesses are drawn by its highest bits.
     std::uint16_t& of(std::uint64_t element) const noexcept
     {
         return values[element & mask];
@@ -68,34 +68,34 @@ struct witness_choice {
     std::uint64_t most_mark; // of all that were chosen
 };
 
-// The witnesses of a row, the rarest first, by their tags. Shingles are changed to marks by `salt`:
-// only rows of one salt meet.
+// The tags of a row's witnesses, the rarest first. `salt` turns shingles into marks, so that only
+// rows with the same salt (of the same scope) meet.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// What is kept of a mark. By chance in four thousand million that of another; never 0.
+// What is kept of a mark; never 0. Two marks share a tag by chance, one in four thousand million.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);
     return tag != 0 ? tag : 1;
 }
 
-// How many of the indexed witnesses must have been met.
+// How many indexed witnesses must be met before all witnesses are looked at.
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
-    std::uint32_t places; // of its rows
+    std::uint32_t places; // its rows
     std::uint64_t tags;   // of all their witnesses, fewer than 2^32
     std::uint64_t indexed;
     probe_secret secret; // of the process that made it
 };
 
 struct place_note {
-    std::uint32_t first; // of the tags of the row at a place
-    std::uint32_t least; // of its witnesses, that are to be found; 0: it has none
+    std::uint32_t first; // where the tags of the row at a place begin
+    std::uint32_t least; // how many of its witnesses must be found; 0: it has none
 };
 
 inline std::uint32_t met_of(const place_note& note) noexcept
@@ -108,28 +108,28 @@ inline std::uint32_t indexed_of(const place_note& note, const place_note& next) 
     return next.first - note.first - note.least + met_of(note);
 }
 
-// The places that have a witness, by buckets of its tag, in one piece of memory that is given.
+// The index: places by the buckets of their witnesses' tags, in one piece of the caller's memory.
 struct witness_index {
     index_shape shape;
     std::size_t mask;
-    place_note* notes;       // of each place, and an end
+    place_note* notes;       // of each place, and one that marks the end
     std::uint32_t* tags;     // of each place, the rarest first
-    std::uint32_t* starts;   // of each bucket in `postings`, and an end
-    std::uint32_t* postings; // places, which rise
-    std::uint8_t* least;     // met_of() each place
-    std::uint64_t* filter;   // a bit for each tag that is indexed, and for some others
+    std::uint32_t* starts;   // where each bucket starts in `postings`, and the end
+    std::uint32_t* postings; // places, in rising order within a bucket
+    std::uint8_t* least;     // met_of() of each place's note
+    std::uint64_t* filter;   // a bit for each tag that is indexed, and by chance for others
     std::size_t filter_mask; // of its words
 };
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
 
-// In its memory, where notes, tags and `least` are to be written.
+// Lays an index out in its memory. The caller writes notes, tags and `least`.
 witness_index open_index(void* memory, const index_shape& shape) noexcept;
 
-// Makes the index by them.
+// Makes buckets, postings and filter from these.
 void make_index(host& owner, witness_index& index);
 
-// Where the bucket and the bit of a tag are: in the lower and the upper half.
+// Its lower half chooses the tag's bucket, its upper half the tag's bit in the filter.
 inline std::uint64_t place_in(const witness_index& index, std::uint32_t tag) noexcept
 {
     return place_of(tag, index.shape.secret);

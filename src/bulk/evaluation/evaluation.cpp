@@ -1,8 +1,8 @@
-// Rows that are the same stand as one, their leader, for its classes of anchors and of rows: so
-// thousands of copies of one text take no longer than the text. True pairs are those that share a
-// band, of enough bands that hardly any is lost, and are then verified as lsh_pairs() does. Bands
-// are gone through one after the other: a table of the anchors' slots there, through which all rows
-// pass. A pair counts in the first band that it shares.
+// One of several equal rows, their leader, stands for all of them, anchors and others: so thousands
+// of copies of one text take no longer than one. To find true pairs, rows are banded into so many
+// bands that hardly any pair is lost, and rows that share a band are verified as lsh_pairs() does.
+// For each band in turn, a table is made of the anchors' slots, and all rows are looked up in it. A
+// pair counts in the first band that it shares.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -19,16 +19,16 @@ namespace {
 
 constexpr std::uint32_t none = 0xFFFFFFFF;
 
-// The share of true pairs that the bands by which they are looked for find.
+// The share of true pairs that is found by the bands in which they are looked for.
 constexpr double truth_recall = 1 - 1e-6;
 
-// In shorter bands nearly all rows meet.
+// Nearly all rows share shorter bands.
 constexpr int least_rows = 3;
 
-// Fewer anchors are not used, whatever the number of pairs.
+// The number of anchors is not halved below this, however many pairs there are.
 constexpr std::size_t least_anchors = 64;
 
-// A leader of anchors, by its number, and another leader.
+// A pair of leaders: one of anchors, by its number, and another.
 struct candidate {
     std::uint32_t anchor;
     std::uint32_t row;
@@ -47,15 +47,15 @@ struct evaluation {
     twins same;
     std::uint32_t* members; // of each leader, how many rows it stands for
 
-    std::span<const std::uint32_t> anchors; // that are used
-    std::uint32_t count;                    // their leaders, numbered as they come:
-    std::uint32_t* leaders;                 // the rows that they are,
+    std::span<const std::uint32_t> anchors; // the anchors in use
+    std::uint32_t count;                    // of their leaders, numbered as they come:
+    std::uint32_t* leaders;                 // the row of each,
     std::uint32_t* first_anchor;            // the first anchor of each,
     std::uint32_t* anchors_of;              // how many each stands for,
     std::uint32_t* slots;                   // their signatures,
-    std::uint32_t* number;                  // and of each row its number, or `none`
+    std::uint32_t* number;                  // and of each row its number as a leader, or `none`
 
-    // The table of a band: chains of leaders of anchors that have the same place.
+    // The table of a band: anchors' leaders, chained where they hash to the same place.
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
@@ -65,10 +65,10 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // of different leaders
     std::size_t pair_count;
-    double* near;       // of each leader of anchors: true pairs that one of its anchors is in,
-    double* found;      // and of them those that a setting finds
+    double* near;       // of each anchors' leader: true pairs that one of its anchors is in,
+    double* found;      // and those of them that a setting finds
     double* seen_near;  // of each row: anchors that it is near to,
-    double* seen_found; // and of them those that a setting finds
+    double* seen_found; // and those of them that a setting finds
     void* buffer;       // of slots
 };
 
@@ -135,7 +135,7 @@ void number_anchors(evaluation& self)
     self.keys = allocate<std::uint32_t>(owner, self.count);
 }
 
-// Calls visit(anchor, row) for leaders that meet in a band, and in none before it.
+// Calls visit(anchor, row) for leaders that share this band, and none before it.
 template <typename Visit>
 void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
 {
@@ -159,7 +159,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != none;
              anchor = self.next[anchor]) {
             pause(*self.owner);
-            // Of two leaders of anchors, the first counts the pair.
+            // If both are leaders of anchors, the first one counts the pair.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
@@ -168,7 +168,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
     }
 }
 
-// Goes on with the first half of the anchors.
+// Drops the second half of the anchors.
 void halve_anchors(evaluation& self)
 {
     self.anchors = self.anchors.first(self.anchors.size() / 2);
@@ -194,7 +194,7 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
         halve_anchors(self);
 }
 
-// Where only very short bands find nearly all true pairs, or none do, all pairs are looked at.
+// Compares all pairs: for thresholds at which only very short bands, or none, would find them.
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
@@ -256,7 +256,7 @@ std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// How many pairs with an anchor there are of rows of two leaders.
+// How many pairs, one row of each leader, have an anchor in them.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);
@@ -264,7 +264,7 @@ std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32
     return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
 }
 
-// The same of rows of one leader, which meet in every band.
+// The same for pairs of rows of one leader. They share every band.
 std::uint64_t pairs_within(const evaluation& self)
 {
     std::uint64_t pairs = 0;
@@ -275,7 +275,7 @@ std::uint64_t pairs_within(const evaluation& self)
     return pairs;
 }
 
-// Counts of pairs by anchor and by row, beginning with those of rows of one leader.
+// Starts counts of pairs by anchor and by row with the pairs within leaders.
 void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
 {
     std::fill_n(of_rows, self.rows->count, 0);
@@ -299,7 +299,7 @@ void add_to_counts(const evaluation& self,
     }
 }
 
-// What a setting finds of the true pairs, and how many candidates it has.
+// Counts how many of the true pairs a setting finds, and its candidates.
 void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint64_t total)
 {
     const band_choice shape = tried.shape;
@@ -330,9 +330,9 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     }
 }
 
-// By how much the rows that are no anchors differ: of each, the square of (found - recall * near)
-// over all its pairs, which is estimated without bias from its pairs with anchors, as each other
-// row is one with the same probability `drawn`.
+// The sum over the rows that are no anchors of the square of (found - recall * near), taken over
+// all pairs of a row. It is estimated without bias from the row's pairs with anchors, as each other
+// row is an anchor with the same probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -352,12 +352,11 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// Between which bounds the recall of a setting lies. Anchors differ by more or less than what pairs
-// that have nothing to do with each other would: so their pairs tell as much as more or fewer of
-// such pairs. A row whose pairs are all missed is seldom an anchor itself, and then only the
-// anchors near to it tell: so the variance is also estimated from all rows, and the larger one
-// counts. Where all pairs are found, nothing tells how anchors differ, and the pairs of an anchor
-// count as one.
+// A confidence interval for the recall of a setting. Pairs of one anchor go together, so they count
+// as more or fewer independent pairs, by how much anchors differ. A row whose pairs are all missed
+// is seldom an anchor itself, and then only the anchors near it show it: so the variance is also
+// estimated from all rows, and the larger estimate counts. If all pairs are found, nothing tells
+// how anchors differ, and the pairs of an anchor count as one.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

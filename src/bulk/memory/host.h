@@ -1,11 +1,11 @@
 // What the engine asks of whoever runs it: memory, files, and a chance to stop. The glue answers
 // with PostgreSQL's means, tests with their own.
 //
-// No call has to return: pause() may leave by longjmp() when a user cancels, and so may each of the
-// others when memory or disk is short. Therefore nothing in src/bulk has a destructor, and whoever
-// runs the engine frees what it has given when the engine has been left.
+// No call has to return: pause() may leave by longjmp() when a user cancels, and so may every other
+// call when memory or disk is short. Therefore nothing in src/bulk has a destructor, and the host
+// frees all that it gave once the engine has been left.
 //
-// The engine asks by the chunk and not by the value, so calls through pointers cost nothing.
+// The engine calls the host once a chunk, not once a value, so calls through pointers cost nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace minhash::bulk {
 
-// What memory that other processes reach, too, is known by in all of them. 0 is none.
+// Names shared memory in all processes alike. 0 is none.
 using shared_number = std::uint64_t;
 
 struct host {
@@ -30,31 +30,31 @@ struct host {
     void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
     void (*close_file)(host& self, int file);
 
-    // Called while `*stopping` is not 0: then somebody may want the engine to stop.
+    // Called while `*stopping` is not 0: the host then checks whether to stop the engine.
     void (*pause)(host& self);
     const volatile int* stopping;
 
-    // Called with what is done of a phase when it begins, and while `*reporting` is not 0. `total`
+    // Called with the progress of a phase when it begins, and while `*reporting` is not 0. `total`
     // is 0 if it is not known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
-    const char* phase; // the one before, while report() is called
+    const char* phase; // while report() is called, the phase before
 
-    // What the phase will cost each process, and the phases after it, in nanoseconds, as far as
-    // that can be known; of so many rows. 0 rows: nobody knows.
+    // Estimates of what this phase, and the phases after it, will cost each process, in nanoseconds
+    // for so many rows. 0 rows: there is no estimate.
     double cost;
     double cost_after;
     std::uint64_t cost_rows;
 
-    // The bytes that a row was taken from, by the place that came with it (bulk/rows/rows.h). They
-    // are good until the next call.
+    // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h).
+    // The bytes are good until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
-    // Whether what can be read again is larger than memory. Then it is to be read in the order of
-    // places, and once.
+    // Whether what can be read again is larger than memory. Then each document should be read only
+    // once, in the order of places.
     bool far;
     // Says which places will be read again next, in this order, so that they can be fetched ahead.
-    // They stay where they are until all are read, or others are expected.
+    // The array `places` must last until all are read, or others are expected.
     void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
 
     // There are more different shingles than can be counted. Does not return.
@@ -63,27 +63,27 @@ struct host {
     // Workers: other processes, each with a host of its own, that do parts of steps
     // (bulk/rows/steps.h). There are at most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // bytes of texts that are worth workers
-    // Lets memory and files that are asked for from now on be reached by workers. False if they
-    // cannot be: then there will be no workers.
+    std::uint64_t least_work; // bytes of texts from which on workers are worth it
+    // From now on, makes memory and files that the engine asks for accessible to workers. False if
+    // they cannot be: then there will be no workers.
     bool (*start_sharing)(host& self);
-    // Whether so much shared memory can be had that cannot be files instead. If not, memory that is
-    // asked for from now on is not shared, and there will be no workers.
+    // Whether `bytes` of shared memory can be had, for what cannot be a file instead. If not,
+    // memory that is asked for from now on is not shared, and there will be no workers.
     bool (*keep_sharing)(host& self, std::size_t bytes);
-    // Memory that workers reach, too, if it is shared; else memory like any other, whose number is
-    // private_number(). 0 if there is none left, unless it is `needed`: then this does not return.
+    // Memory that workers reach, too, if memory is shared; else private memory, numbered by
+    // private_number(). If none is left, the result is 0, or this does not return if `needed`.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
-    // Starts workers, which call help(their host, rows, member) in each step. Returns how many
-    // processes there are with this one, which is member 0.
+    // Starts workers, which call help(their host, rows, member) in each step. Returns the number of
+    // processes, including this one, which is member 0.
     int (*start_workers)(host& self, shared_number rows);
-    // Waits until all are where a step begins, or ends.
+    // Waits until all processes are at the beginning, or the end, of a step.
     void (*meet_workers)(host& self);
     void (*end_workers)(host& self);
 };
 
-// To be called at least once in a bounded amount of work, of some ten milliseconds at most.
+// To be called at least every ten milliseconds or so of work.
 inline void pause(host& asked)
 {
     if (*asked.stopping != 0) [[unlikely]]
@@ -99,7 +99,7 @@ inline void report(host& asked, const char* phase, std::uint64_t done, std::uint
     }
 }
 
-// Memory for values, and for none as well.
+// Memory for `count` values, which may be none.
 template <typename Value>
 Value* allocate(host& asked, std::size_t count = 1)
 {
@@ -119,7 +119,7 @@ inline void* private_memory(shared_number number)
     return reinterpret_cast<void*>(number & ~private_mark);
 }
 
-// The same, shared and cleared.
+// The same in shared memory, cleared.
 template <typename Value>
 Value* allocate_shared(host& asked, shared_number& number, std::size_t count = 1)
 {
@@ -135,7 +135,7 @@ Value* find_shared(host& asked, shared_number number)
     return number == 0 ? nullptr : static_cast<Value*>(asked.find_shared(asked, number));
 }
 
-// Frees memory, if there is any.
+// Frees memory; null is ignored.
 inline void release(host& asked, void* memory)
 {
     if (memory != nullptr)

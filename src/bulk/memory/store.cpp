@@ -1,7 +1,7 @@
-// A store is a file of its first `filed` bytes, then chunks in memory, of which only the newest is
-// written to. When the budget is used up, whichever store has most full chunks writes its oldest
-// one. Chunks that were written
-// out are kept and taken again, by any store with chunks of that size.
+// A store's first `filed` bytes are in a file, the others in chunks in memory, of which only the
+// newest is written to. When the budget is used up, the store with most full chunks writes its
+// oldest one to its file. Chunks that were written out are kept for reuse, by any store with chunks
+// of that size.
 #include "bulk/memory/store.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace minhash::bulk {
 
-// What a chunk holds while no store has it.
+// Written into a chunk while no store has it.
 struct spare_chunk {
     spare_chunk* next;
     std::size_t bytes;
@@ -26,8 +26,8 @@ void free_spare(memory_budget& budget)
     release(*budget.owner, spare);
 }
 
-// Memory that was used is in the processor's reach, and fresh memory must be cleared by the kernel
-// first: so chunks are kept, while there is room for them.
+// Keeps a chunk for reuse while there is room for it: it is in the processor's cache, while the
+// kernel would have to clear fresh memory first.
 void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
 {
     spare_chunk* const spare = reinterpret_cast<spare_chunk*>(chunk);
@@ -38,8 +38,8 @@ void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
     budget.used -= bytes;
 }
 
-// A chunk for a store, counted as used whether there is room for it or not. Where no shared memory
-// is left, it is one of this process, to be written to the file later, or none.
+// A chunk for a store, counted as used even beyond the budget. If a shared store finds no shared
+// memory, it is private memory, to be written to the file later, if `needed`, and else none.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     memory_budget& budget = *store.budget;
@@ -67,7 +67,7 @@ store_chunk take_chunk(const byte_store& store, bool needed)
     return {allocate<char>(owner, bytes), 0};
 }
 
-// Frees a chunk that is full, or keeps its memory.
+// Frees a chunk that a store is done with, or keeps its memory for reuse.
 void give_back(const byte_store& store, const store_chunk& chunk)
 {
     memory_budget& budget = *store.budget;
@@ -80,7 +80,7 @@ void give_back(const byte_store& store, const store_chunk& chunk)
     budget.owner->release_shared(*budget.owner, chunk.number);
 }
 
-// Chunks that are full, which a store that is being written to has all but one of.
+// How many chunks are full: all but the one that is being written to, if there is one.
 std::size_t full_chunks(const byte_store& store)
 {
     return store.chunk_count - (store.at < store.end ? 1 : 0);
@@ -103,7 +103,8 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Makes room by the store that has most to give, of those that are read so seldom.
+// Moves a chunk to a file: of the stores that are read most seldom, from the largest. `most_read`:
+// stores that are read more often keep theirs.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
@@ -130,7 +131,7 @@ void add_chunk(byte_store& store, const store_chunk& chunk)
     store.chunks.values[store.chunk_count++] = chunk;
 }
 
-// The next chunk to write to. The first is given whatever the budget says.
+// Gets the next chunk to write to. A store gets its first even beyond the budget.
 void advance(byte_store& store)
 {
     memory_budget& budget = *store.budget;
@@ -187,7 +188,7 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
 
 namespace {
 
-// Frees what says where a store is, and not what it has.
+// Frees a store's own bookkeeping, not its chunks and file.
 void forget_store(byte_store* store)
 {
     memory_budget& budget = *store->budget;
@@ -221,7 +222,7 @@ void close_store(byte_store* store)
 
 namespace {
 
-// Gives a store a file that workers reach, with what its file has.
+// Moves the content of a store's file to a file that workers reach.
 void move_file(byte_store& store)
 {
     host& owner = *store.budget->owner;
@@ -338,7 +339,7 @@ void leave_store(byte_store* store, store_note& note)
 
 byte_store* open_view(memory_budget& budget, const store_note& note)
 {
-    // A process that did not come has left an empty note.
+    // A process that took no part in the step has left an empty note.
     constexpr std::size_t least_chunk = std::bit_ceil(sizeof(spare_chunk));
     host& owner = *budget.owner;
     assert(note.chunk_bytes != 0 || note.size == 0);
@@ -391,7 +392,7 @@ void end_budget(memory_budget& budget, memory_budget& of_call)
 std::size_t needed_bytes(const memory_budget& budget)
 {
     const std::uint64_t bytes = budget.used + budget.filed;
-    return bytes + bytes / 8; // chunks are larger where there is more
+    return bytes + bytes / 8; // a larger budget has larger chunks
 }
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count)

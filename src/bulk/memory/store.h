@@ -1,9 +1,10 @@
 // Bytes that are appended and then read at random: in memory while there is room, then in a
-// temporary file. Several stores share a budget; when it is used up, the store that has most in
-// memory writes its oldest chunk to its file: of those that are read in order, if any can, as
-// reading a file piece by piece takes longer.
+// temporary file. Several stores share a budget. When it is used up, the store with most bytes in
+// memory writes its oldest chunk to its file; stores that are read in order do so first, as random
+// reads of a file take longer.
 //
-// A shared store can be left to other processes when all has been appended: each opens a view.
+// When all has been appended to a shared store, it can be left to other processes: each opens a
+// view.
 //
 // (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
 // sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
@@ -17,18 +18,16 @@ namespace minhash::bulk {
 
 struct byte_store;
 
-// How a store will be read: once from its start to its end, at random, or at random most often of
-// all.
+// How a store will be read: once from start to end, at random, or at random and most often.
 enum class reading { in_order, at_random, often };
 
-// A chunk of a store, and its number if the store is shared.
+// A chunk of a store, with the number of its shared memory, if it is shared.
 struct store_chunk {
     char* at;
     shared_number number;
 };
 
-// What other processes need to know of a store that is not appended to any more: it is in shared
-// memory.
+// What other processes need to open a store that is complete. Notes are in shared memory.
 struct store_note {
     std::uint64_t size;
     std::uint64_t filed;
@@ -45,7 +44,7 @@ struct memory_budget {
     std::size_t used;
     std::uint64_t filed;       // bytes that went to files
     byte_store* stores;        // all that are open
-    struct spare_chunk* spare; // chunks already written out, kept for reuse: not counted as used
+    struct spare_chunk* spare; // free chunks, kept for reuse: not counted as used
     std::size_t spare_bytes;
     bool sharing; // chunks of shared stores are in memory that workers reach
 };
@@ -62,14 +61,14 @@ struct byte_store {
     char* at; // where the next byte goes, and the end of its chunk
     char* end;
     int file;         // 0: none
-    reading how;      // it will be read: the first to go to files are those that rank first
+    reading how;      // it will be read: values that come first go to files first
     bool shared;      // chunks have numbers
-    bool view;        // of a store that another process, or a note, has
-    byte_store* next; // of the budget's
+    bool view;        // of a store that was left to a note
+    byte_store* next; // in the budget's list
 };
 
-// The size of the chunks of each of `stores` stores, at most `wanted`, so that they fit into the
-// budget with one chunk each, which always stays in memory.
+// The chunk size for `stores` stores, at most `wanted`, with which one chunk of each, which always
+// stays in memory, fits into the budget.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 // A store with chunks of `chunk_bytes`, a power of two.
@@ -80,23 +79,24 @@ open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading
 byte_store*
 open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// Moves shared stores to where workers reach them, after start_sharing(), as far as there is room.
+// After start_sharing(): moves shared stores to where workers reach them, while there is shared
+// memory.
 void share_stores(memory_budget& budget);
 
-// Makes a store `size` bytes long, as much of it in memory as `most` bytes of the budget's limit
-// allow. What is new is to be written by write_at(), perhaps by other processes.
+// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else
+// in the file. The new bytes are to be written by write_at(), perhaps by other processes.
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Frees a shared store, but what it has lasts, and is known by the note. What it takes of the
-// budget does not change. Where there was too little shared memory, it goes to the file.
+// Frees a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in
+// private memory, as shared memory was short, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// A view of it. More than one process can have one.
+// A view of a store that was left. Several processes can have one.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 
-// Frees what a note has, which no view shows any more. drop_noted() empties the note, too;
-// free_noted() leaves it to be read by others, and is for notes that nobody uses again.
+// Frees the bytes that a note stands for. No view of it may be open. drop_noted() empties the note,
+// too; free_noted() does not write to it, as others may read it, but nobody may use it again.
 void free_noted(host& owner, const store_note& note);
 void drop_noted(host& owner, store_note& note);
 
@@ -106,10 +106,10 @@ void close_store(byte_store* store);
 // Closes all stores that are still open, and frees spare chunks.
 void close_stores(memory_budget& budget);
 
-// Ends a budget of a step: what its stores had is left, and counts for the call's own.
+// Ends a budget of a step, whose stores have been left: their bytes now count in the call's own.
 void end_budget(memory_budget& budget, memory_budget& of_call);
 
-// The memory that would have held everything.
+// How much memory would have held everything.
 std::size_t needed_bytes(const memory_budget& budget);
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count);
@@ -142,8 +142,8 @@ inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// `count` bytes from an offset, all of them inside the store: where they lie, or copied into the
-// buffer, which has room for them.
+// `count` bytes from an offset, all of them inside the store: where they lie if they are in one
+// chunk, else copied into the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);
@@ -152,8 +152,8 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// To read all bytes in order, piece by piece: how many come at once from an offset, and where they
-// are. The buffer has room for chunk_bytes.
+// For reading all bytes in order: sets `piece` to the bytes from an offset on, and returns how many
+// there are at once. The buffer has room for chunk_bytes.
 std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece);
 
 } // namespace minhash::bulk

@@ -1,7 +1,6 @@
-// Of a band's key only 32 bits are kept, in a store of its own for each band, as bands are gone
-// through one after the other: rows whose halves are equal by chance are false candidates, which
-// verifying drops. One more store has a key of the whole signature, by which rows that are the same
-// are found.
+// Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false
+// candidates, which verification drops. Each band has a store of its own, as bands are read one
+// after the other. One more store has a key of the whole signature, by which equal rows are found.
 #include "bulk/rows/rows.h"
 
 #include "core/bands.h"
@@ -18,14 +17,14 @@ namespace {
 
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
-constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be little
+constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be scarce
 constexpr std::size_t large_stores = 4; // slots, documents, and two of the host's
 
-// Bytes per row of what later steps keep in memory: two links to twins, a root, and an entry twice.
+// Bytes of memory per row that later steps need: two links to twins, a root, and two entries.
 constexpr std::size_t fixed_bytes = 28;
 
-// Beside where a document lies: it is in the store of documents, and not where the host reads it;
-// and above the offset, from 1 on, in which other one, if it was brought later.
+// Marks an offset as one in the engine's own stores, and not a place that the host reads. The bits
+// from store_shift on say in which: 0 is rows.documents, n + 1 is rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -42,7 +41,7 @@ std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
         fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
-// What keys are changed by, so that rows of different scopes share none but by accident.
+// Mixed into keys, so that rows of different scopes share keys only by accident.
 std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
 {
     return rows.task.scoped ? (rows.scopes.values[row] + 1) * 0x9E3779B1 : 0;
@@ -65,7 +64,7 @@ constexpr auto factors = [] {
     return made;
 }();
 
-// The sum of the products of words, as large as there are, with their factors.
+// The sum of words times their factors. Words are 64 bits while so many are left.
 std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
@@ -81,8 +80,8 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 
 // The upper halves of sums of products, which two bands that differ in one word share with a
 // probability of two in 2^32 at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm
-// for the closest-pair problem, 2.1). Band tables and indexes have other keys (core/bands.h), which
-// last, and are several times slower to make. `mask` changes all of them.
+// for the closest-pair problem, 2.1). Band tables and indexes use other keys (core/bands.h), which
+// must stay the same for ever and are several times slower to make. `mask` changes all keys.
 void make_keys(const signature& value,
                band_choice shape,
                std::uint32_t mask,
@@ -102,7 +101,7 @@ void make_keys(const signature& value,
     *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
 }
 
-// The slots of a signature as rows keep them, where they are or in the buffer.
+// The slots of a signature as rows keep them: where they lie, or converted into the buffer.
 const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std::uint8_t* buffer)
 {
     if (value.scheme.bits == rows.kept.bits)
@@ -118,7 +117,7 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Notes where the document of the next row is, or keeps it.
+// Notes where the next row's document can be read again, or else keeps the document.
 void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
 {
     assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
@@ -146,8 +145,8 @@ void expect_documents(row_set& rows,
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// Notes what has come. If it is enough for workers, and they can be had, rows are shared from now
-// on.
+// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are
+// shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -170,7 +169,7 @@ scheme kept_scheme(const task& task)
 {
     constexpr std::uint8_t enough = 8;
     const std::uint8_t few =
-        task.threshold >= 0.7 ? 2 : 4; // as those that agree by chance add to the rest
+        task.threshold >= 0.7 ? 2 : 4; // at high thresholds few slots are left to agree by chance
     scheme kept = task.scheme;
     if (task.exact && !task.whole_slots)
         kept.bits = std::min(kept.bits, enough);
@@ -217,7 +216,7 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
-    constexpr std::size_t share_of_text = 8; // of the work that a text of as many bytes makes
+    constexpr std::size_t share_of_text = 8; // bytes that make as much work as one of text
     if (value.empty())
         return false;
     assert(comparable({rows.task.scheme, {}}, value));
@@ -264,7 +263,7 @@ row_sample sample_rows(row_set& rows, double& mean_bytes)
     else
         for (std::uint32_t i = 0; i < most_sampled; i++)
             *end++ = static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
-    std::sort(chosen, end); // to be read in their order
+    std::sort(chosen, end); // so that they are read in order
     end = std::unique(chosen, end);
     growing<std::uint8_t> buffer = {};
     text_signer* const signer = rows.task.given ? nullptr : make_signer(owner, scheme);
@@ -284,7 +283,7 @@ row_sample sample_rows(row_set& rows, double& mean_bytes)
 
 void open_signatures(row_set& rows)
 {
-    // The share of the memory that they may take where not all of them fit.
+    // How much of the budget they may take if not all of them fit.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
     const std::size_t count = key_count(rows.task.shape);
     memory_budget& budget = *rows.budget;
@@ -294,7 +293,7 @@ void open_signatures(row_set& rows)
     rows.rests = open_shared_store(budget, large_chunk_for(budget));
     for (std::size_t i = 0; i < count; i++)
         rows.keys[i] = open_shared_store(budget, chunk, reading::in_order);
-    // What is read most often comes first where there is not enough memory.
+    // What is read most often gets memory first.
     extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
     extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
     for (std::size_t i = 0; i < count; i++)

@@ -1,8 +1,8 @@
-// The rows that the engine works on, numbered from 0 as they come. While they come, only what they
-// are made from is noted: their documents, texts or the slots of signatures, or where the host can
-// read these again. When all have come, some of them tell which hashes, bands and rows to choose;
-// then all processes that help make their signatures and the halves of their band keys, each in a
-// store of its own (steps.h). What identifies a row to a user is the host's matter.
+// The rows that the engine works on, numbered from 0 as they come. While they come, only their
+// documents are noted: texts or slots of signatures, or the place where the host can read them
+// again. When all have come, hashes, bands and rows are chosen by a sample of them; then all
+// processes together make the signatures and the halves of the band keys (steps.h), which have
+// stores of their own. Only the host knows the ids by which a user knows the rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -16,26 +16,26 @@
 
 namespace minhash::bulk {
 
-// What rows are taken for.
+// What the engine is to do with the rows.
 struct task {
     minhash::scheme scheme;   // of all signatures
-    band_choice shape;        // that they can be banded by (core/bands.h); bands = 0: not chosen
+    band_choice shape;        // bands and rows (core/bands.h); bands = 0: not chosen
     double threshold;         // the least similarity, 0 to 1
     bool exact;               // texts are compared by their shingles, not by signatures
-    std::uint32_t max_bucket; // buckets of more rows are left out; 0: none
-    bool scoped;              // rows can only be near others of their scope
-    bool sets_only = false;   // of texts: they are not signed
+    std::uint32_t max_bucket; // larger buckets are left out; 0: no limit
+    bool scoped;              // rows are near others of their scope only
+    bool sets_only = false;   // texts are compared as sets, and not signed
     double recall = 0.99;     // of exact tasks: the share of pairs to be found
-    bool whole_slots = false; // exact tasks keep signatures as they are, too
+    bool whole_slots = false; // signatures are kept unshortened in exact tasks, too
     bool given = false;       // rows come as signatures
-    double signing = 0;       // what these cost, in nanoseconds, as far as that can be known
+    double signing = 0;       // estimated costs, in nanoseconds
     double banding = 0;
     double verifying = 0;
-    double candidates = 0; // expected of all rows
+    double candidates = 0; // how many are expected, of all rows
 };
 
-// The scheme of signatures as rows keep them. Where texts decide, slots of 8 bits say as well which
-// of them to compare; where signatures that are given do, slots of 2 or 4 bits.
+// The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do
+// as well; to choose which given signatures to compare, slots of 2 or 4 bits do.
 scheme kept_scheme(const task& task);
 
 // Whether documents are compared, and not only signed.
@@ -51,23 +51,23 @@ struct row_set {
     memory_budget* budget;
     bulk::task task;
     minhash::scheme kept;  // kept_scheme()
-    minhash::scheme start; // of the slots that are kept by themselves: the first, or all
+    minhash::scheme start; // of the slots that are stored apart: the first ones, or all
     std::uint32_t count;
-    std::uint32_t first_count; // rows of the first of two queries; set by whoever takes rows
+    std::uint32_t first_count; // rows of the first of two queries; set by the caller
 
     byte_store* documents;      // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store** brought;       // those that it has read again (bulk/search/far_documents.h)
+    byte_store** brought;       // those that the host has read again (bulk/search/far_documents.h)
     byte_store* document_at;    // where the document of each row lies
     byte_store* document_sizes; // of texts, else null
     byte_store* starts;         // the first slots of each row,
     byte_store* rests;          // and the others
-    byte_store** keys;          // of each band; after them, of the whole signature
+    byte_store** keys;          // of each band; the last of the whole signature
     text_signer* signer;        // of tasks with texts, else null
-    const std::uint32_t* set_sizes; // of tasks with sets only: of each row (containment.h)
+    const std::uint32_t* set_sizes; // of each row, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // of each row, in scoped tasks
 
     std::uint64_t work;  // bytes of texts that have come
-    bool sharing;        // that was enough for workers
+    bool sharing;        // work was enough for workers
     shared_rows* shared; // when all rows have come (steps.h)
     int member;          // which of the processes this is
 };
@@ -78,28 +78,28 @@ constexpr std::size_t key_count(band_choice shape)
     return static_cast<std::size_t>(shape.bands) + 1;
 }
 
-// Sets the task, and what follows from it.
+// Sets the task, and the schemes that follow from it.
 void set_task(row_set& rows, const task& task);
 
-// Starts without rows. `texts` says that rows will come as texts. Hashes of texts, bands and rows
-// may be chosen later: until start_steps() (steps.h).
+// Starts without rows. `texts` says that rows will come as texts. The number of hashes for texts,
+// bands and rows may still be chosen until start_steps() (steps.h).
 row_set* make_rows(memory_budget& budget, task task, bool texts);
 
-// Says which scope, any number, the row has that is taken next. For scoped tasks.
+// Sets the scope, any number, of the row that is taken next. For scoped tasks.
 void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
-// set, which is near nothing and not taken. By a place that is not 0 the host can read the text, or
-// the slots as they are stored, again; then they are not kept.
+// set, which is near nothing and not taken. If `place` is not 0, the host can read the text, or the
+// slots as they are stored, again by it, and they are not kept.
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// The same of a text of which only the beginning is known, and its size. False if that has no
-// shingles: then all of the text is to be taken.
+// The same for a text of which only the beginning and the size are known. False if the beginning
+// has no shingles: then take the whole text.
 bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place);
 
-// The signatures of some rows, which are chosen at random by their numbers, for the choice of
-// bands; and the mean size of their documents.
+// The signatures of some rows, chosen at random by number, to choose bands by; also the mean size
+// of their documents.
 row_sample sample_rows(row_set& rows, double& mean_bytes);
 
 // Opens the stores of signatures and keys.
@@ -118,10 +118,10 @@ struct signing_room {
 signing_room make_signing_room(row_set& rows, std::uint32_t most);
 void release_signing_room(host& owner, signing_room& room);
 
-// Signs rows from one on, at most as many as there is room for.
+// Signs `count` rows from `first` on; `room` has room for so many.
 void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count);
 
-// Whether two rows can be near, as far as scopes are concerned.
+// Whether scopes allow two rows to be near.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 {
     assert(a < rows.count && b < rows.count);
@@ -133,7 +133,7 @@ inline std::size_t start_bytes(const row_set& rows)
     return slot_bytes(rows.start.bits, rows.start.num_hashes);
 }
 
-// The first slots of a row as they are kept, where they lie or in the buffer; and the others.
+// A row's first slots, and below the others, as they are kept: where they lie or in the buffer.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
@@ -157,11 +157,11 @@ std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 // Says that the document of a row is kept from now on: in a store of rows.brought, at an offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
-// The document of a row, where it lies or in the buffer, which grows as it must. Good until the
-// next call.
+// The document of a row, where it lies or in the buffer, which grows as needed. Good until the next
+// call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
-// Its bytes.
+// The document's size in bytes.
 std::size_t document_size(row_set& rows, std::uint32_t row);
 
 } // namespace minhash::bulk

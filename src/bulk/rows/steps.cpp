@@ -8,12 +8,12 @@ namespace minhash::bulk {
 
 namespace {
 
-// Memory for each row that steps share: leaders, links, a root or a row across, and its scope.
+// Shared bytes for each row: leader, link to a twin, root or first row of the other query, scope.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 24; // the same, where sets are searched (containment.cpp)
+constexpr std::size_t shared_set_bytes = 24;           // and more in containment.cpp
 constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
 
-// Does without workers if what has to be in shared memory has no room there.
+// Does without workers if shared memory has no room for what has to be there.
 void check_shared_memory(row_set& rows)
 {
     host& owner = *rows.owner;
@@ -38,7 +38,7 @@ void open_if_any(memory_budget& budget, byte_store*& store, const store_note& no
     store = note.chunk_bytes > 0 ? open_view(budget, note) : nullptr;
 }
 
-// Views of what all share.
+// Opens views of the stores that all processes share.
 void open_views(row_set& rows)
 {
     const shared_rows& shared = *rows.shared;
@@ -55,7 +55,7 @@ void open_views(row_set& rows)
         open_if_any(budget, rows.keys[i], notes[i]);
 }
 
-// Texts that only had to be signed.
+// Frees texts that are not needed once they are signed.
 void drop_documents(row_set& rows)
 {
     shared_rows& shared = *rows.shared;
@@ -102,8 +102,8 @@ void share_rows(row_set& rows)
 
 } // namespace
 
-// Rows that are signed at once: few enough that all have something to do, and so many that files
-// are not written to piece by piece.
+// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files
+// in large pieces.
 static std::uint32_t rows_at_once(const shared_rows& shared)
 {
     constexpr std::uint32_t least = 16;
@@ -167,7 +167,7 @@ void open_brought(row_set& rows)
 
 namespace {
 
-// Tells the host what the step and those after it will cost.
+// Tells the host the expected costs of this step and those after it.
 void expect_costs(const row_set& rows, step what)
 {
     host& owner = *rows.owner;

@@ -1,10 +1,10 @@
-// What is done by all processes of a call together, step by step: the call's own, and workers. A
-// step is a number of units of work, and each process does the next one until all are done: blocks
-// of rows, bands, ranges of rows. Nobody owns a row, and what a unit gives has its place by its
+// What all processes of a call, its own one and workers, do together, step by step. A step has a
+// number of units of work (blocks of rows, bands, ranges of rows), and each process does the next
+// one until all are done. No process owns a row, and the result of a unit is found by the unit's
 // number: so results do not depend on who did what.
 //
-// What processes share is in `shared_rows`, or known by numbers there. Stores that are appended to
-// in a step are each process's own; it leaves them when the step ends.
+// What processes share is in `shared_rows`, or in memory that `shared_rows` has the number of. In a
+// step each process appends to stores of its own, which it leaves to all when the step ends.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -29,20 +29,20 @@ enum class step : std::uint32_t {
 };
 
 struct shared_rows {
-    shared_number number; // of this
+    shared_number number; // of this struct
     bulk::task task;
     std::uint32_t count;
     std::uint32_t first_count;
     bool texts;
     bool sharing;
-    int processes;      // of all steps
-    bool helped;        // workers wait for the next
-    std::size_t memory; // that all of them may use
+    int processes;      // that do steps
+    bool helped;        // workers wait for the next step
+    std::size_t memory; // that all processes may use
 
-    bulk::step step;         // that is in hand,
+    bulk::step step;         // the current step,
     std::uint64_t next_unit; // and which of its units is next: atomic
-    std::size_t allowance;   // bytes that each process may keep in memory in it
-    std::uint64_t used;      // bytes that workers have left in memory in it: atomic
+    std::size_t allowance;   // bytes that each process may keep in memory in this step
+    std::uint64_t used;      // bytes that workers have left in memory in this step: atomic
     std::uint64_t filed;     // and in files
 
     store_note starts;
@@ -55,7 +55,7 @@ struct shared_rows {
 
     // far_documents.h
     shared_number marks;    // a bit of each row
-    shared_number bringing; // notes of each member's documents, while they are brought,
+    shared_number bringing; // notes of each member's documents: while they are brought,
     shared_number brought;  // and afterwards
 
     // candidates.h
@@ -79,28 +79,28 @@ struct shared_rows {
     // clusters.cpp
     shared_number parent;
     shared_number groups;       // notes of each member's groups of large buckets
-    shared_number group_places; // of each large bucket
+    shared_number group_places; // bucket_groups of each large bucket
 
     shared_number containment; // what containment.cpp shares
 };
 
-// To be called when all rows have been taken, and bands and rows are chosen: starts workers, if
-// there is enough work, and signs all rows together with them.
+// To be called when all rows have been taken, and bands and rows have been chosen. Starts workers
+// if there is enough work, and signs all rows together with them.
 void start_steps(row_set& rows);
 
-// Does what is left of the step in hand, as one of those who share the rows (bulk/parts.cpp).
+// Does units of the current step until none is left, as one of the processes (bulk/parts.cpp).
 void do_part(row_set& rows);
 void sign_units(row_set& rows);
 
 // Does a step.
 void do_step(row_set& rows, step what);
 
-// Says how many candidates a process has recorded while they are collected. Where the sample told
-// too few, verifying will cost more.
+// Tells the host how many candidates a process has recorded so far. If the sample foretold too few,
+// verifying will cost more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// What a worker does in each step: a member of those who share the rows. What it does not free, the
-// rows' signer, is to be freed with all that the host has.
+// A worker's part of each step, as process `member`. It does not free the rows' signer: that goes
+// with all the host's memory.
 void help(host& owner, shared_number rows, int member);
 
 // To be called when there will be no more steps. Rows stay.
@@ -109,7 +109,7 @@ void end_steps(row_set& rows);
 // Frees shared memory and files.
 void end_rows(row_set& rows);
 
-// The next unit of the step in hand, from 0 on.
+// The next unit of the current step, from 0 on.
 inline std::uint64_t next_unit(const row_set& rows)
 {
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
@@ -118,10 +118,10 @@ inline std::uint64_t next_unit(const row_set& rows)
 // Opens views of the documents that were brought.
 void open_brought(row_set& rows);
 
-// A budget for what this process appends in the step in hand.
+// A budget for what this process appends in the current step.
 memory_budget step_budget(const row_set& rows);
 
-// What a number stands for.
+// The shared memory that a number stands for.
 template <typename Value>
 Value* find_shared(const row_set& rows, shared_number number)
 {

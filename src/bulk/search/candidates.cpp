@@ -1,5 +1,5 @@
-// Rows that are the same are found as those with equal band keys are (grouping.h), by the key of
-// the whole signature, and then compared.
+// Equal rows are found like rows with equal band keys (grouping.h), by the key of the whole
+// signature, and are then compared.
 #include "bulk/search/candidates.h"
 #include "bulk/search/far_documents.h"
 
@@ -10,8 +10,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a slice of a band that stand for themselves. Of keys what is
-// the same in the slice is left out.
+// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits
+// of a key, equal in the whole slice, are shifted out.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -32,7 +32,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     }
 }
 
-// Slices of a band: as many as give all processes something to do.
+// The bits that slices of a band differ in: enough slices to keep all processes busy.
 int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;

@@ -1,5 +1,5 @@
-// Which rows share band keys, band by band; and which rows are the same, so that one of them stands
-// for all in the bands. A unit of work is a slice of a band: the rows whose keys begin with the
+// Finds rows that share band keys, band by band. Before that it finds equal rows, of which only one
+// takes part in banding. A unit of work is a slice of a band: the rows whose keys begin with the
 // same bits.
 #pragma once
 
@@ -21,11 +21,11 @@ inline twins twins_of(const row_set& rows)
             {find_shared<std::uint32_t>(rows, rows.shared->next), rows.count}};
 }
 
-// Memory for going through the buckets of one slice after the other.
+// Visits the buckets of one slice after the other, with the same memory.
 struct bucket_walk : grouping {
     row_set* rows;
-    const std::uint32_t* leader; // rows with another leader are left out; null: no row
-    void* buffer;                // a piece of a store
+    const std::uint32_t* leader; // rows with another leader are left out; null: no row is
+    void* buffer;                // for a piece of a store
 };
 
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
@@ -54,10 +54,10 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
-// Finds all twins. Classes of more than max_bucket rows are not collapsed, and left out.
+// Finds all twins. More than max_bucket equal rows are no twins: bands leave out such buckets.
 twins find_twins(row_set& rows);
 
-// The part of a process in that.
+// One process's part of it.
 void find_twins_of_units(row_set& rows);
 
 } // namespace minhash::bulk

@@ -1,11 +1,10 @@
-// Large buckets come first: each of their rows is compared with a few others there, which is enough
-// to connect most of those that are near, and the rows are written down by what is connected then.
-// Afterwards each row is compared with the candidates that it met in any band, as pairs are found;
-// but those that are connected with it by then are skipped, in large buckets all of them at once.
-// As rows come in their order, the first row of a component is compared with all that it met, and
-// few others are. At the end the components are put out, split around their representatives where
-// that is asked for, each row with its similarity to its representative: that of the two when they
-// met, or else looked for now.
+// Large buckets come first: each of their rows is compared with a few others there, which connects
+// most rows that are near, and the bucket is written down as groups of connected rows. Then each
+// row is compared with its candidates from all bands, as for pairs, but skips those connected with
+// it by then, in large buckets a whole group at once. As rows are processed in order, the first row
+// of a component is compared with all its candidates, and few others are. Finally the components
+// are emitted, split around representatives if that is asked for. The similarity of a row to its
+// representative is known if the two were compared, and else computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"
@@ -25,7 +24,7 @@ std::span<std::uint32_t> parents_of(const row_set& rows)
     return {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
 }
 
-// What a process has while it connects rows.
+// The state of a process while it connects rows.
 struct connector {
     row_set* rows;
     host* owner;
@@ -35,10 +34,10 @@ struct connector {
     found_pairs found;
 
     byte_store** groups;            // of each member
-    void* buffer;                   // a piece of them
+    void* buffer;                   // for a piece of such a store
     growing<std::uint32_t> bucket;  // a large one,
-    growing<std::uint32_t> roots;   // of its rows,
-    growing<std::uint32_t> grouped; // and what is written of it
+    growing<std::uint32_t> roots;   // the roots of its rows,
+    growing<std::uint32_t> grouped; // and its groups, as they are written
     std::uint32_t* places;          // of each root, where its next row goes
 };
 
@@ -47,8 +46,8 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the rows of a large bucket were written by groups: rows that are connected with no other
-// of the bucket, and then, of each group, its size, marked, and its rows, which rise.
+// Where the groups of a large bucket are written: first the rows that are connected with no other
+// row of it; then, for each group, its size, marked, and its rows in rising order.
 struct bucket_groups {
     std::uint32_t member;
     std::uint32_t count; // of rows and sizes
@@ -58,7 +57,7 @@ struct bucket_groups {
 constexpr std::uint32_t size_mark = most_rows + 1;
 constexpr std::size_t groups_chunk = 64 * 1024;
 
-// Units of large buckets, by their numbers, of which some are not in use.
+// One more than the highest number of a large bucket. Some numbers are not in use (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
     const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
@@ -73,7 +72,7 @@ bool has_bucket(const row_set& rows, std::uint32_t number)
            find_shared<std::uint32_t>(rows, rows.shared->large_count)[number % processes];
 }
 
-// Compares the rows of the bucket in hand with the first few that are not connected.
+// Compares the rows of the current bucket with its first few unconnected rows.
 void connect_some(connector& self, std::uint32_t size)
 {
     constexpr std::size_t most_heads = 4;
@@ -96,7 +95,7 @@ void connect_some(connector& self, std::uint32_t size)
     }
 }
 
-// Writes down the rows of the bucket in hand by what is connected now. Returns how many numbers.
+// Writes the groups of the current bucket, and returns how many numbers these take.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
     host& owner = *self.owner;
@@ -132,7 +131,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
     return end;
 }
 
-// Calls visit(offset) for each number of a bucket's groups; visit returns how many to go on.
+// Reads numbers of a bucket's groups from their store, which gives them in pieces.
 struct group_reader {
     byte_store* from;
     void* buffer;
@@ -151,8 +150,7 @@ struct group_reader {
     }
 };
 
-// Verifies a row with the rows of a large bucket after it, but for those that are connected with
-// it.
+// Compares a row with the later rows of a large bucket that are not connected with it.
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
     const bucket_groups groups =
@@ -293,8 +291,8 @@ struct cluster_finder {
     cluster_sink to;
     twins same;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // of each row, the first row that it is known to be near to;
-    double* met_similarity; // and their similarity
+    std::uint32_t* met;     // of each row, the first row that it was found to be near to,
+    double* met_similarity; // with their similarity
     verifier check;
 
     // The cluster that is being made.
@@ -349,8 +347,7 @@ known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
                                        : std::nullopt;
 }
 
-// The similarity of two rows if they are near; or, once all rows of one scope are (accept_all()),
-// of any two.
+// The similarity of two rows if they are near; after accept_all(), of any two rows of one scope.
 std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     if (const std::optional<double> known = known_similarity(finder, a, b))
@@ -367,8 +364,8 @@ void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
     finder.similarities.values[count] = similarity;
 }
 
-// Puts out the rows of a component, which are in order: all of them, or split: rows near the best
-// row, then near the best of the rest, and so on.
+// Emits a component, whose rows are ordered, the best first: as one cluster, or split into the rows
+// near the best one, then those near the best of the rest, and so on.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     while (!rows.empty()) {
@@ -382,7 +379,7 @@ void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
             else
                 rows[left++] = row;
         }
-        assert(finder.count > 0 && finder.members.values[0] == best); // so that it ends
+        assert(finder.count > 0 && finder.members.values[0] == best); // so the loop ends
         if (finder.count > 1 || finder.options.singletons)
             finder.to.emit(*finder.owner,
                            {finder.members.values, finder.count},
@@ -397,7 +394,7 @@ void emit_components(cluster_finder& finder)
     start_verifier(finder.check, *finder.rows);
     if (!finder.options.near_representative)
         accept_all(finder.check);
-    // Roots come before their rows, and leaders before those that are the same.
+    // Roots come before their rows, and leaders before the rows that equal them.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.same.leader[row]);
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {

@@ -1,9 +1,9 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
 // Two rows are compared only if they are not connected yet: so each of many similar rows takes
-// about one comparison. Nothing is lost, as all candidates that are not connected in the end have
-// been compared. The similarity of rows that are near is computed exactly, as it may be that of a
-// row to its representative.
+// about one comparison. No connection is lost, as all candidates that end up unconnected have been
+// compared. The similarity of near rows is computed exactly, as one of the two may be the other's
+// representative.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -11,7 +11,7 @@
 namespace minhash::bulk {
 
 struct cluster_sink {
-    // Brings the rows of a component into the order in which they may represent it.
+    // Sorts the rows of a component, the one best suited as its representative first.
     void (*order)(host& owner, std::span<std::uint32_t> rows);
     // Takes a cluster, its representative first, and the similarity of each row to it.
     void (*emit)(host& owner,
@@ -20,15 +20,15 @@ struct cluster_sink {
 };
 
 struct cluster_options {
-    bool near_representative; // members must reach the threshold with it
-    bool singletons;          // rows that are near no other are clusters, too
+    bool near_representative; // members must be near their representative
+    bool singletons;          // a row without near ones is a cluster, too
 };
 
-// Finds the clusters of at least one row. Returns how many buckets were left out, as they have more
-// than task.max_bucket rows.
+// Finds the clusters of at least one row. Returns how many buckets were left out, because they have
+// more than task.max_bucket rows.
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to);
 
-// The parts of a process in connecting rows.
+// One process's part of each step that connects rows.
 void connect_bucket_units(row_set& rows);
 void connect_row_units(row_set& rows);
 

@@ -10,7 +10,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// Rows whose documents are sorted by place: most scans give rows in this order.
+// How many rows' documents are sorted by place at once. Most scans give rows in that order anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;
@@ -37,8 +37,8 @@ void mark(const row_set& rows, std::uint32_t row)
         marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
 }
 
-// Marks what may be compared of a bucket: twins, too, as they share all buckets. Of large ones that
-// is all rows, as most have something to be compared with.
+// Marks the rows of a bucket that may be compared, twins included, as they share all buckets. Of a
+// large bucket it marks all rows, as most have something to be compared with.
 void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 {
     const row_set& rows = *check.rows;
@@ -67,7 +67,7 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
     }
 }
 
-// What is wanted of some rows, in the order of places. Returns how many.
+// Lists the marked documents of some rows, in the order of their places. Returns how many.
 std::size_t find_wanted(row_set& rows, std::uint32_t first, wanted_document* wanted)
 {
     const std::uint32_t end = std::min(rows.count - first, rows_at_once) + first;

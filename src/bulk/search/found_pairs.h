@@ -1,5 +1,5 @@
-// Near pairs as ranges of candidates are verified: each process keeps those that it finds, and at
-// the end they are read in the order of the ranges.
+// The near pairs found by verifying ranges of candidates: each process keeps those that it finds,
+// and at the end they are read in the order of the ranges.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -35,7 +35,7 @@ inline void add_pair(found_pairs& found, const found_pair& pair)
     append(*found.store, &pair, sizeof(pair));
 }
 
-// Calls verify(range) for the ranges that this process comes to, each of which adds its pairs.
+// Calls verify(range), which adds the pairs of a range, for the ranges that this process gets.
 template <typename Verify>
 void each_range(found_pairs& found, Verify&& verify)
 {

@@ -39,8 +39,8 @@ void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, dou
     }
 }
 
-// The pairs of a leader's rows of the first query with another's of the second one. (The first
-// query's rows come first.)
+// Adds the pairs of one leader's rows of the first query with another leader's rows of the second.
+// (A leader's rows of the first query come before those of the second.)
 void add_across(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
 {
     assert(finder.rights != nullptr && finder.same.leader[left] == left);
@@ -59,7 +59,7 @@ void add_all(pair_finder& finder, std::uint32_t left, std::uint32_t right, doubl
             add_found(finder, a, b, similarity);
 }
 
-// The pairs among the rows that a leader stands for.
+// Adds the pairs among the rows that a leader stands for.
 void add_twins(pair_finder& finder, std::uint32_t leader)
 {
     if (finder.rights != nullptr) {
@@ -82,12 +82,12 @@ void add_near(pair_finder& finder, const found_pair& near)
     }
 }
 
-// What a process has while it verifies.
+// The state of a process while it verifies.
 struct pair_verifier {
     row_candidates candidates;
     verifier check;
     found_pairs found;
-    growing<found_pair> of_row; // in hand
+    growing<found_pair> of_row; // of the current row
     std::size_t count;
 };
 
@@ -103,7 +103,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     row_candidates& candidates = self.candidates;
     std::uint32_t* const met = candidates.met;
     each_piece(candidates, number, [&](std::span<const std::uint32_t> rows) {
-        // Of one query, a row verifies those after it, and rows come in their order.
+        // Within one query, a row verifies only rows after it. `rows` is sorted.
         const auto after = candidates.rights == nullptr
                                ? std::upper_bound(rows.begin(), rows.end(), row)
                                : rows.begin();
@@ -121,7 +121,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     });
 }
 
-// The pairs of a row come in the order of the others, whoever has found buckets first.
+// Verifies a row's candidates, and adds its pairs in the order of the other rows.
 void verify_candidates(void* of,
                        std::uint32_t row,
                        std::span<std::uint32_t> others,

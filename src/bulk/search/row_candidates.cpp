@@ -8,13 +8,13 @@ namespace minhash::bulk {
 
 namespace {
 
-// Pairs that may be near, for each row of a bucket that is not large by them.
+// A bucket with more likely pairs than this for each of its rows counts as large.
 constexpr std::size_t most_likely = 16;
 
-// Marks the number of a large bucket where a row's number could be. (There are no more rows.)
+// Marks a number as that of a large bucket, and not of a row. (No row has so high a number.)
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
-// What a process has while it collects.
+// The state of a process while it collects.
 struct collector {
     row_set* rows;
     host* owner;
@@ -22,10 +22,10 @@ struct collector {
     bool for_clusters;
     const std::uint32_t* rights;
     int range_bits;
-    byte_store** ranges;      // of candidates: the row that verifies them in the upper half
+    byte_store** ranges;      // candidates: the upper half is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
     std::uint32_t bucket_count;
-    growing<std::uint32_t> before; // a bucket's rows: their buckets before it
+    growing<std::uint32_t> before; // of a bucket's rows: the last bucket of each before it
     growing<two_places> likely;    // pairs of a bucket that may be near
     byte_store* large_buckets;
     byte_store* large_rows;
@@ -33,7 +33,7 @@ struct collector {
     std::uint64_t recorded; // candidates
 };
 
-// Stores that a process leaves, beside those of ranges.
+// How many stores a process leaves besides those of ranges.
 constexpr std::size_t stores_of_buckets = 2;
 
 std::size_t notes_of_member(const shared_rows& shared)
@@ -55,7 +55,7 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     all.recorded++;
 }
 
-// Whether two rows of a bucket, by their places, were together in an earlier one.
+// Whether two rows of a bucket, by their places in it, are known to have shared an earlier bucket.
 bool were_together(const collector& all, std::size_t a, std::size_t b)
 {
     const std::uint32_t* const before = all.before.values;
@@ -71,7 +71,7 @@ bool records(const collector& all, std::uint32_t left, std::uint32_t right)
     return is_left(across, left) && is_right(across, right) && verifies(across, left, right);
 }
 
-// Records two rows of a bucket, by their places, unless they were together in an earlier one.
+// Records two rows of a bucket, by their places in it, unless they shared an earlier bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
     if (were_together(all, a, b))
@@ -85,7 +85,7 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
             record_candidate(all, left, right);
 }
 
-// Notes that these rows have been together.
+// Notes that these rows have shared a bucket.
 void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     grow(*all.owner, all.before, 0, bucket.size());
@@ -96,7 +96,7 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records the pairs that may be near. False if there are too many: then the bucket is a large one.
+// Records the pairs that may be near. False if too many for clusters: then the bucket is large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = !all.for_clusters;
@@ -177,7 +177,7 @@ using row_visitor = void (*)(void* self,
                              std::span<std::uint32_t> others,
                              std::span<const std::uint32_t> buckets);
 
-// The candidates of one row, which come in any order and more than once.
+// Visits a row with its candidates, which are unsorted and have duplicates.
 void visit_row(row_candidates& all,
                std::uint32_t row,
                std::span<std::uint32_t> candidates,
@@ -201,8 +201,8 @@ void visit_row(row_candidates& all,
     visit(self, row, candidates.first(rows), {all.buckets.values, buckets});
 }
 
-// Ranges are small enough that all processes have something to do to the end, and few enough that
-// each can have a chunk in memory.
+// Chooses ranges small enough to keep all processes busy to the end, and few enough that each can
+// have a chunk in memory.
 void choose_ranges(shared_rows& shared)
 {
     constexpr std::size_t most_ranges = 256;
@@ -372,7 +372,7 @@ void each_row(row_candidates& all,
     for (std::uint32_t row = 0; row < count; row++)
         starts[row + 1] += starts[row];
 
-    // They are read as often as memory makes necessary.
+    // Candidates are read once for as many rows as fit into memory at a time.
     for (std::uint32_t from = 0; from < count;) {
         // As many rows as fit, and at least one.
         const std::uint64_t base = starts[from];

@@ -1,13 +1,13 @@
-// Candidates of all bands, by the row that verifies them. While the buckets of a band are visited,
-// their candidates are written to ranges of rows. Afterwards each range is sorted, and each row
-// gets all its candidates of all bands at once. So signatures are read nearly in their order, and
-// two rows are verified once, however many buckets they share.
+// Collects candidates from all bands by the row that verifies them. While the buckets of a band are
+// visited, their candidates are written to stores, one for each range of rows. Afterwards each
+// range is sorted, and each row gets its candidates from all bands at once. So signatures are read
+// nearly in order, and two rows are verified once, however many buckets they share.
 //
-// Of a small bucket its pairs are written, of a large one only a reference to it. So what is
-// written grows with the rows and not with the pairs.
+// For a small bucket its pairs are written, for a large one only a reference to it, so that memory
+// grows with the number of rows and not of pairs.
 //
-// Each process writes what it meets to stores of its own, for each range and for large buckets, and
-// leaves them to all. Then ranges are units of work.
+// Each process writes the candidates that it finds to stores of its own, for each range and for
+// large buckets, and leaves them to all. Verifying then takes ranges as its units of work.
 #pragma once
 
 #include "bulk/search/candidates.h"
@@ -16,13 +16,13 @@
 
 namespace minhash::bulk {
 
-// Two rows of a bucket, by their places in it.
+// Two rows of a bucket, by their positions in it.
 struct two_places {
     std::uint32_t a;
     std::uint32_t b;
 };
 
-// What is known while ranges are gone through, or buckets of all processes.
+// For reading what all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;
     host* owner;
@@ -30,37 +30,37 @@ struct row_candidates {
                                  // leader's rows, or no_row; else null
     byte_store** large_buckets;  // of each member
     byte_store** large_rows;
-    std::uint32_t* met;             // for each row, the last one that met it
-    void* buffer;                   // a piece of large_rows
-    growing<std::uint32_t> buckets; // the large ones of a row, one of each band at most
+    std::uint32_t* met;             // of each row: the last row that had it as a candidate
+    void* buffer;                   // for a piece of large_rows
+    growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
     std::uint64_t* collected; // candidates before each range, and in all
 };
 
-// Rows of the largest bucket that is written as pairs.
+// How many rows the largest bucket has that is written as pairs without looking at signatures.
 constexpr std::size_t small_bucket = 32;
 
-// Of buckets of these sizes, signatures are looked at before pairs are written: they are few in
-// comparison with the pairs, and fit into the processor's cache.
+// In buckets of these sizes, pairs are written only if the starts of their signatures are similar:
+// the signatures are few compared with the pairs, and fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
-// Collects the candidates of rows whose twins have been found. Between two queries `rights` is the
-// number of an array as above. For clusters a bucket is large, too, if many of its pairs may be
-// near.
+// Collects the candidates of rows whose twins have been found. Between two queries, `rights` is the
+// number of an array like row_candidates::rights. For clusters, a bucket also counts as large if
+// many of its pairs may be near.
 void collect_candidates(row_set& rows, bool for_clusters, shared_number rights = 0);
 
-// The part of a process in that.
+// One process's part of it.
 void collect_of_units(row_set& rows);
 
-// Starts reading what was collected, and ends it.
+// Start and end reading the collected candidates.
 void start_candidates(row_candidates& all, row_set& rows);
 void end_candidates(row_candidates& all);
 
 // Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order
-// of rows: with other rows in their order, each once, and large buckets by their numbers. `others`
-// may be changed. Frees what was collected of the range.
+// of rows: `others` are its candidates, sorted and without duplicates, which visit() may change;
+// `buckets` are the numbers of its large buckets. Frees what was collected of the range.
 void each_row(row_candidates& all,
               std::uint32_t range,
               void* self,
@@ -69,7 +69,7 @@ void each_row(row_candidates& all,
                             std::span<std::uint32_t> others,
                             std::span<const std::uint32_t> buckets));
 
-// Frees what was collected of large buckets.
+// Frees what was collected about large buckets.
 void drop_candidates(row_set& rows);
 
 // Whether a leader has rows of the first query, and of the second one.
@@ -83,14 +83,14 @@ inline bool is_right(const row_candidates& all, std::uint32_t row)
     return all.rights == nullptr || all.rights[row] != no_row;
 }
 
-// Whether a left row verifies a right one that it meets: of two that are both, the first does.
+// Whether a left row verifies a right one. If each could be either, only the first row does.
 inline bool verifies(const row_candidates& all, std::uint32_t left, std::uint32_t right)
 {
     return left < right || (left > right && !(is_right(all, left) && is_left(all, right)));
 }
 
-// Where the rows of a large bucket are. Numbers of buckets are those of its members' buckets, dealt
-// out in turn.
+// Where the rows of a large bucket are. Bucket n of member m, of p processes, has the number n * p
+// + m.
 struct large_bucket {
     std::uint64_t offset;
     std::uint32_t count; // of rows
@@ -120,11 +120,11 @@ void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
     }
 }
 
-// How many candidates before its turn a row is fetched from memory.
+// A row is prefetched this many candidates before its turn.
 constexpr std::size_t fetched_ahead = 4;
 
-// Calls take(other, similarity) for the others that are near a row, in two steps: signatures, which
-// are fetched ahead, and then sets, where texts are to be compared. Not where skip(other) says so.
+// Calls take(other, similarity) for the others that are near a row, except those that skip(other)
+// refuses. Signatures, which are prefetched, are compared first; then sets, for texts.
 template <typename Skip, typename Take>
 void verify_row(
     verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)

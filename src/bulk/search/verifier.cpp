@@ -1,6 +1,6 @@
-// Signatures come first, as they are small and near each other; texts are compared only if the
+// Signatures are compared first, as they are small and lie together in memory; texts only if the
 // estimate leaves a chance. How far below the threshold an estimate may be is a quantile of its
-// error, so that few of the pairs that may be missed are lost by it.
+// error, so that it accounts for few of the pairs that may be missed.
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The fewest equal slots whose share reaches the threshold, in the arithmetic of the comparison.
+// The fewest equal slots whose share reaches the threshold, computed just as the comparison does.
 std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
     std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
@@ -26,8 +26,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-// The fewest equal slots at the start of signatures of pairs that are not to be lost. 0 asks
-// nothing of it.
+// How many slots at the start of two signatures must be equal, at least, to go on; 0: any number.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;
@@ -40,7 +39,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots, if it lets two rows be near.
+// The number of equal slots of two rows, if they may be near by it.
 std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -69,7 +68,7 @@ std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a
     return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
 
-// The number of equal slots of signatures that rows keep fewer bits of.
+// The number of equal slots of the original signatures, of which rows keep fewer bits.
 std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -81,8 +80,8 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text, as most of those have that are the same. Says no of large
-// texts.
+// Whether two rows have the same text: a shortcut, as most equal sets are of equal texts. False for
+// large texts.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;
@@ -194,7 +193,7 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
     row_set& rows = *state.rows;
     if (!in_one_scope(rows, a, b))
         return false;
-    state.first_slots = no_row; // slots[0] will have another row
+    state.first_slots = no_row; // slots[0] will be overwritten
     const auto differ = [&](std::size_t bytes, auto&& fetch_part) {
         return bytes > 0 && std::memcmp(fetch_part(rows, a, state.slots[0]),
                                         fetch_part(rows, b, state.slots[1]),

@@ -1,4 +1,4 @@
-// Whether two rows are near: by the share of equal slots of their signatures, and where they are
+// Decides whether two rows are near: by the share of equal slots of their signatures and, for
 // texts, by the exact Jaccard similarity of their shingles.
 #pragma once
 
@@ -15,43 +15,43 @@ namespace minhash::bulk {
 struct verifier {
     row_set* rows;
     double least;                 // the similarity to be reached
-    std::uint32_t least_equal;    // slots; for exact comparison, what few true pairs fall short of
-    scheme start;                 // of the slots that are compared first
-    std::uint32_t least_at_start; // the same of `start`: least_equal if that is all slots
-    void* slots[3];               // room for signatures that come from a file
-    std::uint32_t first_slots;    // the row whose start is in slots[0], or where it lies
+    std::uint32_t least_equal;    // slots; in exact tasks, few true pairs have fewer
+    scheme start;                 // the scheme of the slots that are compared first
+    std::uint32_t least_at_start; // the same for these slots; least_equal if they are all
+    void* slots[3];               // buffers for signatures that are in a file
+    std::uint32_t first_slots;    // the row whose start is at first_at, maybe in slots[0]
     const void* first_at;
-    growing<std::uint8_t> starts;      // of gathered rows
-    growing<std::uint16_t> agreements; // of one of them with those after it
+    growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
+    growing<std::uint16_t> agreements; // equal slots of one of them with each after it
 
     exact_sets sets; // of exact tasks
     growing<std::uint8_t> text;
     growing<std::uint8_t> copy; // of a text
-    void* whole;                // a signature of which rows keep fewer bits
+    void* whole;                // an original signature, if rows keep fewer bits,
     std::uint32_t whole_row;
 };
 
-// For rows that have all been taken.
+// To be called when all rows have been taken.
 void start_verifier(verifier& state, row_set& rows);
 
-// Memory in which each of the processes that compare may keep sets of rows.
+// How many bytes of rows' sets each process that compares may keep.
 std::size_t kept_bytes(const row_set& rows);
 
-// From now on any two rows of one scope are near.
+// From now on verify() accepts any two rows of one scope.
 void accept_all(verifier& state);
 
 void end_verifier(verifier& state);
 
-// Whether signatures let two rows be near: what comes before an exact comparison.
+// Whether two rows may be near, by their signatures: the check before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// The same of many rows with each other, by the starts of their signatures alone, which are brought
-// together first. Where signatures cannot be looked at like this, it is not worth it.
+// The same for all pairs of many rows, by the starts of their signatures alone, which are first
+// copied side by side. can_gather(): only slots of 8 bits make this worth it.
 bool can_gather(const verifier& state);
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 
-// Calls take(place) for the places of the gathered rows that may be near the one at `place`, and
-// come after it. There are `count`.
+// Calls take(other) for each gathered row after the one at `place` that may be near it. `count`
+// rows were gathered.
 template <typename Take>
 void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
 {
@@ -65,11 +65,11 @@ void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& t
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is that of the call
-// before.
+// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the
+// call before.
 std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// Fetches from memory what verify() will read first of a row.
+// Prefetches what verify() reads first of a row.
 [[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)
 {
     const byte_store& starts = *state.rows->starts;

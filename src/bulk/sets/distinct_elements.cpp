@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t most_elements = std::size_t{1} << 28;
 
-// Elements that are added at once.
+// How many elements are added at once.
 constexpr std::size_t step = 256;
 constexpr std::size_t first_step = 4096;
 
-// Entries for a table of `elements`, and at least one that is free.
+// The size of a table for `elements` elements, with at least one free entry.
 std::size_t entries_for(std::size_t elements) noexcept
 {
     return std::bit_ceil(3 * elements + 2);
@@ -32,7 +32,7 @@ void clear(host& owner, Value* values, std::size_t count)
     }
 }
 
-// Makes a table for a number of elements, and enters those of the list.
+// Makes a table for `elements` elements, and enters the listed ones.
 void make_table(distinct_elements& set, std::size_t elements)
 {
     assert(set.listed <= elements || set.listed == 0);
@@ -57,7 +57,7 @@ void make_table(distinct_elements& set, std::size_t elements)
     }
 }
 
-// Elements that are listed again. With more, what that saves is not worth its memory.
+// How many repeated elements are listed again; more would not be worth their memory.
 constexpr std::size_t most_repeats = 64 * 1024;
 
 // Adds some elements, which lie after those in the list: at most `step`.
@@ -90,10 +90,10 @@ void insert(distinct_elements& set, std::size_t count)
     set.listed = last;
 }
 
-// Adds the first elements, which lie at the start of the list. Whether an element was there before
-// cannot be foretold, and each wrong guess of the processor costs as much as ten elements. So all
-// are entered without a look at what was there, the first of equal ones last; then those that are
-// not where they were entered are gathered; then those of them that come again.
+// Adds the first elements, which lie at the start of the list. Whether an element is new is
+// unpredictable, and each mispredicted branch costs as much as ten elements. So all are entered
+// without a look at the entries they overwrite, backwards, so that the first of equal ones stays;
+// then those that were overwritten are gathered; then the repeated ones among these.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -142,8 +142,8 @@ void insert_first(distinct_elements& set, std::size_t count)
 constexpr std::uint8_t marked = 255;
 
 // Marks those of some elements that the leader has. Moves the others to the front, and returns
-// their number. Where both do not go on alike, some elements of the leader were replaced by as many
-// others, as a rule.
+// their number. After a difference, the leader's list is expected to continue in step, as elements
+// are usually replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
@@ -181,7 +181,7 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     return others;
 }
 
-// Adds elements that write(to, from, part) writes in parts, from the first one on.
+// Adds `count` elements in parts: write(to, from, part) writes `part` of them after `from`.
 template <typename Write>
 void add_parts(distinct_elements& set, std::size_t count, Write&& write)
 {

@@ -1,10 +1,10 @@
-// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list and a
-// table that says where in the list each is. So two different shingles of a pair of texts of a
-// million characters pass for one with a probability of one in ten million.
+// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list, with a
+// hash table that finds an element's number in it. The probability that two different shingles of
+// two texts of a million characters have one hash is one in ten million.
 //
 // A row can be looked up in another one, its leader, while it is read. Rows that share much share
-// it in long runs, which need not be looked up element by element. An element that comes again ends
-// such a run in a list of distinct elements; so a leader's list has it again, too.
+// long runs, which need not be looked up element by element. A repeated element would interrupt
+// such a run, were it missing from the leader's list; so a leader lists it again.
 #pragma once
 
 #include "bulk/sets/text_signer.h"
@@ -16,7 +16,7 @@
 
 namespace minhash::bulk {
 
-// An element that is in a list for a second time or more, by its numbers.
+// A repeated element in a list: its number there, and that of its first occurrence.
 struct repeated_element {
     std::uint32_t number;
     std::uint32_t first;
@@ -25,22 +25,22 @@ struct repeated_element {
 struct distinct_elements {
     host* owner;
     growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
-    std::size_t entries;          // in use of it, a power of two
-    growing<std::uint64_t> list;  // by number, from 1 on; the first is no element
+    std::size_t entries;          // of the table in use, a power of two
+    growing<std::uint64_t> list;  // by number, from 1 on; list[0] is unused
     std::size_t listed;           // numbers in use
     std::size_t count;            // distinct elements
 
-    // Whether elements are listed again when they come again, unless they are too many.
+    // Whether repeated elements are listed again, up to a limit.
     bool repeating;
     growing<repeated_element> repeats;
     std::size_t repeat_count;
     growing<std::uint32_t> places; // scratch
 
-    // Null, or a set that is not changed meanwhile: its elements are marked by their numbers
-    // instead of being added.
+    // Null, or a set that does not change meanwhile. Elements that it has are not added, but marked
+    // by their numbers in it.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
-    std::size_t expected; // where the leader's list goes on
+    std::size_t expected; // the leader's number that probably comes next
 
     // Distinct, unless they were to be listed again.
     std::span<const std::uint64_t> elements() const
@@ -49,7 +49,7 @@ struct distinct_elements {
     }
 };
 
-// What a search needs of a set, so that the compiler can keep it in registers.
+// The parts of a set that a search needs, copied so that the compiler keeps them in registers.
 struct searched_elements {
     std::uint32_t* table;
     const std::uint64_t* list;
@@ -61,7 +61,7 @@ struct searched_elements {
     {
     }
 
-    // The entry that has an element's number, or the free one that it would take.
+    // The table entry with the element's number, or the free one that it would take.
     std::uint32_t& entry(std::uint64_t element) const
     {
         return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
@@ -70,7 +70,7 @@ struct searched_elements {
     }
 };
 
-// Starts with none, and room for a usual row of up to `most` elements: a larger one grows.
+// Starts an empty set for up to `most` elements, with room for a usual row; it grows as needed.
 void start_elements(distinct_elements& set, std::size_t most);
 
 // Adds elements, given by the halves of their hashes.
@@ -79,8 +79,8 @@ void add(distinct_elements& set,
          const std::uint32_t* hi,
          std::size_t count);
 
-// Makes it a set of distinct elements, in the list in their order. A 0 among them is none, but
-// takes a number.
+// Fills the set with elements that are distinct already, listed in their order. A 0 among them is
+// no element, but takes a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Adds elements of another set.
@@ -89,14 +89,14 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of some distinct elements a set has. `expected` is the number in the set that is looked
-// at first, 1 to start with, and is kept for the elements that follow.
+// How many of some distinct elements a set has. `expected` is the number in the set that is tried
+// first: start with 1, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set,
                          std::span<const std::uint64_t> elements,
                          std::size_t& expected);
 
-// Writes which of the leader's elements are marked as bits, that of number n at place n - 1; of one
-// that is listed again the first one's. Returns how many are marked.
+// Writes the marks of the leader's elements as bits, number n as bit n - 1; for a repeated element
+// only its first number counts. Returns how many are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
 void end_elements(distinct_elements& set);

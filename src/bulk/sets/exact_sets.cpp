@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 
-// Elements between two looks at what is left.
+// How many elements are compared before looking whether the rest can still matter.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself is kept by another when that has met `least_met` rows that share at
-// least half of their elements with it: rows with few candidates need no record that is fast to
-// compare.
+// A row that is kept by itself is kept again, by a leader, once that leader has met `least_met`
+// rows that share at least half of their elements with it: for rows with few candidates, a record
+// that is fast to compare is not worth its making.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept
@@ -36,7 +36,7 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-// Room for a row by itself: where its list goes, or null.
+// Makes a record for a row by itself. Returns where its list goes, or null.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
     kept_row* const record = keep(state, row, header_words + count);
@@ -47,7 +47,7 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     return find_at(state, list);
 }
 
-// The list of the loaded row: 0 stands where an element is listed again.
+// Writes the loaded row's list, with 0 for each repeated element.
 void write_list(const exact_sets& state, std::uint64_t* to)
 {
     const distinct_elements& loaded = state.loaded;
@@ -56,8 +56,8 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// Where the loaded row is kept by itself, or nowhere. Its list waits if it was read from there:
-// then it is the same list when it is read again, to which the bits of other rows refer.
+// Where the loaded row is kept by itself, or nowhere. Its list need not be written yet: reading the
+// row again gives the same list, so bits of other rows that refer to it stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -81,7 +81,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
     return state.loaded_at;
 }
 
-// Writes the list of the loaded row, which is kept by itself, where there is room for it.
+// Writes the list of the loaded row, which is kept by itself, if there is room for it.
 void list_loaded(exact_sets& state)
 {
     const std::uint64_t list = take_room(state, state.loaded.listed);
@@ -93,7 +93,7 @@ void list_loaded(exact_sets& state)
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
-// Whether the elements of a record can be had.
+// Whether the elements of a record can be listed: its own list, or its leader's, is still there.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
     assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
@@ -111,14 +111,14 @@ void each_marked(const exact_sets& state, Take&& take)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// How many of the loaded row's elements `fresh` has marked. They are in state.marked then.
+// How many of the loaded row's elements `fresh` has marked. Sets state.marked to them.
 std::size_t take_marked(exact_sets& state)
 {
     grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
     return take_marks(state.fresh, state.marked.values);
 }
 
-// Keeps the row whose elements `fresh` has, the loaded row's marked: `had` of them.
+// Keeps the row in `fresh`, by the loaded row, `had` of whose elements are in state.marked.
 void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);
@@ -149,7 +149,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// The same, but by itself.
+// Keeps the row in `fresh` by itself.
 void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = state.fresh.elements();
@@ -176,8 +176,8 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// The elements of a record that is listed, until those of another one are asked for, or something
-// is kept.
+// The elements of a record for which is_listed(). They are good until the next call, or until
+// something is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
     if (record.leader == nowhere)
@@ -192,7 +192,7 @@ std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& re
     return {state.scratch.values, record.count()};
 }
 
-// The same, without what stands where an element is listed again.
+// The same, without the zeros for repeated elements.
 std::span<const std::uint64_t> distinct_of(exact_sets& state, const kept_row& record)
 {
     const std::span<const std::uint64_t> listed = elements_of(state, record);
@@ -220,13 +220,13 @@ void load_text(exact_sets& state, std::uint32_t row)
 {
     state.loaded_row = no_row;
     state.loaded_at = nowhere;
-    state.loaded.repeating = true; // others follow it
+    state.loaded.repeating = true; // rows read later may be compared with it run by run
     state.source.read(state.source.from, row, state.loaded);
     state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
     state.loaded_row = row;
 }
 
-// Makes the row that is kept by itself at a place the one that others are looked up in.
+// Loads the row that is kept by itself at a place.
 void load_at(exact_sets& state, std::uint64_t place)
 {
     if (state.loaded_at == place)
@@ -242,7 +242,7 @@ void load_at(exact_sets& state, std::uint64_t place)
         list_loaded(state);
 }
 
-// Makes a row the one that others are looked up in.
+// Loads a row: others are looked up in it from now on.
 void load(exact_sets& state, std::uint32_t row)
 {
     if (state.loaded_row == row)
@@ -262,20 +262,20 @@ void load(exact_sets& state, std::uint32_t row)
     }
 }
 
-// What a comparison is about.
+// What a comparison has to find out.
 struct question {
-    std::uint64_t needed; // elements to be shared
+    std::uint64_t needed; // shared elements needed to reach the similarity
     bool exactly;
 };
 
-// The answer, as far as it was looked for: `shared` is all, or enough, or of those looked at.
+// The answer. If counting stopped early, `shared` counts only the elements that were looked at.
 struct answer {
     bool reached;
     std::uint64_t shared;
     std::size_t looked_at;
 };
 
-// How many of the elements a set has, in addition to `shared`.
+// Counts those of the elements that the set has, on top of `shared`.
 answer count_in(host& owner,
                 const distinct_elements& set,
                 std::span<const std::uint64_t> elements,
@@ -297,7 +297,7 @@ answer count_in(host& owner,
     return {shared >= asked.needed, shared, elements.size()};
 }
 
-// The same for two rows of one leader.
+// Counts the shared elements of two rows of one leader.
 answer
 count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
 {
@@ -308,7 +308,7 @@ count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const q
         return {true, shared, 0};
     if (shared + std::min(a.others, b.others) < asked.needed)
         return {false, shared, 0};
-    // A bit that only one of them has set stands for one element at least that only it has.
+    // A bit that only one of them has set stands for at least one element that the other lacks.
     const std::size_t different = different_bits(a.bits_of_others(), b.bits_of_others(), words);
     const std::size_t only_a = (different + a.other_bits - b.other_bits) / 2;
     const std::size_t only_b = different - only_a;
@@ -322,7 +322,7 @@ count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const q
     return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a row that is kept with the loaded one, and keeps it by that if it can lead it.
+// Compares a kept row with the loaded one, which becomes its leader if they share enough.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(state, record);
@@ -434,7 +434,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     const auto guess = static_cast<std::uint64_t>(
         std::floor(least / (1 + least) * static_cast<double>(first + second)));
     std::uint64_t shared = std::min(guess, most + 1);
-    // The division of the answer rounds, too: a step or two to where it turns.
+    // The division in jaccard() rounds, too: take a step or two to the exact boundary.
     while (shared > 0 && jaccard({first, second, shared - 1}) >= least)
         shared--;
     while (shared <= most && jaccard({first, second, shared}) < least)
@@ -446,7 +446,7 @@ std::optional<double>
 compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // The row that was there before is the one that is at hand.
+    // Let `a` be the row that was also in the call before: it is at hand.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

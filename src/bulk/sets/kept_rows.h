@@ -15,22 +15,22 @@ constexpr std::size_t words_for(std::size_t bits) noexcept
     return (bits + 63) / 64;
 }
 
-// The record of a row: how it is kept, and then, by its leader, two sets of bits, one for the
-// leader's elements and one as large of places of the others, and those. The elements of a row that
-// is kept by itself are a list elsewhere. It is not written before it is needed: most rows that
-// lead others are never met again, and the others are compared with each other by their bits.
+// The record of a row. If it is kept by its leader, two equally long sets of bits follow, one for
+// the leader's elements and one with hashes of its other elements, and then those others. If it is
+// kept by itself, its elements are a list elsewhere, written only when needed: most leaders are
+// never met again, while their rows are compared with each other by bits.
 struct kept_row {
-    std::uint64_t leader = nowhere; // where its record is, or nowhere: the row is kept by itself
-    std::uint64_t list = nowhere;   // of a row that is kept by itself: where its elements are
+    std::uint64_t leader = nowhere; // its record's place, or nowhere: kept by itself
+    std::uint64_t list = nowhere;   // if kept by itself: where its elements are
     std::uint32_t row;
-    std::uint32_t bits = 0; // places in the list of the leader
-    std::uint32_t had = 0;  // how many of its elements the row has
+    std::uint32_t bits = 0; // how long the leader's list is
+    std::uint32_t had = 0;  // how many of the leader's elements the row has
 
-    // By its leader: elements that the leader does not have. By itself: places in the row's list.
+    // By its leader: how many elements the leader lacks. By itself: how long the row's list is.
     std::uint32_t others = 0;
 
     std::uint32_t other_bits = 0;
-    std::uint32_t met = 0; // rows that this one could lead
+    std::uint32_t met = 0; // how many rows this one could have led
 
     const std::uint64_t* words() const
     {
@@ -56,7 +56,7 @@ struct kept_row {
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// What is at a place, or null if others have taken its room. It is good until something else is
+// The words at a place, or null if newer ones have overwritten them. Good until something else is
 // kept.
 inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
 {
@@ -71,7 +71,7 @@ inline kept_row* record_at(const exact_sets& state, std::uint64_t place)
     return reinterpret_cast<kept_row*>(find_at(state, place));
 }
 
-// The record of a row, or null if it is not kept, or no longer its leader.
+// The record of a row, or null if it, or its leader's, is not kept any more.
 inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
 {
     const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
@@ -81,13 +81,13 @@ inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
                                                                                     : nullptr;
 }
 
-// Where the row is kept whose elements a record has bits for: itself, if it is kept by itself.
+// Where the record's leader is; if it is kept by itself, its own place.
 inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
 {
     return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
-// Where there is room for some words, in place of the oldest; nowhere if they are too many.
+// Makes room for words over the oldest ones. Returns its place; nowhere if they are too many.
 inline std::uint64_t take_room(exact_sets& state, std::size_t words)
 {
     if (words > state.ring_words / 4)

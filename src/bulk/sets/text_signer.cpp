@@ -4,7 +4,7 @@ namespace minhash::bulk {
 
 text_signer* make_signer(host& owner, const scheme& scheme)
 {
-    // Its vectors want more than what allocate() promises.
+    // Its vectors need a stricter alignment than allocate() promises.
     char* const raw = allocate<char>(owner, sizeof(text_signer) + alignof(text_signer));
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(raw) % alignof(text_signer);
     text_signer* const made = reinterpret_cast<text_signer*>(raw + (alignof(text_signer) - past));
@@ -22,7 +22,7 @@ void start_bag(text_signer& state, std::size_t bytes)
         state.bag_room = {};
         state.bag_room = {allocate<std::uint32_t>(*state.owner, wanted), wanted};
     }
-    // A small text must not pay for the table of a large one before it.
+    // A small text must not pay for clearing the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));
 }
 

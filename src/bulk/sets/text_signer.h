@@ -1,4 +1,4 @@
-// Texts in UTF-8 cut into shingles and signed, one after the other, with memory for all of them.
+// Cuts texts in UTF-8 into shingles and signs them, one after the other with the same memory.
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -23,7 +23,7 @@ struct text_signer {
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<std::uint32_t> bag_room; // of which a bag takes as much as its text needs
+    std::span<std::uint32_t> bag_room; // a bag uses as much of it as its text needs
 };
 
 text_signer* make_signer(host& owner, const scheme& scheme);
@@ -67,7 +67,7 @@ void each_batch(text_signer& state, text_bytes text, Take&& take)
     minhash::each_batch(state, slices, take);
 }
 
-// Whether a text has any shingle: whether its signature is not of the empty set.
+// Whether a text has any shingle, so that its signature is not that of the empty set.
 bool has_shingles(text_signer& state, text_bytes text);
 
 // The slots of a text's signature, which lie in state.slots; none for the empty set.

@@ -11,7 +11,7 @@ namespace {
 // Numbers of hashes that are tried, besides the limits. A multiple of 64 fills vectors.
 constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
 
-// The probability that `equal` of `slots` slots hold all of `rows` that are chosen at random.
+// The probability that `rows` slots, chosen at random, are all among the `equal` ones of `slots`.
 double share_of_band(double equal, double slots, int rows) noexcept
 {
     double share = 1;
@@ -20,7 +20,7 @@ double share_of_band(double equal, double slots, int rows) noexcept
     return share;
 }
 
-// The probability that signatures of two sets of a similarity agree in `least` slots.
+// The probability that signatures of two sets of this similarity agree in at least `least` slots.
 double share_checked(double similarity, int num_hashes, int least) noexcept
 {
     const double deviation = std::sqrt(num_hashes * similarity * (1 - similarity));
@@ -30,10 +30,10 @@ double share_checked(double similarity, int num_hashes, int least) noexcept
     return std::erfc(distance / deviation / std::sqrt(2.0)) / 2;
 }
 
-// The fewest bands that find the recall, or 0 if more than `most` would be needed.
+// The fewest bands that reach the recall, or 0 if more than `most` would be needed.
 int bands_for(double threshold, int rows, double recall, int most) noexcept
 {
-    // (1 - threshold^rows)^bands is what may be missed. The loop mends what rounding did.
+    // (1 - threshold^rows)^bands is the share missed. The loop corrects for rounding.
     const double agree = std::pow(threshold, rows);
     int first = 1;
     if (agree < 1 && recall < 1) {
@@ -83,7 +83,7 @@ bands_plan foretell(const bands_wanted& wanted,
         all == 0 ? 0 : wanted.pairs / all; // what a pair of the sample stands for
     double meetings = 0;
     double candidates = 0;
-    double rests = 0; // signatures that are compared after their start
+    double rests = 0; // candidates whose starts agree, so that the rest is compared
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
         const double pairs = static_cast<double>(sample[equal]) * of_each;
@@ -127,7 +127,7 @@ bands_plan choose_by_cost(const bands_wanted& wanted,
         for (int rows = 1; rows <= std::min(num_hashes, slots); rows++) {
             const int bands = bands_for(wanted.threshold, rows, wanted.recall, num_hashes / rows);
             if (bands == 0)
-                break; // more rows find less
+                break; // with more rows the recall is even less
             const bands_plan plan = foretell(wanted, num_hashes, {bands, rows}, sample, costs);
             if (best.shape.bands == 0 || plan.cost < best.cost)
                 best = plan;

@@ -1,5 +1,4 @@
-// Signatures of some rows: how similar pairs of all rows are, as far as these tell
-// (choose_bands.h).
+// Signatures of some rows, from which the similarities of all pairs are estimated (choose_bands.h).
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -11,10 +10,10 @@
 
 namespace minhash::bulk {
 
-// More rows would say little more, and take longer than what a better choice saves.
+// The size of a sample: a larger one would take more time than its better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
-// Slots of a signature that are compared, at most: the first ones.
+// Only so many slots of a signature are compared, the first ones.
 constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
@@ -33,8 +32,8 @@ void end_sample(row_sample& sample);
 // Adds a signature of the sample's scheme. The empty set is left out.
 void add_to_sample(row_sample& sample, const signature& value);
 
-// How many pairs agree in 0, 1, ... slots: `counts` is where the numbers are kept. Pairs that agree
-// in all slots do not count, as rows that are the same stand as one.
+// How many pairs agree in 0, 1, ... slots. The result lies in `counts`. Pairs that agree in all
+// slots do not count, as one of several equal rows stands for all.
 agreement_counts tally_agreements(const row_sample& sample, sampled_counts& counts);
 
 } // namespace minhash::bulk

@@ -24,7 +24,7 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
-// The first argument given of those that say how texts are signed.
+// The first given argument that says how texts are signed, or null.
 const char* signing_argument(const call_form& form)
 {
     constexpr const char* names[] =
@@ -80,7 +80,7 @@ double arg_threshold_of(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int argument = position_of(form, arg_threshold);
-    // The typed form with a number for the type of ids, and without a threshold, comes here.
+    // So it is if the typed form is called with a number as the type of ids and no threshold.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -17,18 +17,18 @@ struct bulk_request {
     verification verify;
     int max_bucket;         // 0: no limit
     scheme texts;           // how texts are signed
-    bool hashes_given;      // texts.num_hashes is not by default
-    const char* signing;    // an argument that was given and says how texts are signed, or null
-    const char* texts_only; // why the query cannot return signatures; null: it can
+    bool hashes_given;      // the user has given texts.num_hashes
+    const char* signing;    // a given argument that says how texts are signed, or null
+    const char* texts_only; // why signatures will not do; null: they will
     bool sets_only;         // texts are compared as sets, and not signed
-    Oid id_type;            // InvalidOid: that of the query
-    bool ranked;            // the query can have a column rank
-    bool lone_ids;          // ids of empty and NULL texts are wanted, too
-    bool whole_slots;       // signatures of texts are looked at slot by slot
+    Oid id_type;            // InvalidOid: the type that the query returns
+    bool ranked;            // the query may have a column "rank"
+    bool lone_ids;          // ids of empty and NULL texts are kept, too
+    bool whole_slots;       // signatures of texts must keep all their slots
 };
 
-// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Those after the
-// threshold are NULL if they are not given: one that would have no effect is an error.
+// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the
+// threshold are NULL if not given, as giving one that would have no effect is an error.
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -38,13 +38,13 @@ enum bulk_argument {
     arg_verify,
     arg_max_bucket,
     arg_num_hashes,               // the first of a scheme's seven
-    arg_own = arg_num_hashes + 7, // the first that the other function does not have
+    arg_own = arg_num_hashes + 7, // the first one that only one function has
 };
 
-// The forms of a function, by what they know of the type of ids. Two have one argument more, after
-// the query. That of the typed form is of this type, and has no name, as PostgreSQL finds the types
-// of result columns by the order of arguments in the call. That of the named form is a regtype: so
-// the types of all its arguments are known, and no function that others make can suit a call
+// The forms of a function, by how they know the type of ids. Two forms have an extra argument after
+// the query. In the typed form it is a value of that type (without a name, as PostgreSQL resolves
+// polymorphic result columns by the order of arguments in the call). In the named form it is a
+// regtype: so all argument types are fixed, and no function that others create can match a call
 // better.
 enum class id_form { bigints, typed, named };
 
@@ -59,11 +59,11 @@ inline int position_of(const call_form& form, int argument)
     return argument + (form.ids != id_form::bigints && argument > arg_query ? 1 : 0);
 }
 
-// The type of ids that a call wants; an ERROR if it has no order.
+// The type of ids that a call asks for; an ERROR if it cannot be sorted.
 Oid arg_id_type(const call_form& form);
 
-// An ERROR unless the first columns of the result, so many, are of the type of ids, and the others
-// of these types. Whoever calls the named form says what they are.
+// An ERROR unless the first `ids` columns of the result are of the type of ids, and the others of
+// the types `others`. Callers of the named form declare the result columns themselves.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
 
 // The threshold of a call; an ERROR if it is NULL or out of range.

@@ -1,6 +1,6 @@
-// One call of a bulk function: its query's rows, (id, signature) or (id, text), are brought to the
-// engine, with columns that are known by their names: scope, and rank. Ids, ranks and scopes stay
-// here: the engine knows rows and scopes by their numbers.
+// One call of a bulk function. The rows of its query, (id, signature) or (id, text), go to the
+// engine. Columns named scope and rank may follow. Ids, ranks and the values of scopes stay here:
+// the engine knows only numbers of rows and scopes.
 #pragma once
 
 #include "pg/bulk/arguments.h"
@@ -19,21 +19,21 @@ struct bulk_call : bulk_host {
     ReturnSetInfo* result;
 
     bool crossing;       // between two queries
-    bulk::row_set* rows; // null until a first signature tells the scheme
+    bulk::row_set* rows; // null until the first signature gives the scheme
     datum_store ids;     // of the engine's rows
     datum_store ranks;
-    int rank_column; // of the query in hand; 0: it has none
+    int rank_column; // of the current query; 0: it has none
     int scope_column;
     numbered_values scopes; // of scoped tasks
-    datum_store lone_ids;   // of rows that the engine has not, as they are near nothing
+    datum_store lone_ids;   // of rows that are near nothing, which the engine does not get
     std::uint32_t lone_count;
     std::uint64_t skipped;     // rows with a NULL
-    double expected_rows;      // of the query in hand
-    std::uint32_t rows_before; // that the engine had before it
+    double expected_rows;      // of the current query
+    std::uint32_t rows_before; // that the engine had before that query
 
     Oid signature_type;
-    Oid short_id;                      // of the query in hand: convert_id()
-    std::uint8_t header[header_bytes]; // of the first signature that came stored, and its size
+    Oid short_id;                      // of the current query: convert_id()
+    std::uint8_t header[header_bytes]; // the stored header of the first signature,
     std::size_t header_size;
     MemoryContext row_memory;
 };
@@ -41,15 +41,15 @@ struct bulk_call : bulk_host {
 // Starts a call. `fresh` is cleared, and its memory is in the current context.
 void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
-// Runs a query as the user and takes its rows. Of two queries, the first has the rows before
-// first_count.
+// Runs a query as the user and takes its rows. With two queries, rows before first_count are of the
+// first.
 void read_query(bulk_call& call, const planned_select& query);
 
-// Reports rows that were left out, chooses what the call leaves open, and starts the engine's
-// steps, once a call. Nothing of the user's may run from now on until end_call().
+// To be called once, after the last query: reports rows that were left out, chooses what the call
+// leaves open, and starts the engine's steps. No user code may run from now on until end_call().
 void end_reading(bulk_call& call);
 
-// Ends a call: reports temporary files, and frees them and its rows.
+// Ends a call: reports the use of temporary files, and frees these and the rows.
 void end_call(bulk_call& call);
 
 // How many rows the engine has.

@@ -10,14 +10,14 @@ namespace minhash::pg {
 
 namespace {
 
-// Exact pairs are candidates before anything else, so candidates must not be what loses them.
+// Exact comparison finds only pairs that are candidates, so nearly all true pairs must be.
 constexpr double least_exact_recall = 0.99;
 
-// More candidates than this are worth a notice.
+// More candidates than this for each row are worth a notice.
 constexpr double many_candidates = 1000;
 
-// Hashes that texts are signed with where they are to be compared exactly, so that nobody sees how
-// many there are.
+// Bounds for the number of hashes where texts are compared exactly: users never see these
+// signatures.
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 
@@ -31,7 +31,7 @@ double recall_of(const bulk_call& call)
     return is_exact(call) ? std::max(call.wanted.recall, least_exact_recall) : call.wanted.recall;
 }
 
-// Two digits of a number of 10 or more.
+// A number of 10 or more, rounded to two significant digits.
 double rounded(double number)
 {
     const double unit = std::pow(10, std::floor(std::log10(number)) - 1);
@@ -90,7 +90,7 @@ void choose_by_sample(bulk_call& call)
     const bulk::agreement_counts agreements = bulk::tally_agreements(sample, counts);
     bulk::end_sample(sample);
     bulk::bands_plan plan = bulk::choose_by_cost(wanted, agreements, costs);
-    if (plan.shape.bands == 0) { // few hashes: then no reserve for chance
+    if (plan.shape.bands == 0) { // too few hashes for the reserve: do without it
         wanted.recall = task.recall;
         plan = bulk::choose_by_cost(wanted, agreements, costs);
     }

@@ -57,7 +57,7 @@ Oid type_of(TupleDesc columns, int column)
     pg_unreachable();
 }
 
-// An ERROR if signatures cannot do what is asked for.
+// An ERROR if the call asks for what signatures cannot do.
 void check_signatures(const bulk_request& wanted)
 {
     if (wanted.texts_only != nullptr)

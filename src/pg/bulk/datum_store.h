@@ -1,5 +1,5 @@
-// Values of one type, in the order in which they came, in stores of the engine's: within the memory
-// budget of a call, and beyond it in its temporary files.
+// Values of one type, in the order in which they came, in the engine's stores: in memory within the
+// budget of a call, and beyond it in temporary files.
 #pragma once
 
 #include "pg/glue.h"
@@ -12,8 +12,8 @@ struct datum_store {
     Oid type; // InvalidOid: not open
     std::int16_t length;
     bool by_value;
-    bool plain;               // by value, and none is NULL: `values` has nothing but Datums
-    bulk::byte_store* values; // Datums; of types by reference, where they are
+    bool plain;               // by value, without NULLs: `values` has only Datums
+    bulk::byte_store* values; // Datums; for types by reference, their places
     bulk::byte_store* bytes;
 };
 
@@ -24,7 +24,7 @@ void close_datums(datum_store& store);
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
-// Asks for the memory of a value of a plain store.
+// Prefetches a value of a plain store.
 [[gnu::always_inline]] inline void prefetch_datum(const datum_store& store, std::uint32_t place)
 {
     const std::uint64_t offset = place * std::uint64_t{sizeof(Datum)};
@@ -41,7 +41,7 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
         bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
-// The value of a place, from 0 on. It is where the store has it, or in the current context.
+// The value at a place, from 0 on. If by reference, it lies in the store or in the current context.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null);
 
 } // namespace minhash::pg

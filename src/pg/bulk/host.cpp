@@ -19,7 +19,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Files are written and read in steps, so that cancel is answered while the disk is slow.
+// Files are written and read in steps, so that a slow disk does not delay a cancel.
 constexpr std::size_t file_step = 1024 * 1024;
 
 bulk_host& self_of(bulk::host& host)

@@ -1,6 +1,6 @@
 // PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that
-// temp_file_limit counts, answers to cancel, and progress (progress.h). What the engine leaves when
-// an error or a cancel makes it end goes with the transaction.
+// temp_file_limit counts, answers to cancel, and progress (progress.h). What the engine leaves
+// behind on an error or a cancel is freed with the transaction.
 #pragma once
 
 #include "pg/bulk/reread.h"
@@ -28,7 +28,7 @@ struct shared_call;
 struct bulk_host : bulk::host {
     MemoryContext memory; // of all that the engine has
     progress shown;
-    bool estimated; // the total of the phase in hand
+    bool estimated; // the total of the present phase is an estimate
 
     rereading again;
     bool from_texts; // else from signatures
@@ -36,21 +36,21 @@ struct bulk_host : bulk::host {
     bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
 
     // pg/bulk/workers.cpp
-    MemoryContext lasting;   // in a worker, longer than a step
+    MemoryContext lasting;   // in a worker: lives longer than a step
     ResourceOwner resources; // of the call
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
-    bool sharing; // memory is taken from there
+    bool sharing; // new memory comes from `area`
     shared_call* shared;
     ParallelContext* context;
     int member;
     int file_count;
     int started;        // workers
-    bool in_step;       // that all do
-    double start_time;  // CPU time of this process: when the call began,
-    double step_time;   // when the step or the pause after it began,
-    double shared_time; // and of all such steps
-    bulk::growing<File> shared_files[most_members]; // of each member, as they are open here
+    bool in_step;       // all processes are in a step, not between steps
+    double start_time;  // this process's CPU time when the call began,
+    double step_time;   // when the present step or pause began,
+    double shared_time; // and the sum of all steps
+    bulk::growing<File> shared_files[most_members]; // by member; open in this process
 };
 
 // Makes a host whose memory is in the current context.
@@ -62,13 +62,13 @@ bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 // A temporary file that no other process reaches.
 int open_private_file(bulk::host& host);
 
-// Shows from now on how far the call is, until the host's memory is freed.
+// Shows the call's progress from now on, until the host's memory is freed.
 void start_reporting(bulk_host& host);
 
 // A budget of maintenance_work_mem.
 bulk::memory_budget make_budget(bulk_host& owner);
 
-// A NOTICE if memory did not suffice.
+// A NOTICE if temporary files were needed.
 void notice_spilling(const bulk::memory_budget& budget);
 
 // A NOTICE if buckets were left out.

@@ -1,5 +1,5 @@
-// A value that can be read again by its place is not kept, and where it is compressed or out of
-// line, not read either: its beginning tells that it has shingles.
+// A value that can be read again by its place is not kept. If it is compressed or out of line, not
+// even all of it is read: its beginning shows that it has shingles.
 #include "pg/bulk/choice.h"
 #include "pg/bulk/intake.h"
 #include "pg/errors.h"
@@ -39,7 +39,7 @@ void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
                 errhint("Call minhash() with the same arguments for all."));
 }
 
-// Most signatures have the header of the first, and as many slots: then there is nothing to check.
+// Decodes a stored signature. Most have the header and size of the first: then no check is needed.
 signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
 {
     const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
@@ -67,8 +67,8 @@ std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// Brings a text that is compressed or out of line to the engine by its beginning, if that is enough
-// to see that it is near something.
+// Gives the engine only the beginning of a text that is compressed or out of line, if the beginning
+// has shingles and the text can be read again. False if not.
 bool take_beginning(bulk_call& call, const query_row& row)
 {
     constexpr std::int32_t enough = 64; // bytes
@@ -83,7 +83,7 @@ bool take_beginning(bulk_call& call, const query_row& row)
     return bulk::take_long_text(*call.rows, {start, bytes}, size, row.place);
 }
 
-// Brings a value to the engine. False if it is near nothing.
+// Gives a value to the engine. False for an empty set, which is near nothing.
 bool take_value(bulk_call& call, const query_row& row)
 {
     if (!call.from_texts) {
@@ -100,7 +100,7 @@ bool take_value(bulk_call& call, const query_row& row)
            bulk::take_text(*call.rows, utf8_of(call, DatumGetTextPP(row.value)), row.place);
 }
 
-// Rows that are near nothing.
+// Keeps the id of a row that is near nothing, if it is wanted.
 void take_lone(bulk_call& call, Datum id)
 {
     if (!call.wanted.lone_ids)
@@ -109,7 +109,7 @@ void take_lone(bulk_call& call, Datum id)
     call.lone_count++;
 }
 
-// Brings a row to the engine.
+// Gives a row to the engine.
 void take(bulk_call& call, const query_row& row)
 {
     if (!take_value(call, row)) {
@@ -155,7 +155,7 @@ void take_row(bulk_call& call, TupleTableSlot* slot)
         take(call, row);
     }
     MemoryContextSwitchTo(former);
-    // Of a second query, the rows that have come since the first one.
+    // How many rows of this query have come, not counting the first query's.
     const std::uint32_t read = row_count(call) - call.rows_before;
     bulk::report(call,
                  "reading rows",

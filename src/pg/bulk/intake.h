@@ -1,4 +1,4 @@
-// The rows of a call's query, brought to the engine one by one as the executor makes them.
+// Gives the rows of a call's query to the engine, one by one as the executor returns them.
 #pragma once
 
 #include "pg/bulk/call.h"

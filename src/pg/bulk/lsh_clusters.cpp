@@ -27,7 +27,7 @@ struct cluster_call : bulk_call {
     Oid id_collation;
     Oid rank_collation;
     MemoryContext cluster_memory;
-    std::uint32_t first_by_id; // of the component in hand, its row with the smallest id
+    std::uint32_t first_by_id; // of the current component: the row with the smallest id
 };
 
 struct member {
@@ -174,8 +174,8 @@ void read_and_cluster(cluster_call& call)
     end_call(call);
 }
 
-// -> (id, cluster_id, representative, size, similarity), and the component in the named form: the
-// smallest id of all rows that near pairs connect
+// -> (id, cluster_id, representative, size, similarity), and in the named form the component: the
+// smallest id of all rows that near pairs connect with this one
 Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };

@@ -27,8 +27,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Pairs that wait until there are enough of them to ask for memory ahead: their ids are all over
-// it.
+// Pairs are collected and joined so many at once, so that the memory of their ids, which is
+// scattered, can be prefetched.
 constexpr int most_waiting = 256;
 
 struct waiting_pair {
@@ -67,7 +67,7 @@ struct receiver {
     component_call* call;
 };
 
-// Joins the pairs that wait.
+// Joins the collected pairs.
 void join_waiting(component_call& call)
 {
     const std::span<waiting_pair> pairs = {call.waiting,
@@ -213,7 +213,7 @@ bool is_less(component_call& call, Datum a, Datum b)
                : DatumGetInt32(FunctionCall2Coll(&call.compare, call.ids.collation, a, b)) < 0;
 }
 
-// An id of a component, of which the next ones are asked for ahead.
+// Fetches an id of a component, and prefetches one of the next.
 Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
@@ -245,8 +245,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// A row of the answer whose ids are plain: its first four columns are written over for each row, as
-// making one from its values takes longer than all else that is done for it.
+// Makes a result tuple for plain ids, whose first four columns are overwritten for each row:
+// forming a new tuple for each would take longer than everything else.
 void start_answer(component_call& call, int level)
 {
     const bool every_pair = call.thresholds == nullptr;
@@ -302,7 +302,7 @@ void emit_component(bulk::host& host, int level, const bulk::component_rows& fou
     MemoryContextReset(call.cluster_memory);
 }
 
-// What ids are ordered by.
+// Looks up the comparison function of ids.
 void prepare_order(component_call& call)
 {
     const TypeCacheEntry* const type = lookup_type_cache(call.id_type, TYPECACHE_CMP_PROC);
@@ -315,7 +315,7 @@ void prepare_order(component_call& call)
     fmgr_info_cxt(type->cmp_proc, &call.compare, call.memory);
 }
 
-// The given thresholds, falling, each once.
+// Reads the thresholds, and sorts them falling, without duplicates.
 void take_thresholds(component_call& call, ArrayType* given)
 {
     Datum* values;

@@ -1,4 +1,4 @@
-// lsh_contained(): which texts of a query lie within others, of the same query or of another one.
+// lsh_contained(): which texts of a query are contained in others, of the same query or of another.
 #include "pg/arguments.h"
 #include "pg/bulk/pair_call.h"
 #include "pg/errors.h"
@@ -10,8 +10,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Of two texts with as many shingles either lies within the other: the one with the larger id goes
-// left, so that who deletes what is contained keeps the smallest id.
+// Two texts with equally many shingles contain each other: the one with the larger id goes left, so
+// that deleting contained texts keeps the smallest id.
 void emit_contained(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
     const auto is_turned =

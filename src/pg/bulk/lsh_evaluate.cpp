@@ -36,10 +36,10 @@ enum evaluate_argument {
 constexpr int most_settings = 100;
 constexpr int most_anchors = 100000;
 
-// Fewer true pairs say little of recall.
+// With fewer true pairs the recall is very uncertain.
 constexpr std::uint64_t enough_pairs = 30;
 
-// A row that may be an anchor, in a random order that depends on its id alone.
+// A row that may be an anchor. `hash`, which depends on the id alone, puts rows in a random order.
 struct drawn_row {
     std::uint64_t hash;
     std::uint32_t row;
@@ -50,8 +50,8 @@ struct drawn_row {
     }
 };
 
-// The rows with the smallest hashes of their ids: random ones, and the same every time, whatever
-// the order of rows. The first of them are as random.
+// Draws the rows whose ids have the smallest hashes: a random choice, the same every time, whatever
+// the order of rows. Any number of the first ones is a random choice, too.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -72,7 +72,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
                                              static_cast<int>(strlen(id)),
                                              seed)),
             row};
-        if (kept == count) { // a heap, whose first is the last of them
+        if (kept == count) { // a heap, with the largest hash in front
             if (!(next < drawn[0]))
                 continue;
             std::pop_heap(drawn, drawn + kept--);
@@ -98,8 +98,8 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
     pg_unreachable();
 }
 
-// The settings to be tried: those of the arguments bands and rows, or, if neither is given, the
-// choices for several recalls.
+// The settings to be tried: those of the arguments bands and rows, or, if neither is given, choices
+// for several values of recall.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
     bulk::setting* const settings =
@@ -197,7 +197,7 @@ struct evaluate_call : bulk_call {
 void read_and_evaluate(evaluate_call& call)
 {
     read_query(call, call.query);
-    // Now, as output functions of ids may be a user's, and do what parallel mode forbids.
+    // Before workers start: output functions of ids may be user code that parallel mode forbids.
     std::span<const std::uint32_t> anchors;
     if (row_count(call) > 0)
         anchors = draw_anchors(call, call.anchors, call.wanted.texts.seed);
@@ -226,7 +226,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const int anchors = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
-    wanted.shape = {1, 1}; // no band is looked at by its key
+    wanted.shape = {1, 1}; // any will do: bands are compared by slots, not keys
     wanted.verify = verification::exact;
     wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";
     wanted.whole_slots = true;

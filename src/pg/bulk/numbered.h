@@ -1,4 +1,4 @@
-// Numbers for values of one type, in the order in which they first come: ids of pairs, and scopes.
+// Numbers values of one type, ids of pairs or scopes, in the order in which they first come.
 #pragma once
 
 #include "pg/bulk/datum_store.h"
@@ -22,8 +22,8 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
-// The number of a value that is not null. A value that is new is kept, and its number is that of
-// the values before.
+// The number of a value that is not null. A new value is kept, and its number is how many values
+// there were before.
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

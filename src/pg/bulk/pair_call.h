@@ -7,7 +7,7 @@
 
 namespace minhash::pg {
 
-// Between two queries the left row of a pair is the first's.
+// Between two queries, the left row of a pair is of the first query.
 struct pair_call : bulk_call {
     planned_select queries[2];
     void (*find)(pair_call& call);
@@ -17,8 +17,8 @@ struct pair_call : bulk_call {
     MemoryContext pair_memory;
 };
 
-// Runs a call: reads its rows, and calls find(call) where there are two or more. `other_query` is
-// the position of the argument with the second query, or NULL.
+// Runs a call: reads its rows, and calls find(call) if there are at least two. `other_query` is the
+// position of the argument with the second query, or NULL.
 void run_pair_call(const call_form& form,
                    const bulk_request& wanted,
                    int other_query,
@@ -31,8 +31,8 @@ struct id_pair {
     bool equal;
 };
 
-// Returns the rows of pairs, but for two rows of one id in one query. The ids of a pair that
-// is_turned() says change places: never those of two queries.
+// Returns pairs as result rows, except pairs of one id within one query. The ids of a pair are
+// swapped if is_turned() says so, but never between two queries.
 void put_pairs(bulk::host& host,
                std::span<const bulk::found_pair> pairs,
                bool (*is_turned)(const pair_call& call,

@@ -17,13 +17,13 @@ namespace minhash::pg {
 
 namespace {
 
-// What a place says: the number of the row in its block, the block, and of which table it is, from
+// The parts of a place: the row's number in its block, the block, and the number of the table, from
 // 1 on.
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
-// The scan of a table that makes the rows of a plan, or null. Other access methods than heap may
-// not find a row by its place.
+// The table scan that directly returns the rows of a plan, or null. Only heaps: other table access
+// methods may not find a row by its TID.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
@@ -35,13 +35,13 @@ const ScanState* scan_of(const PlanState* plan)
                : nullptr;
 }
 
-// The column of the table that a plan returns as one of its own; 0 if it is none.
+// The table's column that a column of the plan returns unchanged; 0 if there is none.
 AttrNumber table_column(const Plan* plan, int column)
 {
     const auto* const target =
         static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
     const Expr* value = target->expr;
-    while (IsA(value, RelabelType)) // another name for the same bytes
+    while (IsA(value, RelabelType)) // a binary-compatible cast
         value = reinterpret_cast<const RelabelType*>(value)->arg;
     if (!IsA(value, Var))
         return 0;
@@ -51,8 +51,7 @@ AttrNumber table_column(const Plan* plan, int column)
     return of_table && from->varattno > 0 ? from->varattno : 0;
 }
 
-// Whether a table with its long values is larger than what memory holds, as far as the server was
-// told.
+// Whether a table with its TOAST table is larger than effective_cache_size.
 bool is_far(Relation table)
 {
     BlockNumber blocks = RelationGetNumberOfBlocks(table);
@@ -74,7 +73,7 @@ std::uint64_t block_of(std::uint64_t place)
     return place >> number_bits;
 }
 
-// Asks for the blocks of the next places, as many as maintenance_io_concurrency says.
+// Prefetches the blocks of the next places, as many as maintenance_io_concurrency says.
 void read_ahead(rereading& self, std::uint64_t place)
 {
     const std::span<const std::uint64_t> places = self.expected;
@@ -95,9 +94,9 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row that lies on the page of the one read before, whose pin the slot still has: without
-// looking the page up again, as rows that are signed lie one beside the other. What
-// table_tuple_fetch_row_version() does otherwise, for a heap (scan_of()).
+// Reads a row on the page that was read last, which the slot still pins, without looking the page
+// up again: rows that are signed lie side by side. Does for a heap (scan_of()) what
+// table_tuple_fetch_row_version() would do.
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);
@@ -150,11 +149,11 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
     if (scan == nullptr || may_remove_visible_rows())
         return;
     const AttrNumber read = table_column(scan->ps.plan, column);
-    // Workers cannot see what is in this process's memory.
+    // Workers cannot read temporary tables, which are in this process's memory.
     if (read == 0 ||
         (self.sharing && scan->ss_currentRelation->rd_rel->relpersistence == RELPERSISTENCE_TEMP))
         return;
-    // Held open, so that nothing can empty it in this session either.
+    // Keeps the table open, so that this session cannot truncate it either.
     open_column(self, {RelationGetRelid(scan->ss_currentRelation), read}, NoLock);
     self.scanned = scan->ss_ScanTupleSlot;
 }

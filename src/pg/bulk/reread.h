@@ -1,6 +1,6 @@
-// Values that need not be kept: where a query's plan is a scan of a table and a column of it is
-// returned as it is stored, the place of the row suffices to read the value again, by the snapshot
-// of the query, and in any process that has that snapshot.
+// Values that need not be kept. If a query's plan just scans a table and returns a column as it is
+// stored, the place of a row (its TID) suffices to read the value again, in any process that has
+// the query's snapshot.
 #pragma once
 
 #include "pg/glue.h"
@@ -12,7 +12,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// A column of a table that a query scans. Of the first and the second query of a call.
+// A column of a table that a query scans, one for each query of a call.
 struct scanned_column {
     Oid table;
     AttrNumber number;
@@ -21,38 +21,38 @@ struct scanned_column {
 constexpr int most_scanned = 2;
 
 struct rereading {
-    const TupleTableSlot* scanned; // the row that the query in hand scans; null: it scans no table
+    const TupleTableSlot* scanned; // the row that the current query scans; null: it scans no table
     scanned_column columns[most_scanned];
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // of the row read last
     int count;
-    bool sharing;                            // workers may read what it has
+    bool sharing;                            // workers may read again, too
     bool far;                                // a table is larger than memory
     std::span<const std::uint64_t> expected; // places that will be read next,
-    std::size_t read;                        // how many of them have been,
-    std::size_t ahead;                       // and how many at least asked for;
-    int blocks;                              // those of which are not read yet
+    std::size_t read;                        // how many of them have been read,
+    std::size_t ahead;                       // how many at least have been prefetched,
+    int blocks;                              // and how many blocks of these are still unread
     MemoryContext memory;                    // of the call
     MemoryContext value_memory;
 };
 
-// To be called when a query has been started. `column`, counted from 1, is one of its result.
+// To be called when a query has been started. `column` is a column of its result, counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
-// The same in another process: opens what the first one has.
+// The same in a worker, for the columns that the leader has opened.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
 // The place of the row that the query has just returned, as the engine has it; 0 if its value has
 // to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
-// The value of a place, not compressed. It is good until the next call.
+// The value at a place, detoasted. It is good until the next call.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
 
-// Says which places will be read next, in this order. They stay where they are.
+// Says which places will be read next, in this order. The array must stay valid meanwhile.
 void expect_reads(rereading& self, std::span<const std::uint64_t> places);
 
-// Lets go of the page that was read last.
+// Unpins the page that was read last.
 void unpin(const rereading& self);
 
 void end_rereading(rereading& self);

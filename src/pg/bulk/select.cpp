@@ -17,8 +17,8 @@ namespace minhash::pg {
 
 namespace {
 
-// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (Of what its
-// functions do nothing is known.)
+// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (What its functions
+// do is unknown.)
 void check_statement(SPIPlanPtr plan)
 {
     const List* const statements = SPI_plan_get_plan_sources(plan);
@@ -55,7 +55,7 @@ void refuse_name(const char* query, const wanted_query& wanted)
                 errhint("Use, for example, SELECT id, body FROM articles."));
 }
 
-// What to do about errors in queries that are read in another place than they are written in.
+// Adds hints to errors whose reason is that the query is not parsed where the user wrote it.
 void advise(void*)
 {
     if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
@@ -90,7 +90,7 @@ planned_select plan_select(const char* query, const wanted_query& wanted)
     refuse_name(query, wanted);
     const SPIPlanPtr plan = prepare(query);
     check_statement(plan);
-    // This is the plan that will run: a query without parameters has but one.
+    // This is the plan that will run, as a query without parameters has only one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
     ReleaseCachedPlan(planned, nullptr);
@@ -99,7 +99,7 @@ planned_select plan_select(const char* query, const wanted_query& wanted)
 
 void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running)
 {
-    to.mydest = DestTuplestore; // anything but DestNone
+    to.mydest = DestTuplestore; // any value but DestNone would do
     CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
     QueryDesc* const started = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
                                                query.text,

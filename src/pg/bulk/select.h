@@ -21,15 +21,15 @@ struct planned_select {
 };
 
 // Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
-// but the name of a table: which of its columns are meant is not ours to guess, but for a hint.
+// only the name of a table: we guess the columns that are meant only for a hint.
 planned_select plan_select(const char* query, const wanted_query& wanted);
 
-// Runs it. It sees what the calling statement sees. `to.mydest` is set here, and `running` while it
-// runs. (SPI's own way to run it would not tell which plan it is.)
+// Runs a query with the snapshot of the calling statement. Sets `to.mydest`, and `running` while it
+// runs. (SPI would run the query without showing its plan.)
 void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running = nullptr);
 
-// An ERROR if ids of type `given` cannot be taken for those of type `wanted`. The result is to be
-// handed to convert_id(): smallint or integer where bigint is wanted, else InvalidOid.
+// An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id()
+// needs: the given type for smallint or integer where bigint is wanted, else InvalidOid.
 Oid check_ids(Oid wanted, Oid given);
 
 inline Datum convert_id(Oid short_id, Datum id)

@@ -22,7 +22,7 @@ namespace minhash::pg {
 
 namespace {
 
-// An expression over a relation's columns, and its type.
+// A column of a relation, or a row of several, as an SQL expression with its type.
 struct column {
     const char* expression; // null: there is none
     Oid type;
@@ -40,7 +40,7 @@ column column_named(Relation relation, const char* name)
     return number > 0 ? column_at(relation, number) : column{nullptr, InvalidOid};
 }
 
-// Several columns are a row.
+// The primary key; several columns make a row. Without a key, the column "id".
 column primary_key(Relation relation)
 {
     RelationGetIndexList(relation); // finds out what the primary key is
@@ -69,7 +69,7 @@ bool is_text(Oid type)
     return IsBinaryCoercible(getBaseType(type), TEXTOID);
 }
 
-// The first column of texts, or else the first one of signatures, but those of the key.
+// The first column of texts, or else of signatures, that is not in the key.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column signatures = {nullptr, InvalidOid};
@@ -157,7 +157,7 @@ const char* suggest_call(const wanted_query& wanted, Oid relation, const char* i
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.
 //
 // The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles',
-// 'body'). Literals after a query are of a user who means the type of the ids, or the threshold.
+// 'body'). A literal after a real query is meant as the type of ids or as the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;

@@ -31,12 +31,12 @@ extern "C" {
 
 namespace minhash::pg {
 
-// In front of a shared memory segment, the rest of which begins an area that grows.
+// At the start of the shared memory segment; a DSA area, which can grow, begins in the rest of it.
 struct shared_call {
     Barrier phases; // even: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
-    std::uint64_t first_room; // of shared memory, before
+    std::uint64_t first_room; // free shared memory before the call took any
     SharedFileSet files;
     scanned_column columns[most_scanned];
     int column_count;
@@ -45,15 +45,15 @@ struct shared_call {
 
 namespace {
 
-// Bytes of texts that are worked on in the time that workers take to start.
+// As many bytes of texts as are processed in the time that workers take to start.
 constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
 constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
-constexpr std::uint64_t query_key = 2; // that the session runs
+constexpr std::uint64_t query_key = 2; // the text of the session's query
 
-// Numbers of shared files: a mark, the member that made the file, and its files before.
+// Numbers of shared files: a mark, the member that made the file, and how many it had made before.
 constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
@@ -63,7 +63,7 @@ bulk_host& self_of(bulk::host& host)
     return static_cast<bulk_host&>(host);
 }
 
-// Does something for as long as the call lasts, and not as the part of the query that may run now.
+// Does work() with the call's resource owner, so that what it acquires lasts as long as the call.
 template <typename Work>
 auto for_call(const bulk_host& self, Work&& work)
 {
@@ -76,8 +76,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How much more shared memory can be had, as far as that is known: PostgreSQL fails where the file
-// system for it is full, as that of a container may be.
+// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for
+// it is full, and in a container that may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -86,9 +86,9 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether shared memory can be had that could be a file instead. An area grows by up to half of
-// what it has, and most of the room is left to what has to be in memory: of two calls at once a
-// quarter each.
+// Whether to take shared memory for what could be a file instead. An area grows by up to half its
+// size, and most of the room is left for what has to be in memory: each of two calls at once may
+// take a quarter.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -137,8 +137,8 @@ bool start_sharing(bulk::host& host)
                                         self.segment);
         return true;
     });
-    // An area grows by ever larger parts. With a limit the last ones are as large as what is left,
-    // where PostgreSQL would fail to make a larger one. The rest is for another call, and for what
+    // An area grows by ever larger segments. A limit makes the last one fit what is left, where
+    // PostgreSQL would fail to make a larger one. The other half is for another call, and for what
     // workers need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
@@ -172,8 +172,8 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory is not in huge pages, and a fault for each small one is up to a sixth of a
-    // call.
+    // Shared memory has no huge pages, and page faults, one for each small page, take up to a sixth
+    // of a call.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -204,7 +204,7 @@ struct file_name {
     }
 };
 
-// Where it is noted that a shared file is open here.
+// The handle of a shared file in this process, if it is open.
 File& handle_of(bulk_host& self, int number)
 {
     const std::size_t at = number & ((1 << member_shift) - 1);
@@ -293,7 +293,7 @@ double cpu_time()
 void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    unpin(self.again); // a server that replays WAL may wait for it
+    unpin(self.again); // WAL replay may wait for the pin
     if (self.in_step)
         self.shared_time += cpu_time() - self.step_time;
     BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
@@ -345,7 +345,7 @@ void allow_workers(bulk_host& host)
     host.meet_workers = meet_workers;
     host.end_workers = end_workers;
     host.least_work = workers_are_forced() ? 0 : least_work;
-    // A worker of a parallel query, or a server of one process, has no workers of its own.
+    // A parallel worker, or a single-user server, can have no workers of its own.
     if (IsUnderPostmaster && !IsParallelWorker())
         host.most_workers = std::min(max_parallel_maintenance_workers, most_members - 1);
     host.again.sharing = host.most_workers > 0;
@@ -373,8 +373,8 @@ void end_sharing(bulk_host& host)
 
 namespace {
 
-// All steps of a worker. One that comes late helps from then on. One that fails never arrives, but
-// those who wait for it are told of its error, and end.
+// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never
+// arrives at the barrier, but its error is sent to the processes that wait for it, which end, too.
 void help_with_steps(bulk_host& self)
 {
     shared_call& call = *self.shared;

@@ -1,5 +1,5 @@
-// CREATE INDEX: the table's rows become pages of records, and these one run. Each page is logged by
-// the process that fills it, so that all share that.
+// CREATE INDEX: the table's rows become pages of records, and all these pages one run. Each page is
+// logged by the process that fills it, so that processes share this work, too.
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/build_workers.h"
@@ -47,7 +47,7 @@ void report_tuples(double done)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
 }
 
-// The sorted leaves of some pages of records, by all processes.
+// Lets all processes make the sorted leaves of some pages of records.
 sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const BlockNumber> pages)
 {
     shared_build& shared = *crew.shared;
@@ -60,8 +60,8 @@ sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const 
     return join_bands(crew.index, shape, shared.leaves);
 }
 
-// The run of all pages of records, which are those after the meta page. Where memory is too small
-// to sort them at once, they are sorted in parts, which are merged.
+// Makes the run of all pages of records, which follow the meta page. If memory is too small to sort
+// their entries at once, they are sorted in parts, which are merged.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;
@@ -94,7 +94,7 @@ run make_run(build_crew& crew, BlockNumber end, double records)
     return made;
 }
 
-// A page without contents yet, at the end of an index that nobody knows.
+// Appends a page without contents to an index that no other session sees yet.
 BlockNumber write_empty_page(Relation index, new_pages& supply, page_kind kind, std::uint64_t id)
 {
     const Buffer buffer = new_page(index, &supply);
@@ -175,7 +175,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
 // PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// The index of an unlogged table after a crash.
+// Makes the init fork: the empty index that an unlogged table has after a crash.
 void build_empty(Relation index)
 {
     const int scope_bytes = scope_bytes_of(columns_of(index));

@@ -29,14 +29,14 @@ struct reader {
     columns which;
     layout shape;
     bool has_shape;
-    char* page; // what is not written yet; a page that is held would block cancel
+    char* page; // records not written yet: holding a page instead would block cancel
     int count;
     MemoryContext for_row;
-    bool null_rows; // there are some
+    bool null_rows; // rows whose signature is NULL were met
 };
 
-// Writes the records that wait. Pages of records are all that is appended meanwhile, so the next
-// page's block is known.
+// Writes the collected records as a page. Only pages of records are appended in this step, so the
+// next page's block is known.
 void write_page(reader& state)
 {
     Assert(state.count > 0 && state.count <= state.shape.records_per_page);
@@ -55,7 +55,7 @@ void write_page(reader& state)
                                      static_cast<std::int64_t>(records));
 }
 
-// Lets the first signature decide, of whichever process it is.
+// Lets the first signature that any process reads decide the scheme of the index.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
     Assert(!state.has_shape);

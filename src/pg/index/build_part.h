@@ -1,6 +1,6 @@
 // What one process of CREATE INDEX does: it reads rows of the table into pages of records, then
-// writes leaves of bands. One process does all of it, or some do so together, with what they share
-// in the memory that a parallel context gives them.
+// writes leaves of bands. One process does all of it, or several share it, with their common state
+// in a parallel context's memory.
 #pragma once
 
 #include "pg/index/pages.h"
@@ -28,7 +28,7 @@ struct shared_build {
     Oid index;
     bool concurrently;
 
-    // Its phases are in turns: all processes do the step; the session's own prepares the next step.
+    // Phases alternate: all processes do the step; then the leader alone prepares the next one.
     Barrier phases;
     build_step step;
 
@@ -36,15 +36,15 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run, and the pages whose leaves are written: those that follow each other from `first`
-    // on.
+    // The run, and the consecutive pages of records, from `first` on, whose leaves are being
+    // written.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
     pg_atomic_uint32 bands_left;
 
-    slock_t lock;                      // of all that follows
-    bool has_scheme;                   // the first signature that was read decides
+    slock_t lock;                      // protects all members below
+    bool has_scheme;                   // decided by the first signature read
     std::uint8_t scheme[header_bytes]; // as in the meta page
     double rows;                       // of the table
     bool broken_hot_chain;
@@ -54,11 +54,11 @@ struct shared_build {
 
 void init_shared_build(shared_build& shared, Relation table, Relation index, bool concurrently);
 
-// The layout of the index; none as long as no signature was read.
+// The layout of the index; without bands while no signature has been read.
 layout layout_of(Relation index, shared_build& shared);
 
-// Appends pages of records for the rows that this process gets: all if `scan` is null. They follow
-// the meta page without a gap, and each but perhaps the last leads to its next block.
+// Appends pages of records for the rows that this process gets: all rows if `scan` is null. They
+// follow the meta page without a gap, and each leads to the next block, the last perhaps not.
 void read_rows(Relation table,
                Relation index,
                IndexInfo* info,

@@ -22,7 +22,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What is found in the shared memory by these numbers.
+// The keys of the shared memory's table of contents.
 enum : std::uint64_t {
     of_build = 1,
     of_scan,
@@ -43,14 +43,14 @@ void do_part(build_crew& crew)
     }
 }
 
-// Waits until all have ended their step, or until the next one is known.
+// Waits until all have ended the step, or until the next one has been prepared.
 void start_or_end_step(build_crew& crew)
 {
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 }
 
-// All steps of a worker. One that comes late takes part from then on. One that fails never arrives,
-// but those who wait for it are told of its error, and end.
+// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never
+// arrives at the barrier, but its error is sent to the processes that wait for it, which end, too.
 void do_steps(build_crew& crew)
 {
     bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
@@ -89,7 +89,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info)
     }
     EnterParallelMode();
     crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
-    // As in PostgreSQL's own scan for an index.
+    // The same snapshot as in PostgreSQL's own index builds.
     if (info->ii_Concurrent)
         crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
     SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;

@@ -1,6 +1,6 @@
-// lsh_check: whether an index is what its records say. Nobody waits for it: runs may be put in the
-// place of others meanwhile. Then it begins again, but for the runs that it has been through, which
-// never change.
+// lsh_check: checks that an index agrees with its records. It holds up nobody, so runs may be
+// replaced meanwhile. Then it starts again, without the runs that it has already checked, as a run
+// never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -39,12 +39,12 @@ namespace minhash::pg::index {
 
 namespace {
 
-// So often it begins again.
+// How often it starts, at most.
 constexpr int most_attempts = 20;
 
-// What was counted of a run, or of the tail.
+// Counts for a run, or for the tail.
 struct counts {
-    std::uint64_t records; // that are alive
+    std::uint64_t records; // living records
     std::uint64_t dead;
     std::uint64_t contents; // a sum over living records
 
@@ -67,19 +67,19 @@ struct checker {
     std::uint8_t* living; // a bit for each place of each block
     BlockNumber blocks;
     counts tail;
-    counts all; // of the tail and of the runs
+    counts all; // of the tail and the runs together
 
     // The walk through one run, or the tail.
     const run* which;     // null: the tail
     counts counted;       // so far
-    std::uint64_t wanted; // a sum over the entries that it should have
-    std::uint64_t got;    // a sum over those that it has
+    std::uint64_t wanted; // a checksum of the entries that the run should have
+    std::uint64_t got;    // a checksum of those that it has
     std::uint64_t last_key;
-    BlockNumber expected; // the leaf that the last one leads to
+    BlockNumber expected; // the leaf that should come next
     BlockNumber visited;
 };
 
-// What is wrong is damage if the meta page still leads there; false otherwise.
+// An ERROR if the meta page still has this run or tail; false if it was replaced meanwhile.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;
@@ -145,7 +145,7 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
-// The page that leads to it, as which child; none leads to the root.
+// Checks a leaf. `parent` and `child` say which inner page leads to it; none leads to a root.
 bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
     Assert(parent == nullptr || child < parent->count());
@@ -244,7 +244,7 @@ const checked_run* find_checked(const checker& state, const run& which)
     return found == end ? nullptr : found;
 }
 
-// The tail; then the runs, from the newest on, which are the first to be replaced. False if some
+// Checks the tail and then the runs, the newest first, as they are replaced first. False if some
 // were.
 bool check_all(checker& state)
 {
@@ -295,7 +295,7 @@ void check_structure(checker& state)
     }
 }
 
-// Pages that nothing leads to, and no work under way is about to.
+// Counts pages that nothing leads to, apart from those of work under way.
 std::uint64_t lost_pages_of(Relation index)
 {
     meta now;
@@ -326,7 +326,7 @@ ArrayType* sizes_of_runs(const meta& now)
     pg_unreachable();
 }
 
-// The index and its table, which is locked first, as everybody does.
+// Opens the index and its table. The table is locked first, as everywhere in PostgreSQL.
 Relation open_index(Oid oid, Relation& table)
 {
     const Oid table_oid = IndexGetRelation(oid, true);
@@ -340,7 +340,7 @@ Relation open_index(Oid oid, Relation& table)
                 errmsg("\"%s\" is not an lsh index", RelationGetRelationName(index)),
                 errhint("Of a partitioned index, check the index of each partition."));
     if (table == nullptr || index->rd_index->indrelid != RelationGetRelid(table))
-        fail_no_relation(oid); // and another one has its number now
+        fail_no_relation(oid); // the OID has been given to another relation meanwhile
     if (RELATION_IS_OTHER_TEMP(index))
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -373,7 +373,7 @@ MINHASH_FUNCTION(lsh_check)
     state.done.start(2 * index::most_runs);
     if (heap)
         index::start_records(state.known);
-    // Expressions of the index run with the rights of its owner, and what they set is undone.
+    // Index expressions run with the rights of the owner; settings that they change are restored.
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);

@@ -26,7 +26,7 @@ namespace {
 
 // A record, or a row of the table with the checksum that its record must have.
 struct known_entry {
-    rank tid; // alone, without a distance
+    rank tid; // a rank without a distance: the TID only
     std::uint32_t checksum;
     bool is_row;
     std::uint64_t number; // of a record
@@ -37,8 +37,8 @@ struct known_entry {
     }
 };
 
-// They are sorted as values of the type uuid: 16 bytes that PostgreSQL compares from the first on,
-// so that a row comes after the records with its checksum.
+// Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a
+// row comes after the records with its TID and checksum.
 constexpr int number_bits = 47;
 
 void add_entry(known_records& known, const known_entry& entry)
@@ -84,8 +84,8 @@ bool next_entry(known_records& known, known_entry& entry)
     pg_unreachable();
 }
 
-// Whether a record is there and alive as it was read: VACUUM marks it dead before its row's place
-// in the table is used again.
+// Whether a record is still where it was read, and alive. (VACUUM marks it dead before its row's
+// TID is used again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
     const int bits = known.shape.place_bits;
@@ -123,14 +123,14 @@ void check_row(
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
-// Whether there is something at a place of a page of the table, be it dead.
+// Whether a line pointer of a table's page is in use, even for a dead row.
 bool is_used(Page page, OffsetNumber place)
 {
     return !PageIsNew(page) && place <= PageGetMaxOffsetNumber(page) &&
            ItemIdIsUsed(PageGetItemId(page, place));
 }
 
-// The table, a page at a time.
+// Reads the table a page at a time.
 struct table_page {
     Relation table;
     BlockNumber blocks;
@@ -138,7 +138,7 @@ struct table_page {
     Buffer buffer; // pinned, if valid
 };
 
-// Whether a record leads to a place of the table that is in use.
+// Whether a record's TID is in use in the table.
 bool has_place(table_page& at, const known_entry& one)
 {
     const ItemPointerData tid = tid_of(one.tid);
@@ -178,7 +178,8 @@ void compare_all(known_records& known, Relation table)
         }
         if (has_places && !has_place(page, one) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
-        // Of two records of a row one may have been moved, or marked dead, after it was read.
+        // If a row has two records, one of them may have been moved or marked dead after it was
+        // read.
         if (again && before->number != one.number && is_there(known, *before) &&
             is_there(known, one) && is_there(known, *before))
             fail_different(known.index, one.tid, "has two records in");

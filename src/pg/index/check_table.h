@@ -1,4 +1,4 @@
-// Whether the records of an index are those of its table's rows.
+// Checks that an index has the right records for the rows of its table.
 #pragma once
 
 #include "pg/index/columns.h"
@@ -13,28 +13,28 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// What was read of an index.
+// The records that were read from an index.
 struct known_records {
     Relation index;
     meta now;
     layout shape;
     columns which;
-    Tuplesortstate* sort; // of living records, and then of rows; null if the table is not asked
+    Tuplesortstate* sort; // of living records, then also of rows; null if the table is not checked
 };
 
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 
-// Begins to know them, within maintenance_work_mem.
+// Starts collecting records, within maintenance_work_mem.
 void start_records(known_records& known);
 
-// A living record, of a row's place in the table. It may be added twice.
+// Adds a living record of the row with this TID. It may be added twice.
 void add_record(known_records& known,
                 const ItemPointerData& row,
                 std::uint64_t checksum,
                 std::uint64_t number);
 
-// Every row that the snapshot sees, which is older than what was read of the index, must have a
-// record, no row may have two, and each record must have a row.
+// An ERROR unless every row that the snapshot sees has a record, none has two, and each record has
+// a row. The snapshot must be older than the reading of the index.
 void check_table(known_records& known, Relation table, Snapshot snapshot);
 
 } // namespace minhash::pg::index

@@ -30,7 +30,7 @@ bool can_be_equal(Relation index, int column)
 
 std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
 {
-    // A value that is compared by a polymorphic operator has the type of the column.
+    // With a polymorphic operator, the value has the type of the column.
     if (!OidIsValid(type) || IsPolymorphicType(type))
         type = type_of(index, column);
     TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
@@ -60,7 +60,7 @@ columns columns_of(Relation index)
             found.signature = column;
             signatures++;
         } else if (constraint == nullptr || constraint[column] == equality) {
-            // Rows that must differ in a column may be of any scope.
+            // A column of a constraint with another operator, such as <>, is not part of the scope.
             found.scope |= 1u << column;
         }
     }

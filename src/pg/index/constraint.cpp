@@ -17,7 +17,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// All of it lies in the executor's memory.
+// Allocates everything in the executor's memory.
 void open_reader(IndexScanDesc scan, row_reader& reader)
 {
     const MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
@@ -68,13 +68,13 @@ bool conflicts(
 {
     if (reader.info == nullptr)
         open_reader(scan, reader);
-    // All versions of the row that one entry stands for have the same values in the index.
+    // One entry stands for a HOT chain, all of whose versions have the same indexed values.
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
-    // What lies out of line of a row that another transaction is writing may be gone before it is
+    // If another transaction is writing the row, its TOASTed values may vanish before they are
     // read. Its copy is near enough: PostgreSQL waits for that transaction to end and scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;

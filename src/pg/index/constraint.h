@@ -1,9 +1,9 @@
 // Exclusion constraints: EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9).
 //
-// PostgreSQL scans the index for rows that conflict with a new one, and would check what it finds
-// by the operator %, which follows a setting of the session. A constraint must not: in these scans
-// the index says itself what conflicts, by the threshold that it was built with. It compares with
-// the row in the table, as a record is a copy of fewer bits.
+// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them by the
+// operator %, whose threshold is a setting of the session. A constraint must not depend on that: in
+// these scans the index itself decides, by the threshold that it was built with. It compares with
+// the signature in the table, as a record has only a shortened copy.
 #pragma once
 
 #include "pg/index/format.h"
@@ -18,7 +18,7 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// What reads rows of the table, made when it is first needed.
+// Reads rows of the table; made when it is first needed.
 struct row_reader {
     IndexInfo* info;
     EState* executor;
@@ -26,20 +26,19 @@ struct row_reader {
     TupleTableSlot* slot; // its pin keeps VACUUM from giving the TID to another row
 };
 
-// The threshold that a new index is to have, if it belongs to a constraint. An ERROR if it is given
-// without one.
+// The threshold for a new index of a constraint; none for other indexes. An ERROR if a threshold is
+// given for these.
 std::optional<double> constraint_threshold(Relation index);
 
-// Whether a scan looks for rows that conflict.
+// Whether a scan looks for conflicts with an exclusion constraint.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether the row conflicts with the keys of the scan; false if there is no such row any more, and
-// then whether it is dead for everybody. Of a row that another transaction is still writing,
-// whether it may.
+// Whether the row conflicts with the keys of the scan, or, if another transaction is still writing
+// it, may conflict. False if the row is gone; `dead` then says whether it is dead for everybody.
 bool conflicts(
     IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
-// Lets go of the last row, or of all.
+// Releases the last row, or the whole reader.
 void release_row(row_reader& reader);
 void close_reader(row_reader& reader);
 

@@ -1,4 +1,4 @@
-// What a scan costs, from the index's own runs.
+// The cost of a scan, estimated from the runs that the index has.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
@@ -46,12 +46,12 @@ shape_of_index examine(Oid oid)
     return seen;
 }
 
-// What the conditions of a scan say.
+// What the conditions of a scan ask for.
 struct conditions {
-    bool similar;        // to a signature
-    double threshold;    // of that, as far as it is known
+    bool similar;        // there is a condition on the signature
+    double threshold;    // of this condition, if known; else a guess
     std::uint32_t equal; // a bit for each column that must be equal to something
-    List* scope;         // the conditions that say so
+    List* scope;         // these conditions
 };
 
 bool is_known(const Node* value)
@@ -59,7 +59,7 @@ bool is_known(const Node* value)
     return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull;
 }
 
-// The threshold of `signature % query`: that of a constant, or of minhash_query(signature,
+// The threshold of `signature % query`, if the query is a constant or minhash_query(signature,
 // constant).
 double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)
 {
@@ -90,7 +90,7 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
                                      ? reinterpret_cast<const OpExpr*>(condition->clause)
                                      : nullptr;
         const Oid number = op != nullptr
-                               ? op->opno // else x = ANY (...), scanned for one after the other
+                               ? op->opno // else x = ANY (...), scanned for each value in turn
                                : castNode(ScalarArrayOpExpr, condition->clause)->opno;
         const int strategy =
             get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
@@ -120,7 +120,7 @@ void estimate_cost(PlannerInfo* root,
     const IndexOptInfo& info = *path->indexinfo;
     *correlation = 0;
     const conditions given = read_conditions(root, *path);
-    // It gives all rows of a table in order of distance only.
+    // Without a condition on the signature, the index can only return all rows ordered by distance.
     if (!given.similar && path->indexorderbys == NIL) {
         *startup = *total = get_float8_infinity();
         *selectivity = 0;
@@ -154,7 +154,7 @@ void estimate_cost(PlannerInfo* root,
                  std::min(candidates, size.record_pages) + size.tail_pages;
         double bands = cost_of_bands(size, plan);
         double all = cost_of_candidates(size, candidates);
-        // Looked up again and again, the pages stay in memory.
+        // In a nested loop, pages read again are in memory.
         if (loops > 1) {
             const double fetched = index_pages_fetched(*pages * loops,
                                                        static_cast<BlockNumber>(info.pages),
@@ -166,13 +166,13 @@ void estimate_cost(PlannerInfo* root,
             all *= kept;
             *pages = fetched;
         }
-        // Without an order, the first rows come before all candidates are compared.
+        // Without ORDER BY, the first rows are returned before all candidates have been compared.
         *startup = bands + (in_order || candidates <= 0 ? all : all * first / candidates);
         *total = bands + all;
     }
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
-    // PostgreSQL may make a bitmap scan of an ordered one, and leave the order out; that reads all
-    // pages of the table. An ordered scan to its end is no better.
+    // PostgreSQL may turn an ordered scan into a bitmap scan without order, which reads all pages
+    // of the table. An ordered scan to its end is no better.
     if (!given.similar)
         *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }

@@ -15,15 +15,15 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A tree shrinks from its last page: what is left of it says how far it is freed. Who still reads
-// it by an old copy of the meta page comes to a page that is gone, and starts again.
+// A tree is freed from its last page on, so what is left of it shows how far that has got. A reader
+// with an old copy of the meta page meets a page that is gone, and starts again.
 struct last_pages {
     BlockNumber parent; // none: the root itself is all that is left
     BlockNumber children[MAX_GENERIC_XLOG_PAGES - 1];
     int count;
 };
 
-// The last pages that nothing lies below, of one parent.
+// The last pages without children, all of one parent.
 last_pages find_last_pages(Relation index, const dead_tree& tree)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
@@ -50,7 +50,7 @@ last_pages find_last_pages(Relation index, const dead_tree& tree)
     return found;
 }
 
-// Frees them; with the root, the meta page forgets the tree.
+// Frees these pages. With the root, the tree is removed from the meta page.
 void free_last_pages(Relation index, const dead_tree& tree, const last_pages& last)
 {
     Buffer buffers[MAX_GENERIC_XLOG_PAGES];
@@ -96,8 +96,8 @@ void free_last_pages(Relation index, const dead_tree& tree, const last_pages& la
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
-    // The latest first, which are the smaller ones: where many wait for a large one, no merge
-    // begins.
+    // The latest trees first, which are smaller: no merge begins while many dead trees wait behind
+    // a large one.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
         const dead_tree& tree = now.dead_trees[at];
         bool is_left = true;

@@ -1,4 +1,4 @@
-// The trees of runs that were merged, freed a few pages at a time.
+// Frees the trees of merged runs, a few pages at a time.
 #pragma once
 
 #include "pg/index/format.h"
@@ -9,8 +9,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Under the exclusive lock of the runs: frees pages of the dead trees of the meta page, of which
-// `now` is a copy, at most about `most`.
+// Frees about `most` pages, at most, of the dead trees in the meta page, of which `now` is a copy.
+// Needs the exclusive lock of the runs.
 void free_dead_pages(Relation index, const meta& now, int most);
 
 } // namespace minhash::pg::index

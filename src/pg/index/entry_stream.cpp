@@ -11,7 +11,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Copies the leaf: who holds a page cannot be cancelled.
+// Copies the leaf, as a process that holds a page lock cannot be cancelled.
 void load_leaf(entry_stream& stream, entry_stream::source& from)
 {
     const BlockNumber block = from.rest.leaf;
@@ -28,7 +28,7 @@ void load_leaf(entry_stream& stream, entry_stream::source& from)
     from.key = from.view.key(static_cast<int>(from.rest.entry));
 }
 
-// Moves behind the next entry.
+// Moves past the next entry.
 void skip_entry(entry_stream& stream, entry_stream::source& from)
 {
     if (++from.rest.entry < from.view.head->count) {
@@ -47,7 +47,7 @@ void skip_entry(entry_stream& stream, entry_stream::source& from)
         fail_damaged(stream.index, from.rest.leaf, "Keys are out of order.");
 }
 
-// Lets the first of the heap sink to its place.
+// Sifts the first source of the heap down to its place.
 void sink_first(entry_stream& stream)
 {
     int* const heap = stream.heap;

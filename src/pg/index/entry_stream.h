@@ -1,5 +1,5 @@
-// The entries of several chains of leaves as one stream in the order of their keys, a leafful at a
-// time. It has one page of each chain in memory.
+// Merges the entries of several chains of leaves into one stream in the order of keys, which is
+// read a leafful at a time. One page of each chain is in memory.
 #pragma once
 
 #include "pg/growing.h"
@@ -8,7 +8,7 @@
 
 namespace minhash::pg::index {
 
-// The leaves of a run from a place on.
+// The rest of a run's leaves, from an entry of a leaf on.
 struct leaf_chain {
     std::uint64_t id;
     BlockNumber leaf; // none: there are no more entries
@@ -26,15 +26,15 @@ struct entry_stream {
     Relation index;
     source* sources;
     int source_count;
-    int* heap; // of the sources that have entries, that with the least key first
+    int* heap; // the sources that have entries, the least key first
     int heap_size;
-    growing<BlockNumber>* used_up; // gets the leaves whose entries were all read; or null
+    growing<BlockNumber>* used_up; // collects leaves that were read to the end; or null
 };
 
 entry_stream
 make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
 
-// Collects entries until no more fit or none are left, and moves the chains' places behind them.
+// Collects entries until no more fit or none are left, and moves the chains past them.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);
 
 } // namespace minhash::pg::index

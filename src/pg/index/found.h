@@ -1,9 +1,9 @@
-// What a search has found, by rank: the nearer the lower; of equally near ones, in the order of the
-// table. As ranks do not depend on where records are in the index, a scan can go on after any rank,
-// and need not remember what it has given.
+// The rows that a search has found, by rank: nearer rows have lower ranks, equally near ones are in
+// the order of the table. As ranks do not depend on where records are in the index, a scan can
+// resume after any rank, and need not remember the rows that it has returned.
 //
-// Found rows are kept as far as work_mem allows: either only the best are wanted, or what there is
-// no room for goes to PostgreSQL's sort, which keeps it in a file.
+// Rows are kept within work_mem: either only the best ones are wanted, or those without room go to
+// PostgreSQL's sort, which spills to a file.
 #pragma once
 
 #include "pg/growing.h"
@@ -28,7 +28,7 @@ constexpr rank last_rank = std::numeric_limits<std::int64_t>::max();
 
 static_assert(max_num_hashes < 1 << (63 - tid_bits));
 
-// The rank of a row, by the slots that differ from those looked for.
+// The rank of a row, by how many of its slots differ from the query's.
 inline rank rank_of(int differing, const ItemPointerData& tid)
 {
     return static_cast<rank>(differing) << tid_bits |
@@ -49,7 +49,7 @@ inline ItemPointerData tid_of(rank value)
     return tid;
 }
 
-// Sorts what may grow with a table, so that it answers to cancel.
+// Sorts what may be as large as a table, with checks for cancel.
 template <typename Value, typename Less>
 void sort_answering(growing<Value>& values, Less less)
 {
@@ -75,18 +75,18 @@ struct candidate {
 struct found_rows {
     growing<candidate> rows;
     rank after;          // only rows of a higher rank are found,
-    rank limit;          // of no higher one, as enough better ones were found,
+    rank limit;          // and of no higher rank, as enough better ones were found,
     growing<rank> given; // and none of these, sorted
     std::size_t wanted;  // about so many of the best are kept; 0: all
     std::size_t prune_at;
-    std::size_t room;     // for so many, if all are kept; then they go
-    TIDBitmap* bitmap;    // here, if there is one, or
-    Tuplesortstate* sort; // here, made when it is needed
+    std::size_t room;     // if all are kept, so many stay here; more go
+    TIDBitmap* bitmap;    // to this, if there is one, or
+    Tuplesortstate* sort; // to this, which is made when needed
 
     // Starts with nothing found, in zeroed memory.
     void start(std::size_t rows_of_room);
 
-    // From now on only about so many of the best are kept; 0: all.
+    // From now on only keep about so many of the best; 0: all.
     void want(std::size_t best);
 
     bool is_left_out(rank where) const
@@ -97,19 +97,19 @@ struct found_rows {
 
     void add(rank where, std::uint64_t number);
 
-    // Sorts the rows that are kept here. One that was found twice is there once.
+    // Sorts the rows that are kept here, and removes duplicates.
     void sort_rows();
 
-    // Nothing more is added: what is wanted is sorted here or in `sort`, or in `bitmap`.
+    // To be called after the last row was added. Sorts rows, here or in `sort`.
     void finish();
 
-    // The next row of `sort` after the one before, 0 before the first, if it may be given.
+    // Moves `where`, 0 at first, to the next row of `sort` that may be returned; false if none.
     bool next_sorted(rank& where);
 
-    // Rows up to a rank may be given now, and will not be found again. How many of those kept here.
+    // Lets rows up to a rank be returned, and not found again. Returns how many are kept here.
     std::size_t pass(rank upto);
 
-    // Some of the rows will not be found again.
+    // Notes that some of the rows have been given, so that they are not found again.
     void remember(std::size_t from, std::size_t to);
 
     void close();

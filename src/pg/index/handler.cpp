@@ -1,7 +1,7 @@
 // The access method lsh: what it can do, and where its functions are.
 //
-// Not there yet: several open pages for many writers at once; a smaller copy of signatures of many
-// hashes.
+// Possible improvements: several open pages, for many concurrent writers; smaller copies of
+// signatures with many hashes.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -48,7 +48,7 @@ bool validate(Oid operator_class)
     return valid;
 }
 
-// What PostgreSQL cannot tell of an index: whether ORDER BY is served by a column.
+// Answers what PostgreSQL cannot find out by itself: whether a column supports ORDER BY.
 bool answer_property(
     Oid index, int column, IndexAMProperty property, const char* name, bool* answer, bool* unknown)
 {

@@ -23,7 +23,7 @@ BlockNumber* blocks_of(Page page)
     return reinterpret_cast<BlockNumber*>(keys_of(page) + head_of(page).room);
 }
 
-// A bit, or two, of one of the words of a filter.
+// One or two bits in one word of a filter.
 struct filter_place {
     int word;
     std::uint64_t bits;
@@ -37,7 +37,7 @@ filter_place place_of(int child, std::uint64_t key)
             std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
 }
 
-// The filters, after all blocks.
+// The filters, which follow all blocks.
 template <typename Blocks>
 auto* words_after(Blocks* blocks)
 {

@@ -1,23 +1,23 @@
 // The pages above leaves.
 //
-// In a small run, those just above leaves have few children, and beside each a filter of its keys:
-// a lookup goes only to leaves that are likely to have what it looks for. Most runs are small and
-// have nothing of it. (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable
+// In a small run, the pages just above the leaves have few children and, for each child, a filter
+// of its keys: so a lookup reads only leaves that probably have the key. Most runs are small and
+// have no entries for it. (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable
 // Errors", 1970; both bits in one word: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient
-// Bloom Filters", 2007. With four bits a key, a sixth of the keys that are not there pass.)
+// Bloom Filters", 2007. With four bits a key, one in six absent keys passes.)
 #pragma once
 
 #include "pg/index/pages.h"
 
 namespace minhash::pg::index {
 
-// How many children a page of the level has room for, in a run of so many pages of records.
+// How many children a page of this level has room for, in a run of `record_pages` pages of records.
 inline int children_room(std::uint32_t record_pages, std::uint32_t level)
 {
     return level == 1 && record_pages <= filtered_pages ? filtered_room : inner_room;
 }
 
-// An inner page, its counts checked.
+// An inner page whose counts have been checked.
 struct inner_view {
     const node_head* head;
     const std::uint64_t* keys;
@@ -37,8 +37,8 @@ struct inner_view {
     bool may_have(int child, std::uint64_t key) const;
 };
 
-// Whether the page is an inner one of the run; an ERROR if it is but is damaged. It has no child if
-// it is about to be freed.
+// Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is
+// about to be freed has no child.
 bool view_inner(
     Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
 inner_view inner_view_of(Page page); // of a page that has been checked

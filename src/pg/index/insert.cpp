@@ -20,8 +20,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers of an index, in rd_amcache. A page that is not the open one any more is
-// seen to be so when it is locked.
+// What a session remembers of an index, in rd_amcache. Whether the page is still the open one is
+// checked once it is locked.
 struct insert_cache {
     layout shape;
     columns which;
@@ -29,8 +29,7 @@ struct insert_cache {
     bool has_null_rows; // the meta page says so
 };
 
-// Lets the first signature decide what the scheme of the index is, unless another session was
-// faster.
+// Stores the scheme of the first signature as that of the index, unless another session was faster.
 void set_scheme(Relation index, const scheme& scheme)
 {
     const banding shape = shape_for(index, scheme);
@@ -58,7 +57,7 @@ insert_cache& cache_of(Relation index)
     return *static_cast<insert_cache*>(index->rd_amcache);
 }
 
-// Returns the number that the next page will get.
+// Reads the cache from the meta page. Returns the id that the next page will get.
 std::uint64_t refresh(Relation index, insert_cache& cache)
 {
     meta now;
@@ -74,8 +73,8 @@ bool is_open(Page page)
     return is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber;
 }
 
-// The open page, locked. The one that the cache or the meta page names may have been closed since,
-// but then another page has been opened, and has got a number.
+// Locks the open page. The page named by the cache or the meta page may have been closed since; but
+// then another one has been opened, and next_id has changed.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
@@ -121,7 +120,7 @@ void note_null_row(Relation index, insert_cache& cache)
     cache.has_null_rows = true;
 }
 
-// Puts the record on a new page, which becomes the open one. Returns whether runs are to be merged.
+// Puts the record on a new page, which becomes the open one. Returns whether merging is due.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);

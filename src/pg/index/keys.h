@@ -1,7 +1,7 @@
-// The keys of a band. A key is 40 bits of the band's slots in their order, so that the keys of
-// records which agree in the first slots of a band lie side by side: one index serves every number
-// of rows. (The idea of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005,
-// here as sorted arrays.)
+// The keys of a band. A key is 40 bits of the band's slots, in their order, so that keys of records
+// that agree in the first slots of a band are neighbours: one index serves every number of rows.
+// (The idea of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as
+// sorted arrays.)
 #pragma once
 
 #include "pg/index/format.h"
@@ -11,8 +11,8 @@ namespace minhash::pg::index {
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
 
-// How many bits of the key the first slots of a band take: 8 each, or 4 of the later ones where 8
-// of each would be too many.
+// How many bits of the key the first `depth` slots of a band take: 8 each, but 4 for later slots if
+// 8 for all would not fit.
 constexpr int prefix_bits(int rows, int depth)
 {
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
@@ -22,7 +22,7 @@ constexpr int prefix_bits(int rows, int depth)
 static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
               prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
 
-// The key of a record's band, with the band above it.
+// The key of a record's band, with the band's number in the bits above it.
 inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& shape, int band)
 {
     const int rows = shape.shape.rows;
@@ -38,7 +38,7 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& sh
     return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
 }
 
-// How many keys beyond the first begin with the same slots.
+// The last key that begins with the same slots, minus the first one.
 inline std::uint64_t prefix_span(int rows, int depth)
 {
     return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;

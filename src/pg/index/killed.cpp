@@ -1,9 +1,9 @@
-// Records of rows that a scan came to and that are dead for everybody: the next scans leave them
-// out, and need not look for the rows in the table until VACUUM removes them.
+// Marks records whose rows a scan found dead for everybody, so that later scans need not look up
+// these rows in the table, until VACUUM removes the records.
 //
-// A bit of a page that is still what it was when its record was read is of the same record: a place
-// of a page never gets another one. So a row that VACUUM has put in the place of the dead one in
-// the table is safe: its record is another one.
+// If the page is still the same one as when the record was read, so is the record: a place on a
+// page never gets another record. So a new row that reuses the dead row's TID is safe: its record
+// is at another place.
 #include "pg/index/pages.h"
 #include "pg/index/scan_state.h"
 
@@ -18,7 +18,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Nobody waits for a hint: if the page is being read or written, it is left.
+// The mark is only a hint, not worth waiting for: a page that is locked is skipped.
 void mark_on_page(search& look, BlockNumber block, std::span<const std::uint64_t> numbers)
 {
     const Buffer buffer = pin_page(look.index, block);

@@ -16,7 +16,7 @@ void pack_leaf(Page page, const leaf_entries& leaf)
                      0};
     char* const entries = contents_of(page) + sizeof(node_head);
     const auto place = [&](int at) { return ascending ? at : leaf.count - 1 - at; };
-    // One after the other, eight bytes at a time.
+    // Packs bits one after the other, and writes eight bytes at a time.
     std::uint64_t waiting = 0;
     int bits = 0;
     char* to = entries;

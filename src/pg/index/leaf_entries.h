@@ -1,5 +1,5 @@
-// The entries of one leaf, collected in the order of their keys, in either direction, until no more
-// fit; then packed.
+// The entries of one leaf, collected in rising or falling order of their keys until no more fit,
+// then packed.
 #pragma once
 
 #include "pg/index/format.h"
@@ -13,7 +13,7 @@ struct leaf_entries {
     std::uint64_t least_number;
     std::uint64_t most_number;
 
-    // There is hardly room for more.
+    // A page has hardly room for more.
     static constexpr int most = node_room / 2;
     std::uint64_t keys[most];
     std::uint64_t numbers[most];
@@ -54,7 +54,7 @@ inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t numbe
     return true;
 }
 
-// Fills an initialised page. There must be entries.
+// Writes the entries, at least one, to an initialised page.
 void pack_leaf(Page page, const leaf_entries& leaf);
 
 } // namespace minhash::pg::index

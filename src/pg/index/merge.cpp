@@ -22,16 +22,16 @@ namespace minhash::pg::index {
 
 namespace {
 
-// How much is done at once.
+// How much work is done in one go.
 struct pace {
     std::uint32_t tail_pages; // a longer tail becomes a run
-    std::uint32_t run_pages;  // of which this many pages are taken
-    int leaves;               // are written
-    int frees;                // pages are freed
-    std::uint64_t factor;     // an older run is merged with what is newer up to this many times it;
+    std::uint32_t run_pages;  // of at most this many pages of the tail
+    int leaves;               // at most so many are written
+    int frees;                // about so many pages are freed
+    std::uint64_t factor;     // a run up to so many times as large as all newer ones is merged;
                               // 0: no merge is begun
-    bool with_small_ones;     // merges also runs that larger ones have come behind
-    bool answers_cancel;      // amid writing a run of the tail
+    bool with_small_ones;     // also merges small runs that are older than large ones
+    bool answers_cancel;      // while it writes a run of the tail
 };
 
 constexpr std::uint32_t most_leaves = 96;
@@ -39,7 +39,7 @@ constexpr std::uint32_t vacuum_pages = 256;
 constexpr int vacuum_leaves = 16;
 constexpr std::uint32_t entries_of_leaf = 1300; // about
 
-// How many leaves the entries of a page of records fill.
+// How many leaves the entries of one page of records fill.
 std::uint32_t leaves_of_page(const layout& shape)
 {
     const int entries = shape.records_per_page * shape.shape.bands;
@@ -81,8 +81,8 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// Makes a run of the first pages of the tail, but not of the open one. Where it is short it is not
-// cancelled: else writers with a short timeout would begin with it again and again.
+// Makes a run of the first pages of the tail, never of the open one. A short one cannot be
+// cancelled: else writers with a short timeout would start it again and again in vain.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -101,7 +101,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
     if (!how.answers_cancel)
         HOLD_INTERRUPTS();
-    // Should it fail, VACUUM looks for what was written.
+    // If writing fails, VACUUM frees what was written.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
     const run made = write_run(index, shape, {pages.at, pages.count}, id, nullptr);
@@ -118,7 +118,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
 
 #pragma GCC diagnostic pop
 
-// Runs from..to (not included).
+// The runs from `from` up to, but not including, `to`.
 struct group {
     std::uint32_t from;
     std::uint32_t to;
@@ -129,15 +129,15 @@ bool is_idle(const meta& now, std::uint32_t at)
     return now.runs[at].into == 0 && now.runs[at].id != now.rewritten;
 }
 
-// The newest runs that are to be merged with each other, of those that are in no merge: they are
-// no more than `factor` times as large as what is newer than them. Empty if there are none.
+// The newest runs to be merged, of those that are in no merge: each is at most `factor` times as
+// large as all newer runs of the group together. Empty if there are none.
 group choose_group(const meta& now, const layout& shape, const pace& how)
 {
     group chosen = {now.run_count, now.run_count};
     std::uint64_t pages = 0;
     while (chosen.from > 0 && is_idle(now, chosen.from - 1)) {
         const std::uint64_t older = now.runs[chosen.from - 1].record_pages;
-        // All small runs count as equal.
+        // All runs smaller than a tail's count as equally large.
         if (pages > 0 && older > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
             if (chosen.to - chosen.from > 1 || !how.with_small_ones)
                 break;
@@ -211,7 +211,7 @@ std::uint64_t record_pages_of(const meta& now, const group& which)
     return pages;
 }
 
-// Puts the merged run into the place of its parts, whose trees are dead from then on.
+// Replaces the parts by the merged run. Their trees are dead from then on.
 void end_merge(Relation index, const meta& now, const merge& state)
 {
     const group parts = group_of(now, state.id);
@@ -296,11 +296,11 @@ const merge& smallest_merge(const meta& now)
                              [&](const merge& a, const merge& b) { return size(a) < size(b); });
 }
 
-// The pages whose numbers locks are named by.
+// The page locks that stand for the two locks below, by block number.
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;
 
-// Lets the run be merged that a VACUUM was writing again which did not come to its end.
+// Lets a run be merged again that an interrupted VACUUM was rewriting.
 void forget_rewriting(Relation index, meta& now)
 {
     if (now.rewritten == 0 || !ConditionalLockPage(index, rewriting_lock, ExclusiveLock))
@@ -343,7 +343,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// The same under the lock, which it releases, in a memory context of its own.
+// Calls merge_some() under the lock, which it then releases, in a memory context of its own.
 bool merge_and_unlock(Relation index, worker who, bool short_tail)
 {
     const MemoryContext context =
@@ -356,9 +356,9 @@ bool merge_and_unlock(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// Turns of VACUUM, until nothing is left. Writers make more to do meanwhile, but VACUUM does not go
-// on for ever because of them. The tail of so many pages becomes runs, however short it is; not so
-// what comes later.
+// Does VACUUM's turns until nothing is left, or, as writers add work meanwhile, until a limit. The
+// `tail_pages` pages that the tail had at the start become runs, however few are left; later pages
+// need not.
 void take_turns(Relation index, worker who, std::uint32_t tail_pages)
 {
     const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;

@@ -23,7 +23,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// As PostgreSQL parses them. Defaults are outside the ranges of options, so they mean "not given".
+// As PostgreSQL parses them. A default lies outside the valid range and means "not given".
 struct index_options {
     std::int32_t length; // a varlena's
     int bands;
@@ -36,11 +36,11 @@ constexpr index_options not_given = {0, 0, 0, -1};
 relopt_kind option_kind;
 object_access_hook_type next_hook; // of other modules
 
-// 23 bands are the fewest that find 95% at a similarity of 0.5 by 3 rows, and at 0.6 by 4.
+// The fewest bands with a recall of 95% at a similarity of 0.5 with 3 rows, or of 0.6 with 4.
 constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
-// The members that later versions add stay zero.
+// Members that later versions of PostgreSQL add stay zero.
 relopt_parse_elt option(const char* name, relopt_type type, int offset)
 {
     relopt_parse_elt made = {};
@@ -50,7 +50,7 @@ relopt_parse_elt option(const char* name, relopt_type type, int offset)
     return made;
 }
 
-// The options in a row of pg_class.
+// Reads the options in a row of pg_class.
 index_options options_of(HeapTuple row, TupleDesc form)
 {
     bool none;
@@ -70,8 +70,8 @@ index_options options_of(HeapTuple row, TupleDesc form)
     pg_unreachable();
 }
 
-// An ERROR if the row of pg_class that has just been written is that of an lsh index and has other
-// options than before. Before is what the cache of the catalogue still shows.
+// An ERROR if a row of pg_class was just written that changes the options of an lsh index. The
+// catalogue cache still has the old row.
 void refuse_changed_options(Oid relation)
 {
     const HeapTuple before = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
@@ -179,7 +179,7 @@ banding shape_for(Relation index, const scheme& scheme)
         check_bands(shape, scheme);
         return shape;
     }
-    // With few hashes, at least 5 bands: then even half of the slots in common lead somewhere.
+    // With few hashes, at least 5 bands: so that texts that share half of their slots may be found.
     const int rows = std::min(default_rows, scheme.num_hashes / 5);
     return {std::min(default_bands, scheme.num_hashes / rows), rows};
 }

@@ -11,9 +11,9 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Makes the options known to PostgreSQL; once, when the library is loaded. From then on, ALTER
-// INDEX that would change them is an ERROR: an index does not follow, and its constraint would be
-// dumped as another one than is enforced.
+// Registers the options with PostgreSQL, once, when the library is loaded. From then on ALTER INDEX
+// may not change them: the index would stay as it is, and a dump would show another constraint than
+// the one that is enforced.
 void define_options();
 
 bytea* parse_options(Datum given, bool validate);

@@ -30,8 +30,8 @@ void fail_damaged(Relation index, BlockNumber block, const char* what)
 
 namespace {
 
-// Where pages were when this session read them last. A lookup reads the same ones again: the meta
-// page, roots, the tail. Nothing depends on it: PostgreSQL looks whether the page is still there.
+// The buffers in which this session last read pages: lookups read the same ones again, such as the
+// meta page, roots and the tail. Only a hint: PostgreSQL checks that the buffer still has the page.
 struct page_place {
     Oid file;
     BlockNumber block;
@@ -42,8 +42,8 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// Recalling a page does not count as using it: without asking for it in the usual way now and then,
-// the hottest pages would be the first to leave memory.
+// Recalling a page does not raise its buffer's usage count. So one use in so many goes the usual
+// way: else the hottest pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block)
@@ -51,8 +51,8 @@ page_place& place_of(Oid file, BlockNumber block)
     return places[(file * 31 + block) % place_count];
 }
 
-// Where the page is if it is where it was, or next to where the page before it was: those that are
-// read one after the other often came to memory so. Pins it there.
+// Pins a page if it is still in its buffer, or in the buffer after that of the block before it,
+// where it often is if both were read one after the other. Invalid if it is in neither.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
@@ -71,7 +71,7 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
 
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)
 {
-    // To the buffer manager, this block is a wish for a new page.
+    // To the buffer manager, this block number asks for a new page.
     if (block == InvalidBlockNumber)
         fail_damaged(index, block, "A page leads nowhere.");
     if (strategy != nullptr || RelationUsesLocalBuffers(index))
@@ -108,7 +108,7 @@ bool is_free(Page page)
 
 BlockNumber count_blocks(Relation index)
 {
-    // Who extends the index has locked the new page before giving this lock back.
+    // Whoever extends the index locks the new page before releasing this lock.
     const bool shared = !RELATION_IS_LOCAL(index);
     if (shared)
         LockRelationForExtension(index, ExclusiveLock);
@@ -120,11 +120,11 @@ BlockNumber count_blocks(Relation index)
 
 namespace {
 
-// So many pages are looked at for a free one: who asks may hold a page that others wait for.
+// How many pages are tried for a free one, as the caller may hold a page that others wait for.
 constexpr int most_looks = 16;
 
-// A page that the map of free space names. The map is not logged: after a crash it may name pages
-// that are in use. So the page itself decides.
+// Takes a page from the free space map. The map is not logged, and after a crash may name pages in
+// use, so the page itself decides.
 Buffer take_free_page(Relation index)
 {
     for (int look = 0; look < most_looks; look++) {
@@ -142,11 +142,11 @@ Buffer take_free_page(Relation index)
     return InvalidBuffer;
 }
 
-// As many pages as the file is extended by: few enough that little is left of them in the end.
+// How many pages the file is extended by, at most, and as a share: so that few are left over.
 constexpr BlockNumber most_at_once = 1024;
 constexpr BlockNumber left_share = 64;
 
-// Makes the file so long that it has the block.
+// Extends the file to include the block.
 void extend(Relation index, new_pages& supply, BlockNumber block)
 {
     LockRelationForExtension(index, ExclusiveLock);
@@ -271,15 +271,15 @@ void init_meta(Page page, int scope_bytes, std::optional<double> threshold)
 
 namespace {
 
-// Whether the number of a tree has been drawn, and its levels can be.
+// Whether a tree's id has been assigned already and its height is possible.
 template <typename Tree>
 bool is_possible_tree(const Tree& tree, const meta& value)
 {
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether each merge has its runs, which are neighbours, and no run is part of another merge; and
-// the trees of all of them have a place among the dead ones.
+// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge;
+// and whether the list of dead trees has room for all of them.
 bool have_runs(const meta& value)
 {
     const merge* const end = value.merges + value.merge_count;
@@ -381,7 +381,7 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
     made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
     made.records_per_page =
-        page_room * 8 / (made.record_bytes * 8 + 1); // and a bit, see is_killed()
+        page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
     Assert(made.records_per_page > 0);

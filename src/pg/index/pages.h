@@ -1,4 +1,4 @@
-// Pages read, made and logged; what is read from them checked.
+// Reads, makes and logs pages, and checks what is read from them.
 #pragma once
 
 #include "pg/arguments.h"
@@ -14,25 +14,25 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// A page that is not as it must be: an ERROR.
+// Raises an ERROR that a page is damaged.
 [[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
 
-// A page, pinned, or also locked in the mode. An ERROR if the block cannot be one of the index.
+// Pins a page, or also locks it in the given mode. An ERROR if the index cannot have such a block.
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy = nullptr);
 Buffer
 read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
 
-// Whether a page is initialised and of the kind.
+// Whether a page is initialised and of this kind.
 bool is_kind(Page page, page_kind kind);
 
-// Whether there is nothing on it.
+// Whether a page is new or was freed.
 bool is_free(Page page);
 
-// How many blocks the index has, while nobody else is adding one.
+// The number of blocks, read while no other session is adding one.
 BlockNumber count_blocks(Relation index);
 
-// The new pages of a build, which all of its processes take in the order of their blocks. The file
-// is extended by many pages at once, so some are left at the end.
+// A build's supply of new pages, which its processes take in the order of blocks. The file is
+// extended by many pages at once, so some are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;
     pg_atomic_uint32 end; // of the file
@@ -40,23 +40,23 @@ struct new_pages {
 
 void init_new_pages(new_pages& supply);
 
-// Lets insertion use the pages that are left.
+// Frees the pages that are left over, for insertions to use.
 void free_left_pages(Relation index, new_pages& supply);
 
-// A page for new contents, exclusively locked: one of a build's supply, or, if there is none, a
-// free one or one more.
+// A page for new contents, exclusively locked: from the build's supply or, if that is null, a free
+// page or one that extends the index.
 Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 
-// Lets a page, locked exclusively, be used again, and lets go of it.
+// Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a whole page that was filled, and lets go of it. Nobody reads it yet: nothing leads to it,
-// or the index is being built.
+// Logs a complete new page, and releases its buffer. Nobody reads it yet: nothing leads to it, or
+// the index is being built.
 void finish_page(Relation index, Buffer buffer);
 
-// The number of records on a page of records; an ERROR if it cannot be.
+// The number of records on a page of records; an ERROR if it is impossible.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
 // An ERROR if a page leads to a block that an index of `blocks` blocks does not have.
@@ -67,8 +67,8 @@ inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 }
 
 // Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each
-// locked in share mode. False if one of them is no page of records any more, or younger than
-// `next_id`: then they have been replaced since the meta page was read.
+// locked in share mode. False if one of them is no page of records any more, or has an id of
+// `next_id` or later: then they have been replaced since the meta page was read.
 template <typename Visit>
 bool each_page(Relation index,
                const layout& shape,
@@ -99,12 +99,12 @@ bool each_page(Relation index,
 
 void init_meta(Page page, int scope_bytes, std::optional<double> threshold);
 
-// A copy of the meta page, checked: up to the runs that there are, or all of it.
+// Copies and checks the meta page: only up to the last run, or all of it.
 void read_meta(Relation index, meta& copy);
 void read_whole_meta(Relation index, meta& copy);
 void check_meta(Relation index, const meta& value, int bytes);
 
-// Changes the meta page, in a record of the log.
+// Changes the meta page, in one WAL record.
 template <typename Change>
 void change_meta(Relation index, Change change)
 {
@@ -115,12 +115,12 @@ void change_meta(Relation index, Change change)
     UnlockReleaseBuffer(buffer);
 }
 
-// What follows from the scheme in the meta page.
+// The layout that follows from the scheme in the meta page.
 layout layout_of(Relation index, const meta& value);
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
-// A number of some bits, at most most_width. It looks at 8 bytes, of which the bits that are not of
-// the number may be any of the page.
+// Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong
+// to whatever is next to it on the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
@@ -130,7 +130,7 @@ inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t
     return word >> bit % 8 & ((std::uint64_t{1} << width) - 1);
 }
 
-// A leaf page, its counts and widths checked.
+// A leaf page whose counts and widths have been checked.
 struct leaf_view {
     const node_head* head;
     const char* entries;
@@ -149,7 +149,7 @@ struct leaf_view {
                get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
     }
 
-    // The first entry whose key is not less.
+    // The first entry whose key is not less than `least`.
     int lower_bound(std::uint64_t least) const
     {
         int from = 0;
@@ -165,7 +165,7 @@ struct leaf_view {
     }
 };
 
-// Whether the page is a leaf of the run; an ERROR if it is but is damaged.
+// Whether the page is a leaf of the run; an ERROR if it is one, but damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 
 } // namespace minhash::pg::index

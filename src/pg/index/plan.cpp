@@ -15,17 +15,16 @@ namespace minhash::pg::index {
 
 namespace {
 
-// If candidates agree in one slot only, comparing all records is as fast.
+// A search for candidates that agree in only one slot is no faster than comparing all records.
 constexpr int least_depth = 2;
 
-// How similar texts are that have nothing to do with each other, with the accidents of 8 bits a
-// slot.
+// The share of equal slots of unrelated texts, chance agreement of 8-bit slots included.
 constexpr double unrelated = 0.034;
 
-// What comparing the copies of one record takes.
+// The cost of comparing one record with the query.
 constexpr double operators_a_record = 1;
 
-// What going down one page takes, as PostgreSQL's btree has it.
+// The cost of descending one page, as in PostgreSQL's btree.
 constexpr double operators_a_page = 50;
 
 } // namespace
@@ -71,8 +70,8 @@ double cost_of_all(const index_size& size)
            size.records * operators_a_record * cpu_operator_cost;
 }
 
-// They are read in the order of their pages: the more of these are read, the more it is as if all
-// were, as in PostgreSQL's bitmap scans of tables.
+// Candidates are read in page order: the more pages that takes, the more their cost approaches that
+// of sequential reads, as in PostgreSQL's bitmap heap scans.
 double cost_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)

@@ -1,4 +1,4 @@
-// The record of a row, made of its signature.
+// Makes the record of a row from its signature.
 #pragma once
 
 #include "pg/index/format.h"
@@ -16,7 +16,7 @@ constexpr int most_record_bytes =
 // indexed.
 signature indexable_signature(Relation index, Datum value);
 
-// Whether a signature may be compared with those of the index; an ERROR otherwise.
+// An ERROR unless a signature may be compared with those of the index.
 void check_scheme(Relation index, const layout& shape, const signature& value);
 
 // Writes the record's bytes.

@@ -17,7 +17,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A run is written again if one in `dead_share` of its records is dead.
+// A run is rewritten if at least one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
 
 bool has_many_dead(Relation index, const layout& shape, const meta& now, const run& which)
@@ -42,8 +42,8 @@ run* find_run(meta& now, std::uint64_t id)
     return found == all.end() ? nullptr : &*found;
 }
 
-// Keeps others from merging a run until it is replaced, and draws numbers. Returns the first of
-// them, or 0 if others are merging it.
+// Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first
+// of these, or 0 if the run is being merged.
 std::uint64_t claim(Relation index, const run& which)
 {
     std::uint64_t first_id = 0;
@@ -92,7 +92,7 @@ growing<BlockNumber> copy_records(Relation index,
     };
     for (std::size_t at = blocks.size(); at-- > 0;) {
         vacuum_delay();
-        // A copy, as a page cannot be written while another is held.
+        // A copy, so that two pages are not locked at once.
         PGAlignedBlock copy;
         const Buffer buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE);
         const int there = records_on(index, buffer, shape);
@@ -140,7 +140,7 @@ run make_run(Relation index,
     return made;
 }
 
-// Puts what was made into the place of a run; null if no record was alive.
+// Replaces a run by the new one; null if none of its records was alive.
 void replace(Relation index, const run& old, const run* made)
 {
     lock_runs(index, ExclusiveLock);

@@ -1,4 +1,4 @@
-// VACUUM: runs with many dead records are written again without them.
+// VACUUM rewrites runs that have many dead records without these.
 #pragma once
 
 #include "pg/index/format.h"
@@ -9,8 +9,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Writes the runs again of which one record in five is dead, but not those that are being merged.
-// Nothing is locked meanwhile. What is left of them is found by a sweep.
+// Rewrites runs in which at least one record in five is dead, except those that are being merged,
+// without locking readers or writers out. A sweep frees the old pages.
 void rewrite_runs(Relation index);
 
 } // namespace minhash::pg::index

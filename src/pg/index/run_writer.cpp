@@ -18,20 +18,20 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What is sorted: a key, and which one of the run's records it is of.
+// A value to be sorted: a key, and the ordinal of its record in the run.
 constexpr int ordinal_bits = 24;
 constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
 constexpr int digit_bits = 8;
 constexpr int digits = key_bits / digit_bits;
 
-// The first key of a page, for the level above.
+// A page and its first key, for the level above.
 struct fence {
     std::uint64_t key;
     BlockNumber block;
 };
 
-// Leaves are written from the last to the first: so the next one is always known, and no page is
-// held while others are read.
+// Leaves are written from the last to the first: so the link to the next one is known at once, and
+// no page is locked while others are read.
 struct leaf_writer {
     Relation index;
     new_pages* supply;
@@ -64,14 +64,14 @@ void write_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
     Assert(added);
 }
 
-// Fewer values are compared: an insertion sorts a few for each of up to 4,096 bands.
+// So few values are sorted by comparing: an insertion sorts a few for each of up to 4,096 bands.
 constexpr std::size_t few_values = 256;
 
-// Sorts by keys; equal ones stay in order. Returns where the values are then.
+// Sorts by keys, stably. Returns which of the two arrays has the result.
 std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
 {
     if (count <= few_values) {
-        std::sort(values, values + count); // equal keys by their ordinals, as they are
+        std::sort(values, values + count); // equal keys by ordinal: stable
         return values;
     }
     std::uint32_t starts[digits][1 << digit_bits] = {};
@@ -94,7 +94,7 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// The keys of one band, of all records that can be found.
+// Reads the keys of one band from all records that searches can find.
 std::size_t read_band(Relation index,
                       const layout& shape,
                       std::span<const BlockNumber> pages,
@@ -122,7 +122,7 @@ std::size_t read_band(Relation index,
     return count;
 }
 
-// Adds a page to an inner one, with the filter of a leaf.
+// Adds a child to an inner page; for a leaf also its filter, if the page has filters.
 void append_page(Relation index, Page page, const fence& child, bool is_leaf)
 {
     append_child(page, child.key, child.block);
@@ -137,7 +137,7 @@ void append_page(Relation index, Page page, const fence& child, bool is_leaf)
     UnlockReleaseBuffer(buffer);
 }
 
-// The levels above the leaves. `fences` is from the first page to the last.
+// Writes the levels above the leaves. `fences` has the leaves in order.
 void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences, run& made)
 {
     growing<fence> above;
@@ -150,7 +150,7 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
         for (std::size_t first = 0; first < fences.count; first += static_cast<std::size_t>(room)) {
             CHECK_FOR_INTERRUPTS();
             const std::size_t end = std::min(fences.count, first + static_cast<std::size_t>(room));
-            // A copy, as a page cannot be written while others are read.
+            // A copy, so that no new page stays locked while others are read.
             PGAlignedBlock copy;
             init_inner(copy.data, made.id, made.height, room);
             for (std::size_t at = first; at < end; at++)
@@ -165,7 +165,7 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
     made.root = fences.at[0].block;
 }
 
-// Sorts the entries of one band after the other.
+// Sorts the entries of bands, one after the other.
 struct band_writer {
     const layout* shape;
     std::span<const BlockNumber> pages;
@@ -307,7 +307,7 @@ void write_bands(Relation index,
 
 sorted_leaves join_bands(Relation index, const layout& shape, const sorted_leaves* made)
 {
-    // If a record is alive, each band has its entry.
+    // Each living record has an entry in every band.
     for (int band = 0; band + 1 < shape.shape.bands && made[0].records > 0; band++) {
         Assert(made[band].records == made[band + 1].records);
         const Buffer buffer = read_page(index, made[band].last, BUFFER_LOCK_EXCLUSIVE);

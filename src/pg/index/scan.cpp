@@ -30,7 +30,7 @@ const std::uint8_t* make_query(const search& look, const signature& value)
     return record;
 }
 
-// How similar rows must be for the index of a constraint to refuse one.
+// The similarity from which on a constraint's index refuses a row.
 double refused_from(const search& look)
 {
     const std::optional<double> threshold = threshold_of(look.now);
@@ -39,7 +39,7 @@ double refused_from(const search& look)
     return *threshold;
 }
 
-// Reads what the index is like, and prepares the search.
+// Reads the meta page, and prepares the search.
 void start(IndexScanDesc scan, scan_state& state)
 {
     search& look = state.look;
@@ -82,8 +82,8 @@ void start(IndexScanDesc scan, scan_state& state)
     begin_search(state, threshold);
 }
 
-// Takes what is searched for from the conditions. Of several on one column, the first one is
-// searched for, and all are checked with the row.
+// Takes what to search for from the conditions. If a column has several, the first one is searched
+// for, and the executor rechecks all with the row.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
     const columns which = columns_of(scan->indexRelation);
@@ -132,7 +132,7 @@ void take_order(IndexScanDesc scan, scan_state& state)
     state.order = state.near.empty() ? order_kind::alike : order_kind::distance;
 }
 
-// Goes on until there are rows to give, or none are left.
+// Searches on until there are rows to return, or none are left.
 void advance(IndexScanDesc scan, scan_state& state)
 {
     const MemoryContext old = MemoryContextSwitchTo(state.context);
@@ -153,10 +153,10 @@ void advance(IndexScanDesc scan, scan_state& state)
     MemoryContextSwitchTo(old);
 }
 
-// Every page of the table: the executor checks its rows.
+// Adds every page of the table to the bitmap: the executor rechecks the rows.
 int64 add_all_pages(Relation index, TIDBitmap* bitmap)
 {
-    const Relation table = table_open(index->rd_index->indrelid, NoLock); // who scans has it locked
+    const Relation table = table_open(index->rd_index->indrelid, NoLock); // the scan has it locked
     const BlockNumber pages = RelationGetNumberOfBlocks(table);
     for (BlockNumber page = 0; page < pages; page++) {
         CHECK_FOR_INTERRUPTS();
@@ -186,7 +186,7 @@ bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
             const candidate& row = found.rows.at[state.at++];
             where = row.where;
             state.current = row.number;
-            state.has_current = row.number != 0; // the first record is on a later page than that
+            state.has_current = row.number != 0; // no record has the number 0
             return true;
         }
         if (found.sort == nullptr)
@@ -194,7 +194,7 @@ bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
     }
 }
 
-// Remembers that the row given last is dead for everybody.
+// Notes that the row returned last is dead for everybody.
 void kill_current(scan_state& state)
 {
     if (state.has_current)
@@ -202,7 +202,7 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// The distance of a row, or the least that it can have: copies agree at least as much as
+// Sets the distance of a row to a lower bound, to be rechecked: copies agree at least as much as
 // signatures.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
@@ -314,7 +314,7 @@ int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
         return add_all_pages(scan->indexRelation, bitmap);
     const std::uint64_t before = state.look.work.found;
     const MemoryContext old = MemoryContextSwitchTo(state.context);
-    state.order = order_kind::none; // a bitmap has none
+    state.order = order_kind::none; // a bitmap has no order
     start(scan, state);
     if (!state.complete) {
         state.look.found.bitmap = bitmap;
@@ -331,7 +331,7 @@ void end_scan(IndexScanDesc scan)
     state.look.found.close();
     close_reader(state.reader);
     MemoryContextDelete(state.context);
-    pfree(&state); // a constraint makes a scan for each row of a statement
+    pfree(&state); // a constraint starts a scan for each row of a statement
     scan->opaque = nullptr;
 }
 

@@ -15,28 +15,28 @@ namespace minhash::pg::index {
 
 namespace {
 
-// In order of distance, what a search gives is complete with this probability. Higher than for %,
-// as what comes too late for its place is left out.
+// The recall of scans in order of distance. Higher than for %, as a row that is found too late for
+// its place in the order is left out.
 constexpr double ordered_recall = 0.999;
 
-// If candidates agree in fewer slots, comparing all records is as fast.
+// With candidates that agree in fewer slots, a search is no faster than comparing all records.
 constexpr int least_depth = 3;
 
-// The entries of a range that are read at first; more each time.
+// How many entries of a range are read first, and by what factor more each time.
 constexpr std::size_t first_entries = first_candidates;
 constexpr std::size_t more_entries = 8;
 
-// The best that are kept at first; more each time.
+// How many of the best rows are kept first, and by what factor more each time.
 constexpr std::size_t first_wanted = 256;
 constexpr std::size_t more_wanted = 16;
 
-// How many values of a size are an eighth of work_mem.
+// How many values of this size fit into an eighth of work_mem.
 std::size_t room_for(std::size_t bytes)
 {
     return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes;
 }
 
-// The fewest slots that can agree at a similarity.
+// The fewest slots that can agree at this similarity.
 int least_agreement_for(const scheme& scheme, double similarity)
 {
     Assert(similarity >= 0 && similarity <= 1);
@@ -47,7 +47,7 @@ int least_agreement_for(const scheme& scheme, double similarity)
     return equal;
 }
 
-// The last rank to which a search of a depth finds about all.
+// The last rank up to which a search of this depth finds nearly all rows.
 rank complete_to(const layout& shape, int depth)
 {
     Assert(depth > 0 && depth <= shape.shape.rows);
@@ -57,7 +57,7 @@ rank complete_to(const layout& shape, int depth)
     return (static_cast<rank>(shape.scheme.num_hashes - least + 1) << tid_bits) - 1;
 }
 
-// Whether an ordered scan is bounded, and cannot compare all records.
+// Whether an ordered scan may not compare all records: ordered_scan_limit is less.
 bool is_bounded(const scan_state& state)
 {
     return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
@@ -69,7 +69,7 @@ double left_to_compare(const scan_state& state)
     return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);
 }
 
-// The next search of a scan without %, less deep than the last. False if there is none.
+// Plans the next search, of a smaller depth, of a scan without %. False if there is none.
 bool next_plan(const scan_state& state, scan_plan& plan)
 {
     if (plan.depth == 0)
@@ -86,7 +86,7 @@ bool next_plan(const scan_state& state, scan_plan& plan)
                                                         left_to_compare(state));
 }
 
-// Starts a search for the best that were not given yet.
+// Starts a search for the best rows that have not been returned yet.
 void begin_round(scan_state& state)
 {
     found_rows& found = state.look.found;
@@ -99,7 +99,7 @@ void begin_round(scan_state& state)
     state.searching = true;
 }
 
-// Rows that agree in all slots may be given before a search ends.
+// Lets rows that agree in all slots be returned before a search ends. False if there are none.
 bool give_equal(scan_state& state)
 {
     found_rows& found = state.look.found;
@@ -115,7 +115,7 @@ bool give_equal(scan_state& state)
     return state.end > 0;
 }
 
-// Goes on with a search. False if rows may be given before it has ended.
+// Continues a search. False if rows can be returned before it has ended.
 bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
@@ -163,7 +163,7 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // With a scope, the share of the records that it has is not known.
+    // With a scope this cannot be decided: what share of the records it has is unknown.
     if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
         should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
         state.plan = {0, 0};
@@ -200,7 +200,7 @@ void search_similar(scan_state& state)
         gather_rest(state);
         return;
     }
-    found.room = std::numeric_limits<std::size_t>::max(); // what is read at once is bounded
+    found.room = std::numeric_limits<std::size_t>::max(); // each batch is limited anyway
     state.complete = !find_some(state.look, state.entries);
     state.entries *= more_entries;
     found.sort_rows();
@@ -208,7 +208,7 @@ void search_similar(scan_state& state)
     state.end = found.rows.count;
 }
 
-// What is given early is not found again; the others that were found stay.
+// Rows that were returned before the search ended must not be found again; the others stay.
 void search_in_order(scan_state& state)
 {
     found_rows& found = state.look.found;

@@ -1,9 +1,9 @@
-// A scan, and how it goes on.
+// The state of a scan, and how it continues.
 //
 // For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order
-// of distance, searches become less and less deep. Each gives what is so near that the search has
-// found about all of it, and then nothing nearer may come any more. Rows that agree in all slots
-// need not wait for the end of a search: nothing is nearer.
+// of distance, one search follows another, each of a smaller depth. A search returns only rows so
+// near that it has found nearly all of them; after it, nothing nearer may be returned any more.
+// Rows that agree in all slots need not wait for the end of a search, as none can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"
@@ -16,8 +16,8 @@ namespace minhash::pg::index {
 enum class order_kind {
     none,
     distance,
-    alike,   // all rows are equally far: the signature is of the empty set
-    unknown, // or it is NULL
+    alike,   // all rows are equally far from the signature of the empty set
+    unknown, // the signature is NULL
 };
 
 struct scan_state {
@@ -28,47 +28,47 @@ struct scan_state {
     bool has_narrow;
     signature near; // what distances are measured from, if it is not NULL
     order_kind order;
-    bool nothing;  // can be found: a key is NULL
-    bool has_keys; // of bands are known: they depend on the scope
+    bool nothing;  // nothing can match: a key is NULL
+    bool has_keys; // band keys, which depend on the scope, are known
     bool started;
     bool complete;   // nothing more can be found in the index
-    bool table_read; // nor in the table
+    bool table_read; // nor by find_in_table()
 
     scan_plan plan;         // of the search; depth 0: all records are compared
     bool searching;         // entries are left
-    std::size_t entries;    // of each range to be read next
-    std::size_t wanted;     // of the next search; 0: all
-    std::uint64_t compared; // before this scan
+    std::size_t entries;    // how many to read next of each range
+    std::size_t wanted;     // how many the next search keeps; 0: all
+    std::uint64_t compared; // in look.work, before this scan
 
-    // What may be given: rows of look.found, or all of its sort.
+    // What may be returned now: these rows of look.found, or all of its sort.
     std::size_t at;
     std::size_t end;
-    rank last; // of the sort that was given; 0: none
+    rank last; // returned last from the sort; 0: none
 
-    std::uint64_t current; // the record of the row given last
+    std::uint64_t current; // the record of the row returned last
     bool has_current;
-    growing<std::uint64_t> killed; // records of dead rows, of the search that is going on
+    growing<std::uint64_t> killed; // records of rows found dead in this search
 
-    bool for_constraint; // rows that conflict, see constraint.h
+    bool for_constraint; // it looks for conflicts, see constraint.h
     row_reader reader;
 };
 
-// Begins, where there is something to be found.
+// Begins the search of a scan, if anything can match.
 void begin_search(scan_state& state, double threshold);
 
-// Goes on until there are rows to give or the search is complete.
+// Continue the search until there are rows to return, or it is complete.
 void search_similar(scan_state& state);
 void search_in_order(scan_state& state);
 
-// All that is left, in any order, to the bitmap, the sort or the rows of look.found.
+// Puts all rows that are left, in any order, into the bitmap, the sort or look.found.rows.
 void gather_rest(scan_state& state);
 
-// Goes through the table for rows that are as far from the query as can be: those whose signature
-// is NULL, or all of them. Their rank is that of their distance: 1, or unknown.
+// Reads the table for rows at the end of the order: those whose signature is NULL, or all rows.
+// Their rank stands for a distance of 1, or of NULL (unknown).
 constexpr int unknown_distance = 1;
 void find_in_table(IndexScanDesc scan, scan_state& state, bool all);
 
-// Marks the records of rows that the executor has seen to be dead.
+// Marks the records of rows that the executor found dead.
 void mark_killed(scan_state& state);
 
 } // namespace minhash::pg::index

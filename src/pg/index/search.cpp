@@ -19,11 +19,11 @@ namespace minhash::pg::index {
 
 namespace {
 
-// On a page.
+// The most records that a page can have.
 constexpr int most_records =
     page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
-// Entries that are read before their records are compared, of all ranges together.
+// How many entries, of all ranges together, are read before their records are compared.
 std::size_t most_numbers()
 {
     return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t);
@@ -36,8 +36,8 @@ std::uint16_t agreement(const search& state, const std::uint8_t* record, const s
     return equal;
 }
 
-// A record that agrees in `equal` slots with what it was compared with. The empty set agrees with
-// nothing, though its copy may.
+// Adds a record that agrees with the query in `equal` slots, unless it is dead or of another scope.
+// An empty set is skipped: it agrees with nothing, though its copy may.
 void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
 {
     ItemPointerData tid = tid_of(record, state.shape);
@@ -61,8 +61,8 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots show that most records agree in fewer than `least`. Half of them do where even
-// with all others equal, more had to agree than do so of texts that have nothing in common.
+// How many slots to compare first. Half of them suffice to refuse most records if, even were all
+// other slots equal, more of this half must agree than do in unrelated texts.
 int first_slots(int slots, int least)
 {
     constexpr int vector = 64; // the widest that count_agreements() takes at once
@@ -70,7 +70,7 @@ int first_slots(int slots, int least)
     return least - (slots - half) > half / 8 ? half : slots;
 }
 
-// Records of a page that lie one after the other.
+// Compares `count` neighbouring records of a page, from `place` on.
 void consider_all(search& state, Page page, BlockNumber block, int place, int count)
 {
     const std::uint8_t* const records = record_at(page, state.shape, place);
@@ -100,7 +100,8 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child that has the first entry of a key, or those before it: pages may share a key.
+// The child in which a key may first occur: the last one that begins with a lesser key, as pages
+// may share a key.
 int child_of(const inner_view& page, std::uint64_t key)
 {
     const std::ptrdiff_t after =
@@ -108,9 +109,9 @@ int child_of(const inner_view& page, std::uint64_t key)
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child that may have entries with a key, by the filters; from the first one that has no
-// lesser keys only. The last one where more may be on the next page, as `next_key` is what that
-// begins with. Negative: none has.
+// The first child, from `first` on, that may have entries with a key by its filter. If none may,
+// but the next page, which begins with `next_key`, may have some, the last child, which leads
+// there; else -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -119,9 +120,9 @@ int filtered_child(const inner_view& page, int first, std::uint64_t key, std::ui
     return page.keys[page.count() - 1] <= key && next_key <= key ? page.count() - 1 : -1;
 }
 
-constexpr std::size_t at_once = 6; // PostgreSQL remembers 8 pins of a session fast
+constexpr std::size_t at_once = 6; // below the 8 pins that PostgreSQL tracks fast
 
-// Asks for the first bytes of a pinned page from memory.
+// Prefetches the first bytes and the trailer of a pinned page.
 void prefetch(Buffer buffer, int bytes)
 {
     const Page page = BufferGetPage(buffer);
@@ -130,12 +131,12 @@ void prefetch(Buffer buffer, int bytes)
     __builtin_prefetch(page + trailer_offset);
 }
 
-// What a look at a page above leaves needs of it, but for filters.
+// How many bytes of a page above leaves are read, besides filters.
 constexpr int inner_start =
     contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
-// Goes down a level, for keys that are sorted, so that one page serves several of them. False if
-// the run's pages are gone.
+// Descends one level. Keys are sorted, so that one page serves several of them. False if the run's
+// pages are gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,
@@ -145,7 +146,7 @@ bool descend_level(const search& state,
 {
     bool valid = true;
     for (std::size_t first = 0; valid && first < keys.size();) {
-        // Waiting for memory is most of the time of a lookup, so pages are waited for together.
+        // A lookup mostly waits for memory, so it waits for several pages together.
         Buffer pages[at_once];
         std::size_t count = 0;
         std::size_t end = first;
@@ -181,7 +182,7 @@ bool descend_level(const search& state,
     return valid;
 }
 
-// Goes down from the root. The leaf of a key is none if the run does not have it. False if the
+// Finds the leaf of each key, from the root on; none if the run does not have the key. False if the
 // run's pages are gone.
 bool descend(const search& state,
              const run& which,
@@ -197,11 +198,11 @@ bool descend(const search& state,
     return valid;
 }
 
-// Of records, where a run is large.
+// A run with more pages of records is large.
 constexpr std::uint32_t many_pages = 1024;
 
-// Pins a leaf. A large run has too many leaves for one to be read twice soon, so a session does not
-// remember where they are.
+// Pins a leaf. The session does not remember the buffers of a large run's leaves, as it will hardly
+// read one twice soon.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);
@@ -211,8 +212,8 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
     return buffer;
 }
 
-// The numbers of some entries of a range, from a pinned leaf on, which is released. False if the
-// run's pages are gone.
+// Reads the record numbers of up to `most` entries of a range, from a pinned leaf on, which it
+// releases. False if the run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
@@ -246,8 +247,8 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
     }
 }
 
-// Reads the ranges on, some of them at a time: waiting for memory is most of the time of a lookup,
-// and so their leaves are waited for together. Only those with entries left stay.
+// Reads on in all ranges, a few at a time, so that their leaves are waited for together. Ranges
+// without entries left are removed.
 bool read_ranges(search& state, std::size_t most)
 {
     Buffer leaves[at_once];
@@ -278,7 +279,7 @@ bool read_ranges(search& state, std::size_t most)
     return valid;
 }
 
-// Compares the records of the numbers.
+// Compares the records whose numbers were read.
 bool consider_numbers(search& state)
 {
     state.entries += state.numbers.count;
@@ -331,7 +332,7 @@ void read_state(search& state)
     state.blocks = RelationGetNumberOfBlocks(state.index);
 }
 
-// Finds where in each run the ranges begin, and compares the tail.
+// Finds where the ranges begin in each run, and compares the records of the tail.
 bool find_ranges(search& state)
 {
     state.ranges.count = 0;
@@ -371,9 +372,9 @@ bool try_all(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// After an attempt that came to pages which have been replaced: it begins again by the meta page as
-// it is now. Where pages are missing but that has not changed, it is not for that reason. What is
-// in a bitmap or a sort stays there, where nothing counts twice.
+// Starts again from the current meta page, after pages were found that have been replaced. If the
+// meta page has not changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or
+// a sort stay, as these ignore duplicates.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;

@@ -1,4 +1,4 @@
-// Records found for a query: those that agree with it in the first slots of a band, or all.
+// Finds records for a query, among those that share first slots of a band with it, or among all.
 #pragma once
 
 #include "pg/growing.h"
@@ -12,19 +12,19 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// What searches did, for EXPLAIN.
+// Counters of what searches did, for EXPLAIN.
 struct search_work {
     scan_plan plan;         // of the last one
-    std::uint64_t compared; // records with the query
+    std::uint64_t compared; // records compared with the query
     std::uint64_t found;
 };
 
-// Entries of a run that begin with the slots of a band and have not been read.
+// Entries of a run, still to be read, whose keys begin with the query's slots of a band.
 struct entry_range {
-    std::uint32_t run;     // its place in the meta page
+    std::uint32_t run;     // its position in the meta page
     std::uint64_t key;     // the least
     BlockNumber block;     // of the next entry
-    std::optional<int> at; // on that leaf, once it was looked for
+    std::optional<int> at; // its position on that leaf, once known
 };
 
 struct search {
@@ -32,22 +32,22 @@ struct search {
     search_work work;
     layout shape;
     meta now;           // as read at the start of the search
-    BlockNumber blocks; // that the index had then
+    BlockNumber blocks; // of the index at that time
 
-    const std::uint8_t* narrowed_by; // the copy of the signature that % compares with, if it does
-    const std::uint8_t* ordered_by;  // of that which distances are measured from, or the same
-    int least_equal;                 // with narrowed_by
+    const std::uint8_t* narrowed_by; // the shortened copy of the signature of %, or null
+    const std::uint8_t* ordered_by;  // of the one in ORDER BY, or the same
+    int least_equal;                 // slots, as narrowed_by demands
     bool in_order;                   // ranks are by distance, else all are the same
     bool by_scope;                   // only records of the scope are found
     std::uint32_t scope;
-    bool skip_killed; // records that were seen to be of dead rows
+    bool skip_killed; // skip records marked as killed
     found_rows found;
 
-    // By bands.
+    // For searches by bands.
     growing<std::uint64_t> keys;
-    std::uint64_t span; // of keys that begin alike
+    std::uint64_t span; // prefix_span() of the depth searched
     growing<entry_range> ranges;
-    bool has_ranges; // else they are to be looked for
+    bool has_ranges; // else find_ranges() comes first
     growing<std::uint64_t> numbers;
     std::uint64_t entries; // read since the search began
 };
@@ -61,8 +61,8 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
 
-// Reads about so many entries of each range on, and compares their records; with the first ones the
-// tail. Whether entries are left.
+// Reads about so many more entries of each range, and compares their records; the first call also
+// compares the tail. Returns whether entries are left.
 bool find_some(search& state, std::size_t entries);
 
 // Compares all records.

@@ -19,7 +19,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// One bit for each block: whether it is a page of records that a run or the tail has.
+// One bit for each block: whether it is a page of records of a run or of the tail.
 struct block_set {
     std::uint8_t* bits;
     BlockNumber blocks;
@@ -56,7 +56,7 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
     return found;
 }
 
-// Whether a page is of a tree that is not there any more.
+// Whether a page belongs to a tree that does not exist any more.
 bool is_of_no_tree(const page_trailer& trailer, const meta& now)
 {
     const auto is_its = [&](const auto& one) { return one.id == trailer.id; };
@@ -66,13 +66,13 @@ bool is_of_no_tree(const page_trailer& trailer, const meta& now)
            std::none_of(now.dead_trees, now.dead_trees + now.dead_tree_count, is_its);
 }
 
-// Pages whose numbers were drawn later may be those of work that has not come to its end.
+// Whether a page's id is older than the meta page. Pages with later ids may be of work in progress.
 bool is_older(Page page, const meta& now)
 {
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
-// How many pages a tree has, as its inner pages say; fewer if it is being freed.
+// Counts the pages of a tree by its inner pages: fewer if it is being freed.
 std::uint64_t count_pages(Relation index, std::uint64_t id, BlockNumber block, std::uint32_t height)
 {
     if (block == InvalidBlockNumber || height == 0)
@@ -92,8 +92,8 @@ std::uint64_t count_pages(Relation index, std::uint64_t id, BlockNumber block, s
     return pages;
 }
 
-// Whether one page in `forgotten_share` is free without the map of free space knowing. That is not
-// logged: it is lost in a crash, and on a standby that is promoted.
+// If one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it.
+// The map is not logged: it is lost in a crash, and on a standby that is promoted.
 constexpr BlockNumber forgotten_share = 100;
 
 bool has_forgotten_pages(Relation index, const meta& now)
@@ -122,9 +122,9 @@ bool has_forgotten_pages(Relation index, const meta& now)
 
 } // namespace
 
-// Gives pages that nothing leads to back to the index. Under the lock of the runs nobody has one in
-// hand that is not reachable yet. So the lock is needed only to read the meta page: what is written
-// later has other numbers, and records move in VACUUM only.
+// Frees pages that nothing leads to. While the runs are locked, nobody has a new page that is not
+// reachable yet. So the lock is needed only to read the meta page: pages written later have later
+// ids, and only VACUUM moves records.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all)
 {
     const Relation index = info.index;
@@ -133,7 +133,7 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
     read_whole_meta(index, now);
     unlock_runs(index, ExclusiveLock);
     const layout shape = layout_of(index, now);
-    IndexFreeSpaceMapVacuum(index); // what bulk_delete found
+    IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
     if (shape.shape.bands == 0 ||
         (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
         return;

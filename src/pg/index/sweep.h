@@ -1,4 +1,4 @@
-// Pages that nothing leads to any more, as what wrote them was interrupted or replaced them.
+// Frees pages that nothing leads to, as their writer was interrupted or they were replaced.
 #pragma once
 
 #include "pg/index/format.h"
@@ -10,11 +10,11 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// VACUUM's: lets them be used again; and free pages that the map of free space has forgotten,
-// unless this VACUUM has seen all pages already.
+// For VACUUM: frees such pages. Also records free pages that the free space map has lost, unless
+// this VACUUM has seen all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
-// How many there are, by a whole copy of the meta page.
+// How many such pages there are. `now` is a whole copy of the meta page.
 std::uint64_t count_lost_pages(Relation index, const meta& now);
 
 } // namespace minhash::pg::index

@@ -1,4 +1,4 @@
-// The rows of a table whose signature is NULL, which an index has no records of.
+// Finds the rows of a table whose signature is NULL: the index has no records of them.
 #include "pg/index/columns.h"
 #include "pg/index/scan_state.h"
 
@@ -18,7 +18,7 @@ struct reader {
     found_rows* found;
     int column;
     bool all;
-    bool unknown; // all distances are
+    bool unknown; // all distances are NULL
 };
 
 void consider_row(

@@ -13,7 +13,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A page that nothing leads to, exclusively locked.
+// Takes a page that nothing leads to, exclusively locked.
 Buffer take_page(tree_writer& out)
 {
     if (out.spare != nullptr && out.spare->count > 0)
@@ -21,7 +21,7 @@ Buffer take_page(tree_writer& out)
     return new_page(out.index, out.supply);
 }
 
-// Pages that are changed together. Only the meta page is anybody else's, and it is locked last.
+// Pages changed in one WAL record. Only the meta page is reachable by others; it is locked last.
 struct change {
     tree_writer& out;
     GenericXLogState* log;
@@ -45,7 +45,7 @@ change start_change(tree_writer& out)
     return {out, GenericXLogStart(out.index), {}, 0};
 }
 
-// Puts the merge into the meta page as it is now; with a leaf, also which entries come next.
+// Ends a change: puts the merge into the meta page; with a leaf, also which entries come next.
 void finish(change& all, bool with_leaf)
 {
     const tree_writer& out = all.out;
@@ -72,8 +72,7 @@ void finish(change& all, bool with_leaf)
         UnlockReleaseBuffer(all.buffers[at]);
 }
 
-// The number of children of the last page of a level, which has room for so many, and the first key
-// below it.
+// The number of children of a level's last page; sets `first_key` to the first key below it.
 int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
 {
     const int room = children_room(out.record_pages, level);
@@ -94,7 +93,7 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
     return count;
 }
 
-// Sees to it that the last page of the level has room for a child, which begins with the key.
+// Makes sure that the last page of a level has room for a child that begins with this key.
 void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
 {
     std::uint32_t& height = out.state.height;
@@ -173,7 +172,7 @@ void append_leaf(tree_writer& out, const leaf_entries& leaf)
 
 namespace {
 
-// Merges so many chains that their pages are in memory together.
+// Merges chains, few enough to have a page of each in memory.
 void merge_some(tree_writer& out, std::span<const BlockNumber> chains)
 {
     const MemoryContext context =

@@ -1,5 +1,5 @@
-// VACUUM: records of dead rows are marked, runs are merged or written again, and pages that nothing
-// leads to any more are free again.
+// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing leads
+// to any more.
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
@@ -32,8 +32,8 @@ IndexBulkDeleteResult* make_stats()
 
 } // namespace
 
-// Goes through all pages in their order on disk. Pages that are written meanwhile hold no rows that
-// are dead: records move only in clean_up.
+// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows
+// to be removed, as records move only in clean_up.
 IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
                                    IndexBulkDeleteResult* stats,
                                    IndexBulkDeleteCallback is_dead_row,
@@ -76,10 +76,10 @@ IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
         }
         if (log != nullptr)
             GenericXLogFinish(log);
-        // Not `page`, which may have been the copy that generic WAL changes and frees.
+        // Not `page`: that may be generic WAL's copy, which is freed by now.
         const bool free = is_free(BufferGetPage(buffer));
         UnlockReleaseBuffer(buffer);
-        if (free) { // the map of free space is not logged
+        if (free) { // the free space map is not logged
             RecordFreeIndexPage(index, block);
             stats->pages_free++;
         }
@@ -98,12 +98,12 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
         stats->estimated_count = true;
         stats->num_index_tuples = info->num_heap_tuples;
     }
-    // First, so that a VACUUM that is cancelled time and again leaves no more than once.
+    // Sweep first, so that lost pages do not pile up if VACUUM is cancelled time and again.
     sweep(*info, *stats, deleted);
     end_merges(index);
     if (deleted)
         rewrite_runs(index);
-    sweep(*info, *stats, true); // before more pages are needed
+    sweep(*info, *stats, true); // frees pages before merging needs some
     merge_all(index);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;

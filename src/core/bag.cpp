@@ -14,14 +14,14 @@ namespace {
 // An entry of a table: the shingle in two words, and how often it occurred; 0: the entry is free.
 constexpr std::size_t entry_words = 3;
 
-// Most texts have few distinct shingles for their size, and a table that fits the cache is worth
-// a pass that has to be started again. The largest single table has 12 MiB.
+// Most texts have few distinct shingles for their size, so it pays to start with a table that fits
+// the cache, at the risk of starting the pass again. The largest single table has 12 MiB.
 constexpr std::size_t first_table = std::size_t{1} << 14;
 constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
 
-// Of each of the parts, which have 64 MiB together: 768 KiB of table, and as many shingles as make
-// it worth while to bring the table to the cache.
+// Each part has a table of 768 KiB, and room for as many waiting shingles as make it worth while to
+// bring the table to the cache. All parts together have 64 MiB.
 constexpr std::size_t part_table = std::size_t{1} << 16;
 constexpr std::size_t part_waiting = std::size_t{1} << 15;
 constexpr std::size_t waiting_words = 2 * bag_parts * part_waiting;
@@ -60,8 +60,8 @@ void start_pass(bag_counter& state) noexcept
     state.counted = 0;
 }
 
-// Reads all of an array, so that it comes to the cache in its order: several times as fast as by
-// places that are looked up. (Prefetches are dropped where there are many.)
+// Brings an array to the cache by reading all of it in order: several times as fast as the lookups
+// would do it, at random. (Prefetch instructions are dropped if there are many.)
 [[gnu::always_inline]] inline void fetch(const std::uint32_t* words, std::size_t count) noexcept
 {
     for (std::size_t at = 0; at < count; at += 64 / sizeof(*words))
@@ -80,7 +80,7 @@ std::size_t bag_room(std::size_t text_bytes) noexcept
 
 void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 {
-    assert(room.size() >= 4 * entry_words); // so that some entries can be used
+    assert(room.size() >= 4 * entry_words); // room for some entries at least
     state.room = room;
     state.tables = room.data();
     state.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
@@ -98,7 +98,8 @@ bool start_next_pass(bag_counter& state) noexcept
     const bool can_grow = state.parts == 1 && state.entries < single_table &&
                           state.entries * growth * entry_words <= state.room.size();
     const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
-    // In no language for long, so that the largest single table would overflow, too.
+    // Natural language repeats itself sooner. A text of mostly new shingles would overflow the
+    // largest single table, too.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
         // The least distance from `first` whose part is beyond the last.
@@ -107,7 +108,7 @@ bool start_next_pass(bag_counter& state) noexcept
         if (width > ~state.first)
             return false;
         state.first += static_cast<std::uint64_t>(width);
-        // As wide as will use nine tenths of the tables.
+        // Make the next range as wide as fills nine tenths of the tables.
         std::size_t used = 0;
         for (std::size_t part = 0; part < state.parts; part++)
             used += state.used[part];
@@ -189,7 +190,7 @@ bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch)
         return place_of(load64(shingles + 2 * index), secret) & mask;
     };
     std::size_t used = state.used[state.part];
-    if (used == 0) // in this pass; those of all parts at once would take too long without a pause
+    if (used == 0) // first use in this pass; clearing all parts at once would pause for too long
         std::fill_n(table, state.entries * entry_words, 0);
     else if (state.parts > 1 && state.counted == 0)
         fetch(table, state.entries * entry_words);

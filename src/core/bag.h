@@ -1,12 +1,12 @@
 // Bags: counts how often each shingle has occurred, to make its i-th occurrence an element of its
 // own. The order of occurrences does not matter. So a text with many different shingles is counted
-// in parts, as in radix joins (Boncz, Manegold, Kersten, VLDB 1999): shingles wait until their part
-// has many. Then they are counted in a table that stays in the cache meanwhile.
+// in parts, as in radix joins (Boncz, Manegold, Kersten, VLDB 1999): shingles wait until many of
+// one part have come, and are then counted in that part's table while it is in the cache.
 //
 // Memory is the caller's and bounded: a pass over the text counts the shingles whose places
 // (probe.h) lie in one range, and when a table overflows, the pass is started again with a larger
-// one, with parts, or else with half of the range. Occurrences let out more than once do no harm: a
-// signature does not feel them (sketch.h).
+// one, with parts, or else with half of the range. Passing an occurrence on more than once does no
+// harm: it does not change a signature (sketch.h).
 #pragma once
 
 #include "core/shingle.h"
@@ -27,16 +27,16 @@ struct bag_counter {
     std::size_t most_waiting; // of a part
     std::size_t parts;        // 1 or bag_parts
 
-    std::uint64_t first;  // place that is counted in this pass
+    std::uint64_t first;  // the lowest place that is counted in this pass
     std::uint64_t factor; // (place - first) * factor >> 64 is the part
-    std::size_t shingles; // that came in this pass
-    bool overflowed;      // this pass is void
+    std::size_t shingles; // how many came in this pass
+    bool overflowed;      // this pass must be repeated
 
-    std::size_t part;    // that is looked at next
-    std::size_t counted; // of its waiting shingles
+    std::size_t part;    // the part to be counted next
+    std::size_t counted; // how many of its waiting shingles were
     std::uint32_t waits[bag_parts];
     std::uint32_t used[bag_parts];
-    std::uint32_t few_waiting[2 * max_batch]; // where there is one part only
+    std::uint32_t few_waiting[2 * max_batch]; // if there is only one part
 };
 
 // The room, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has
@@ -49,16 +49,16 @@ void start(bag_counter& state, std::span<std::uint32_t> room) noexcept;
 // Prepares the next pass over the whole text; false if all shingles have been counted.
 bool start_next_pass(bag_counter& state) noexcept;
 
-// Takes the shingles of a batch that lie in the pass's range. Before the next batch,
+// Sets aside the shingles of a batch whose places lie in the pass's range. Before the next batch,
 // number_occurrences() must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside: of parts where many wait,
-// or once the text is `complete`, of all. False if there are no more, or the table overflowed.
+// Makes a batch of numbered occurrences of shingles that were set aside: from parts where many wait
+// or, once the text is `complete`, from all. False if there are no more, or the table overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
 // Counts a batch of shingles, and calls take(const shingle_batch&) for numbered occurrences of
-// these or earlier ones, which are written over the batch.
+// these or earlier shingles. They overwrite the batch.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

@@ -8,7 +8,7 @@ namespace minhash {
 
 namespace {
 
-// The middle of the range of values that a slot stands for, in (0, 1).
+// A slot as a number in (0, 1): the middle of the range that it stands for.
 double unit_value(std::uint32_t slot, int bits) noexcept
 {
     return (slot + 0.5) / std::ldexp(1.0, bits);

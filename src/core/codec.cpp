@@ -40,7 +40,7 @@ struct reader {
         return false;
     }
 
-    // Takes `word` if the input goes on with it.
+    // Reads `word` if the input continues with it.
     bool take(std::string_view word) noexcept
     {
         if (!std::string_view(at, end).starts_with(word))
@@ -55,7 +55,7 @@ struct reader {
             fail(why);
     }
 
-    // Which one of the words the input goes on with.
+    // Reads one of the words, and returns which.
     template <std::size_t count>
     std::size_t choose(const std::string_view (&words)[count], status why) noexcept
     {
@@ -66,8 +66,8 @@ struct reader {
         return 0;
     }
 
-    // A number as write_text writes it: no sign but a minus, no leading zeros. The position of a
-    // failure is where the number starts.
+    // A number as write_text writes it: no sign but a minus, no leading zeros. A failure is
+    // reported at the start of the number.
     template <typename Value>
     Value number(Value least, Value most, status why, bool (*is_valid)(int) = nullptr) noexcept
     {
@@ -223,7 +223,7 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
     scheme.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
-    // Numbers of this many digits: slots of 32 bits, or bytes.
+    // Hexadecimal digits of each number: a 32-bit slot, or a byte of packed slots.
     std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
     const std::size_t digits = scheme.bits == bits_per_slot ? digits_per_slot : 2;
     const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);

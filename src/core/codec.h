@@ -27,14 +27,14 @@
 namespace minhash {
 
 constexpr std::size_t header_bytes = 16;
-constexpr std::size_t max_text_prefix = 80; // all of the text form but the slots
+constexpr std::size_t max_text_prefix = 80; // the text form without the slots
 constexpr std::size_t digits_per_slot = 8;
 
-// The empty set has no slots. Others have made.num_hashes, in one of two places.
+// The empty set has no slots. Other sets have scheme.num_hashes slots, in one of the two spans.
 struct signature {
     minhash::scheme scheme;
     std::span<const std::uint32_t> slots;      // of 32 bits
-    std::span<const std::uint8_t> packed = {}; // of fewer
+    std::span<const std::uint8_t> packed = {}; // of fewer bits
 
     bool empty() const noexcept
     {
@@ -69,7 +69,7 @@ void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 // Reads stored or sent bytes, aligned to four. The slots of `out` point into them.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 
-// Whether two signatures may be compared: all of their schemes is equal.
+// Whether two signatures may be compared: their schemes are equal in every part.
 bool comparable(const signature& a, const signature& b) noexcept;
 
 // Writes the text form (at most max_text_prefix and two characters for each byte of slots, no
@@ -77,8 +77,8 @@ bool comparable(const signature& a, const signature& b) noexcept;
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
 
-// Reads the text form. `room`, for text.size() / digits_per_slot values, takes the slots of `out`.
-// Accepts exactly what write_text writes, and upper-case digits.
+// Reads the text form. `room`, for text.size() / digits_per_slot values, receives the slots of
+// `out`. Accepts exactly what write_text writes, and upper-case digits.
 parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept;
 
 } // namespace minhash

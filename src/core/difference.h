@@ -1,5 +1,5 @@
-// What one text has and another has not: the parts of its folded form that no shingle of both
-// covers, and where these lie in the text as it was given.
+// What one text has and another lacks: the parts of its folded form that no shared shingle covers,
+// and where they lie in the original text.
 #pragma once
 
 #include "core/exact.h"
@@ -12,8 +12,8 @@ namespace minhash {
 
 // --- in the folded text ---------------------------------------------------------------------
 
-// What lies between the shared shingles of a text. The words of a text are covered one by one: a
-// space between two that are covered is no difference.
+// Finds what the shared shingles of a text leave uncovered. Words are covered one by one: a space
+// between two covered words is no difference.
 struct coverage {
     unit of;
     std::uint32_t start;   // of the text in its buffer
@@ -23,13 +23,13 @@ struct coverage {
 
 coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept;
 
-// Takes the next shared shingle, in the order of the text; at last the empty range at its end.
-// Says whether something before it is not covered, and what.
+// Takes the next shared shingle, in the order of the text, and finally the empty range at its end.
+// Returns whether something before it is uncovered, and sets `uncovered`.
 bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovered) noexcept;
 
 // --- in the text as it was given ------------------------------------------------------------
 
-// A place between two characters of a text, by what lies before it.
+// A place between two characters of a text: how much lies before it.
 struct text_place {
     std::size_t bytes;
     std::size_t characters;
@@ -40,14 +40,14 @@ struct text_span {
     text_place to;
 };
 
-// A text that is folded once more, character by character, to see what became of each.
+// Folds a text once more, character by character, to find out what became of each.
 struct original_walk {
     folder folding;
-    text_place next;         // behind all that was taken
-    text_span last;          // the last character that was written, no separator
-    text_place gap;          // the end of the one before it: separators in between begin here
-    std::uint32_t gap_from;  // of what was written: the space that stands for these separators,
-    std::uint32_t last_from; // if there were some, and the character itself
+    text_place next;         // the end of what was read
+    text_span last;          // the last character written that was no separator
+    text_place gap;          // the end of the one before: separators between begin here
+    std::uint32_t gap_from;  // in the folded text: the space for these separators,
+    std::uint32_t last_from; // if there were any, and the character itself
     std::uint32_t written_to;
 };
 
@@ -61,14 +61,14 @@ void take(original_walk& state,
           std::size_t utf8_bytes,
           const text_place& size) noexcept;
 
-// Whether the folded text was written up to a place.
+// Whether the walk has reached a place of the folded text.
 constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept
 {
     return state.written_to >= to;
 }
 
-// Where a part of the folded text starts, and where one ends, in the text as it was given. Its
-// first byte, or its last one, must be of the character that was written last.
+// Where a part of the folded text starts, and where one ends, in the text as it was given. The part
+// must start, or end, within the character that was written last.
 text_place start_in_original(const original_walk& state, std::uint32_t from) noexcept;
 text_place end_in_original(const original_walk& state, std::uint32_t to) noexcept;
 

@@ -1,4 +1,4 @@
-// Elements of sets that are given -> 64-bit hashes, many at a time.
+// Hashes many elements at a time, of sets that users give as such, to 64 bits.
 #pragma once
 
 #include "core/hash.h"

@@ -11,7 +11,7 @@ namespace minhash {
 
 namespace {
 
-// Where the unit that starts at `at` ends: a character, or a word without the space behind it.
+// The end of the unit that starts at `at`: a character, or a word without the space after it.
 std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
 {
     const std::uint8_t* const here = walk.buffer + at;
@@ -23,7 +23,7 @@ std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
                : at + static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(space) - here);
 }
 
-// Where the unit behind one that ends at `at` starts.
+// The start of the unit after one that ends at `at`.
 std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
 {
     return walk.how.of == unit::word && at < walk.end ? at + 1 : at;

@@ -1,5 +1,5 @@
-// Exact sets and bags of shingles, compared as strings: what shingles(), shingle_jaccard() and
-// shingle_containment() stand on. The same shingles as shingle.h cuts, from a text folded whole.
+// Exact sets and bags of shingles, compared as strings: for shingles(), shingle_jaccard() and
+// shingle_containment(). They are the shingles of shingle.h, but the text is folded as a whole.
 #pragma once
 
 #include "core/overlap.h"
@@ -52,19 +52,19 @@ struct shingle_counts {
 // Whether one more distinct shingle could overfill the table: the caller then moves to a larger.
 bool full(const shingle_counts& counts) noexcept;
 
-// Enters the shingles of a part of another table. Tables can be large: the caller moves them, and
-// measures them, part by part.
+// Enters the shingles of a part of another table. Tables can be large, so the caller moves and
+// measures them part by part.
 void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
-// Whether the other text has a shingle of this one, too, once all of both are counted. Of a bag's
-// shingle as many occurrences are shared as the text has that has fewer: the first ones, so a text
-// is asked about each of its shingles once, in its order.
+// Whether the other text has this shingle, too. To be called after both texts have been counted,
+// once for each occurrence in `text`, in its order: in a bag only the first occurrences are shared,
+// as many as the text with fewer has.
 bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
 
-// Adds what a part of the table has to say.
+// Adds the sizes of a part of the table.
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
 
 } // namespace minhash

@@ -48,7 +48,7 @@ fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* o
         return bytes;
     }
 
-    // Kernels take what they can; what stops them is folded here, one character at a time.
+    // Kernels fold as far as they can; the character that stops them is folded here.
     std::uint8_t* const begin = out;
     for (std::size_t at = 0; at < bytes;) {
         std::size_t written;

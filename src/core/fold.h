@@ -1,4 +1,5 @@
-// Text as it is signed: case folded, white space collapsed, words apart by one space.
+// Brings a text to the form that is signed: case folded, white space collapsed, a space at most
+// between words.
 #pragma once
 
 #include "core/folder.h"
@@ -9,7 +10,7 @@
 
 namespace minhash {
 
-// Whether all bytes are ASCII, which every encoding of a server agrees with.
+// Whether all bytes are ASCII, which mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
 // The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, its folding
@@ -29,7 +30,7 @@ std::size_t
 fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
 // Appends the folded form of the first character of a slice: nothing, if it is a separator, or up
-// to five bytes. Returns how many bytes it takes. Characters are folded, or words kept apart.
+// to five bytes. Returns how many bytes it takes. Only for shinglings with fold or words.
 std::size_t fold_character(folder& state,
                            const std::uint8_t* text,
                            std::size_t bytes,

@@ -1,4 +1,4 @@
-// What a folded text remembers between two slices: what fold.h and its kernel have in common.
+// The state of folding between two slices, shared by fold.h and its kernel.
 #pragma once
 
 #include "core/scheme.h"
@@ -7,7 +7,7 @@ namespace minhash {
 
 struct folder {
     shingling how;
-    bool started; // something was written: a separator is worth a space from now on
+    bool started; // something was written: from now on separators become spaces
     bool gap;     // a separator was read and is not written yet
 };
 

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
 
-// What a slot is multiplied by, so that its upper bits depend on all of it (compress.h).
+// Multiplying a slot by this makes the upper bits depend on all of its bits (compress.h).
 constexpr std::uint32_t compress_factor = 0x9E3779B1;
 
 // Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4,
@@ -26,7 +26,7 @@ constexpr std::uint32_t compress_factor = 0x9E3779B1;
 // fixed seeds, independent of the user's seed, which enters through the shingle hash alone.
 struct multipliers {
     std::uint32_t row[4096];
-    std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 takes the hash's halves as they are
+    std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 uses the hash's halves as they are
     std::uint32_t value[1 + later_rounds];
 };
 
@@ -62,7 +62,7 @@ inline constexpr multipliers multiplier = make_multipliers();
     return x ^ x >> 33;
 }
 
-// What the seed adds to a window of up to eight bytes before it is mixed.
+// A window of up to eight bytes is XORed with this, which depends on the seed, before it is mixed.
 [[gnu::always_inline]] inline constexpr std::uint64_t window_mask(std::int64_t seed) noexcept
 {
     return fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88;
@@ -112,7 +112,7 @@ split(std::uint64_t hash, std::uint32_t& lo, std::uint32_t& hi) noexcept
     return static_cast<std::uint64_t>(hi) << 32 | lo;
 }
 
-// The same for tables of elements, where 0 says that there is none: that hash counts as 1.
+// The same for tables of elements, where 0 marks a free entry: a hash of 0 becomes 1.
 [[gnu::always_inline]] inline constexpr std::uint64_t element_of(std::uint32_t lo,
                                                                  std::uint32_t hi) noexcept
 {
@@ -135,10 +135,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return join(a, b);
 }
 
-// Members of sets that are given. Texts and lexemes: hash_bytes() of their UTF-8. Bytes of other
-// kinds, UUIDs among them: XXH3 at any length, as they may end in zeros. Integers: a bijection of
-// their 64-bit value, so that equal integers of any width are one member. The mask has a constant
-// of its own, or the integer 97 would be the text "a".
+// Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other
+// bytes, including UUIDs: XXH3 at any length, as they may end in zeros. Integers: a bijection of
+// their 64-bit value, so that equal integers of different types are one member. The mask has a
+// constant of its own, or the integer 97 would be the text "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -172,7 +172,7 @@ inline void start(piecewise_hash& state, std::int64_t seed) noexcept
 {
     state.bytes = 0;
     state.seed = seed;
-    XXH3_INITSTATE(&state.all); // or a reset may take a stale secret for the seed's own
+    XXH3_INITSTATE(&state.all); // else a reset may take a stale secret for this seed's
     XXH3_64bits_reset_withSeed(&state.all, static_cast<std::uint64_t>(seed));
 }
 
@@ -190,8 +190,8 @@ inline std::uint64_t finish(const piecewise_hash& state) noexcept
                                              : hash_bytes(state.front, state.bytes, state.seed);
 }
 
-// XXH3 of 9 to 16 bytes, the most frequent long ones, spelt out: without branches on the length,
-// and with what depends on the seed alone computed once.
+// XXH3 of 9 to 16 bytes, the most frequent long windows, spelt out: without branches on the length,
+// and with the parts that depend only on the seed computed once.
 struct medium_hash {
     static constexpr std::uint64_t factor = 0x165667919E3779F9;
 
@@ -224,8 +224,8 @@ struct medium_hash {
     }
 };
 
-// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, so that
-// for given other words it is a bijection of every single one, then the full mix.
+// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, then the
+// full mix. With the other words fixed, the hash is a bijection of any single word's hash.
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void
 chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
@@ -252,7 +252,7 @@ hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
 }
 
 // The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that
-// equal slots in different bands do not meet.
+// equal slots in different bands have different keys.
 inline std::uint64_t
 hash_band(const std::uint8_t* slots, std::size_t bytes, std::uint32_t band) noexcept
 {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054; // of 0.975
 
-// The same of Student's distribution: the Cornish-Fisher expansion, and for few degrees of freedom,
-// of which it makes too little, what tables have.
+// The same quantile of Student's distribution, by the Cornish-Fisher expansion; for few degrees of
+// freedom, where that is too small, from tables.
 double student_quantile(double freedom) noexcept
 {
     if (freedom < 2)

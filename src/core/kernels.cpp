@@ -2,7 +2,7 @@
 
 namespace minhash {
 
-// Each in its own object, made from simd/kernels.cpp.
+// Each table is in its own object, compiled from simd/kernels.cpp.
 extern const kernel_table baseline_kernels;
 #if defined(__x86_64__)
 extern const kernel_table sse42_kernels;

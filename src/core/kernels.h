@@ -13,9 +13,9 @@
 namespace minhash {
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
-// writable, for `padding` elements beyond their length. Only what may lie in tables' pages needs no
-// padding: the text of fold() and is_ascii(), the slots of count_equal(), compress_slots(),
-// count_agreements() and merge().
+// writable, for `padding` elements beyond their length. Only data that may lie in a table's page
+// needs no padding: the text of fold() and is_ascii(), and the slots of count_equal(),
+// compress_slots(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
@@ -32,19 +32,19 @@ struct kernel_table {
     // Whether all bytes are below 128.
     bool (*is_ascii)(const std::uint8_t* text, std::size_t bytes) noexcept;
 
-    // Where the characters of a text start, and at the end `bytes`. Returns their number, or 0 if
-    // the text is not all UTF-8 (or empty).
+    // Writes where the characters of a text start, then `bytes`. Returns the number of characters,
+    // or 0 if the text is empty or not valid UTF-8.
     std::size_t (*find_characters)(const std::uint8_t* text,
                                    std::size_t bytes,
                                    std::uint32_t* begin) noexcept;
 
-    // Where the bytes ' ' of a text are, in their order. Returns their number, at most `bytes`.
+    // Writes where a text has spaces (' '), in order. Returns their number, at most `bytes`.
     std::size_t (*find_spaces)(const std::uint8_t* text,
                                std::size_t bytes,
                                std::uint32_t* at) noexcept;
 
-    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, which start at each byte: the
-    // text has windows + width - 1 bytes. Of each hash `lo` gets the lower and `hi` the upper half.
+    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one from each byte on: the
+    // text has windows + width - 1 bytes. `lo` and `hi` get the hashes' halves.
     void (*hash_windows)(const std::uint8_t* text,
                          std::size_t windows,
                          std::size_t width,
@@ -61,8 +61,8 @@ struct kernel_table {
                         std::uint32_t* lo,
                         std::uint32_t* hi) noexcept;
 
-    // Hashes (hash.h: chain_word) each run of `size` word hashes, 1 or more, of which there are
-    // shingles + size - 1.
+    // Hashes (hash.h: chain_word) each run of `size` word hashes, at least 1. There are shingles +
+    // size - 1 word hashes.
     void (*chain_words)(const std::uint32_t* word_lo,
                         const std::uint32_t* word_hi,
                         std::size_t shingles,
@@ -77,7 +77,7 @@ struct kernel_table {
                           std::uint32_t* lo,
                           std::uint32_t* hi) noexcept;
 
-    // Makes shingles the occurrences of a bag (hash.h: hash_occurrence), in place.
+    // Turns shingles into numbered occurrences of a bag (hash.h: hash_occurrence), in place.
     void (*hash_occurrences)(std::uint32_t* lo,
                              std::uint32_t* hi,
                              const std::uint32_t* occurrences,
@@ -90,14 +90,14 @@ struct kernel_table {
                         std::size_t count,
                         std::uint64_t* elements) noexcept;
 
-    // How many elements are the same one after the other from the start of two arrays of `count`,
-    // which have no padding.
+    // How many elements two arrays have in common from the start on, up to the first difference.
+    // Both have `count` elements and no padding.
     std::size_t (*count_equal_front)(const std::uint64_t* a,
                                      const std::uint64_t* b,
                                      std::size_t count) noexcept;
 
-    // Writes bytes, of which each is 0 or 255, as bits: 64 for each word. Returns how many are set.
-    // The bytes have no padding.
+    // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many are set. The bytes have
+    // no padding.
     std::size_t (*pack_marks)(const std::uint8_t* marks,
                               std::size_t words,
                               std::uint64_t* bits) noexcept;
@@ -120,8 +120,8 @@ struct kernel_table {
     std::uint32_t (*count_equal)(const std::uint32_t* a,
                                  const std::uint32_t* b,
                                  std::uint32_t num_hashes) noexcept;
-    // The upper eight bits of each slot's product with compress_factor (hash.h), neither array
-    // padded.
+    // Writes the upper eight bits of each slot's product with compress_factor (hash.h). Neither
+    // array is padded.
     void (*compress_slots)(const std::uint32_t* slots,
                            std::uint32_t num_hashes,
                            std::uint8_t* packed) noexcept;
@@ -130,15 +130,15 @@ struct kernel_table {
                                      const std::uint8_t* b,
                                      std::uint32_t num_hashes,
                                      int bits) noexcept;
-    // Of `count` copies of 8 bits a slot, which start `stride` bytes apart, the number of slots
-    // that agree with those of a query.
+    // Writes, for each of `count` signatures of 8 bits a slot, `stride` bytes apart, how many slots
+    // agree with a query's.
     void (*count_agreements)(const std::uint8_t* copies,
                              std::size_t stride,
                              std::size_t count,
                              const std::uint8_t* query,
                              std::uint32_t num_hashes,
                              std::uint16_t* agreements) noexcept;
-    // The lower of each two slots: the union. `into` may be `a` or `b`.
+    // Writes the lower of each two slots, which makes the union. `into` may be `a` or `b`.
     void (*merge)(const std::uint32_t* a,
                   const std::uint32_t* b,
                   std::uint32_t num_hashes,
@@ -151,7 +151,7 @@ std::span<const kernel_table* const> runnable_kernels() noexcept;
 // The table of a name, or null if this CPU cannot run it; the fastest for "auto".
 const kernel_table* find_kernels(std::string_view name) noexcept;
 
-// What the core uses. Set at load, by the setting minhash_lsh.instruction_set and by tests.
+// The table in use. Set at load, by the setting minhash_lsh.instruction_set and by tests.
 extern const kernel_table* kernels;
 
 } // namespace minhash

@@ -1,4 +1,4 @@
-// What the exact similarities of two sets or bags are computed from.
+// The numbers from which exact similarities of two sets or bags are computed.
 #pragma once
 
 #include <cassert>
@@ -6,16 +6,16 @@
 
 namespace minhash {
 
-// Sizes of the two and of their intersection. A bag's intersection takes the smaller of two counts;
-// the size of the union is first + second - shared.
+// The sizes of two sets or bags and of their intersection. The intersection of bags has the smaller
+// of two counts of each element; the size of the union is first + second - shared.
 struct overlap {
     std::uint64_t first;
     std::uint64_t second;
     std::uint64_t shared;
 };
 
-// The size of the intersection over that of the union, or over that of the first: 0 where there is
-// nothing to share.
+// The size of the intersection divided by the size of the union, or below by the size of the first
+// set; 0 if the divisor is 0.
 constexpr double jaccard(const overlap& sizes) noexcept
 {
     assert(sizes.shared <= sizes.first && sizes.shared <= sizes.second);

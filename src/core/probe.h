@@ -1,6 +1,6 @@
-// Where entries lie in tables with open addressing. Hashes of shingles are public, so a text can be
-// made of shingles whose hashes share any bits. The place of an entry is therefore taken from its
-// hash and a secret. No result depends on it.
+// Places of entries in tables with open addressing. Hashes of shingles are public, so somebody
+// could write a text whose shingles' hashes share any chosen bits. So the place of an entry depends
+// on its hash and a secret. No result depends on the secret.
 #pragma once
 
 #include <bit>
@@ -24,7 +24,7 @@ inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
     probing = {first, second | 1};
 }
 
-// All bits of a secret product, folded (Yi: wyhash).
+// The two halves of a product with the secret, XORed (Yi: wyhash).
 inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
     const std::uint64_t flipped = hash ^ secret.flip;
@@ -33,8 +33,8 @@ inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = p
     return flipped * secret.factor ^ high;
 }
 
-// The first entry from a place on that ends the search: the one looked for, or a free one. The
-// table has mask + 1 entries, a power of two, of which one at least is free.
+// The first entry, from a place on, that ends the search: the one sought, or a free one. The table
+// has mask + 1 entries, a power of two, and at least one of them is free.
 template <typename Ends>
 inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
 {

@@ -12,24 +12,24 @@ namespace minhash {
 enum class method : std::uint8_t {
     fss = 1,      // FSS-4, sketch.h
     classic = 2,  // one hash function per slot, sketch.h
-    external = 3, // made elsewhere: what its slots mean is not known here
+    external = 3, // made by another system: the meaning of slots is unknown
 };
 
 enum class unit : std::uint8_t {
     character = 1,
     word = 2,
-    element = 3, // the set was given as such: the size is 1, and nothing is folded
+    element = 3, // the user gave a set as such: size 1, nothing folded
 };
 
 constexpr int scheme_version = 1;
 constexpr int min_num_hashes = 8; // fewer than 16 are for textbook examples
 constexpr int default_num_hashes = 128;
 constexpr std::int64_t default_seed = 42;
-constexpr int max_num_hashes = 4096; // as many multipliers are frozen (hash.h)
+constexpr int max_num_hashes = 4096; // hash.h has as many multipliers
 constexpr int max_shingle_size = 255;
-constexpr int bits_per_slot = 32; // of a signature that was not compressed, compress.h
+constexpr int bits_per_slot = 32; // if not compressed (compress.h)
 
-// The part of a scheme that says what the elements of a text's set are.
+// The part of a scheme that defines the elements of a text's set.
 struct shingling {
     unit of;
     std::uint16_t size; // units per shingle

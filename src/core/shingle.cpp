@@ -15,7 +15,7 @@ void hold(shingler& state, std::size_t from, std::size_t bytes) noexcept
     state.held_bytes = bytes - from;
 }
 
-// Where the characters of a text start that is not all UTF-8: each invalid byte is one.
+// Finds where characters start in a text that is not valid UTF-8. Each invalid byte is one.
 std::size_t
 find_any_characters(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept
 {
@@ -63,8 +63,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Hashes the shingles that end in the words from held_words on, `words` in all, and keeps the last
-// words that the next shingle starts with.
+// Hashes the shingles of `words` words that end after the first held_words words, and holds the
+// last words, with which the next shingle starts.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;
@@ -77,8 +77,8 @@ void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexc
     std::memmove(state.word_hi, state.word_hi + batch.count, held);
 }
 
-// Words end at a space; what follows the last space is held until its end is seen, or, once it is
-// longer than the buffer can hold, goes through XXH3's streaming form.
+// Words end at a space; the bytes after the last space are held until their word ends or, if it is
+// longer than the buffer, hashed by XXH3's streaming form.
 void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
     std::size_t ends = kernels->find_spaces(state.text, bytes, state.end);
@@ -132,7 +132,7 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
     state.held_bytes = 0;
     state.held_words = 0;
     state.inside_long_word = false;
-    XXH3_INITSTATE(&state.long_word); // or a reset may take a stale secret for the seed's own
+    XXH3_INITSTATE(&state.long_word); // else a reset may take a stale secret for this seed's
 }
 
 void cut(shingler& state,

@@ -1,6 +1,6 @@
-// Shingles of a text: the text is folded and cut slice by slice, and its shingles come out as
-// 64-bit hashes in two arrays of halves (lo, hi), the form that the vector code wants. Memory is
-// bounded by the struct, whatever the length of the text or of a word in it.
+// Shingles of a text: the text is folded and cut slice by slice into shingles, as 64-bit hashes in
+// two arrays of halves (lo, hi), which suits the vector code. Memory does not grow with the length
+// of the text or of a word in it.
 #pragma once
 
 #include "core/fold.h"
@@ -26,7 +26,7 @@ struct shingle_batch {
 struct shingler {
     folder folding;
     std::int64_t seed;
-    bool cut_any;           // a whole window was seen: the text is not shorter than one
+    bool cut_any;           // a whole window was seen, so the text is not too short
     std::size_t held_bytes; // folded bytes kept from the last step: unfinished windows or words
     std::size_t held_words; // hashes of the last words, fewer than a window
     bool inside_long_word;  // a word longer than max_held_bytes is being hashed piece by piece
@@ -42,10 +42,10 @@ struct shingler {
 // Starts a text. The shingling must be valid.
 void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
 
-// Cuts the next at most slice_bytes bytes of the text, which must not cut a character in two
-// (unicode.h: whole_characters), into the batch. The last slice, which may be empty, also yields
-// what is left, among it the one shingle of a text shorter than a window. A text that folds to
-// nothing has no shingle at all.
+// Cuts the next slice of the text, at most slice_bytes bytes, into the batch. A slice must not end
+// inside a character (unicode.h: whole_characters). The last slice, which may be empty, also yields
+// what was held, or the one shingle of a text shorter than a window. A text that folds to nothing
+// has no shingle at all.
 void cut(shingler& state,
          const std::uint8_t* text,
          std::size_t bytes,

@@ -8,8 +8,8 @@ namespace minhash {
 
 namespace {
 
-// A text whose first batches leave slots wanting repeats itself, and each batch costs a guarantee
-// round. Elements absorbed recently are left out then: absorbing them again would change nothing.
+// A text whose first batches leave slots unfilled is repetitive, and each batch costs a guarantee
+// round. Then elements absorbed recently are left out: they would change nothing again.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,
@@ -34,7 +34,7 @@ void absorb_fss(sketch& state,
                 const std::uint32_t* hi,
                 std::size_t count) noexcept
 {
-    // A short batch is absorbed faster than it is looked through.
+    // Absorbing a short batch is faster than filtering it.
     constexpr std::size_t long_batch = 512;
     if (state.fresh || state.filled || count < long_batch) {
         state.filled =

@@ -36,7 +36,7 @@ struct sketch {
     std::uint32_t num_hashes;
     bool fresh;     // nothing was absorbed yet
     bool filled;    // FSS-4: every slot holds a value of round 0
-    bool repeating; // FSS-4: batches came and slots are wanting still, so `seen` is in use
+    bool repeating; // FSS-4: some slots are still unfilled after a batch: `seen` is used
     alignas(64) std::uint32_t slots[max_num_hashes + padding];
     std::uint64_t seen[1024]; // recently absorbed elements, by hash
 };
@@ -44,7 +44,7 @@ struct sketch {
 // Starts the signature of the empty set: all slots empty.
 void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
 
-// Goes on with the slots of a signature that is not of the empty set.
+// Continues from the slots of a signature, not of the empty set.
 void resume(sketch& state,
             method method,
             std::uint32_t num_hashes,
@@ -60,7 +60,7 @@ void absorb(sketch& state,
 // Whether nothing was absorbed.
 bool is_empty(const sketch& state) noexcept;
 
-// Whether slots are those of the empty set. (A sketch knows by itself.)
+// Whether these are the slots of the empty set. (For a sketch use is_empty().)
 bool are_empty(std::span<const std::uint32_t> slots) noexcept;
 
 // Elementwise minimum: the signature of the union of two sets. `into` may be either input.

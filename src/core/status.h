@@ -21,7 +21,7 @@ enum class status : std::uint8_t {
     bad_spare_bits,   // set bits after the last slot of a compressed signature
 };
 
-// The outcome of parsing, and where in the input it was decided.
+// The outcome of parsing, and the position in the input where it failed.
 struct parse_result {
     status what;
     std::size_t position;

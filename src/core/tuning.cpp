@@ -9,9 +9,9 @@ namespace minhash {
 
 namespace {
 
-// Gauss-Legendre quadrature with 32 nodes on [-1, 1], which lie on either side of 0. Two segments
-// of it on either side of the threshold integrate polynomials of the degrees at hand far more
-// exactly than the differences between choices.
+// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Two segments on either
+// side of the threshold integrate the polynomials needed with errors far below the differences
+// between choices.
 struct quadrature_node {
     double place;
     double weight;
@@ -83,7 +83,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
     int least = -1;
     while (missed <= share_missed && least < num_hashes) {
         least++;
-        // In logarithms, as powers of thousands of hashes leave the range of numbers.
+        // In logarithms, as powers with thousands of hashes would underflow.
         missed += std::exp(log_choose(num_hashes, least) + least * std::log(similarity) +
                            (num_hashes - least) * std::log1p(-similarity));
     }
@@ -93,7 +93,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
-    // First the most rows with which as many bands as fit reach the recall, then the fewest bands.
+    // First the most rows for which all bands that fit reach the recall, then the fewest bands.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
         rows--;
@@ -133,7 +133,7 @@ band_choice choose_by_area(double threshold,
     false_candidate_weight /= weights;
     missed_pair_weight /= weights;
 
-    // One multiplication per point and choice: the powers run along with rows and bands.
+    // One multiplication per point and choice: powers are kept from row to row and band to band.
     band_choice best = {0, 0};
     double least = INFINITY;
     double power[2 * points]; // similarity^rows

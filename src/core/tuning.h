@@ -1,5 +1,5 @@
-// How many bands of how many rows: the S-curve of LSH banding, and choices on it.
-// (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, section 3.4.)
+// The S-curve of LSH banding, and choices of bands and rows by it. (Leskovec, Rajaraman, Ullman:
+// Mining of Massive Datasets, section 3.4.)
 #pragma once
 
 namespace minhash {
@@ -15,30 +15,30 @@ double threshold_rule(int bands, int rows) noexcept;
 // With one row it is steepest at 0.
 double steepest_point(int bands, int rows) noexcept;
 
-// The standard error of an estimate from independent slots of `bits` bits: of the share P of equal
-// slots sqrt(P (1 - P) / num_hashes), and of the similarity that it tells of (compress.h). Of 32
-// bits P is the similarity.
+// The standard error of a similarity estimated from independent slots of `bits` bits: that of the
+// share P of equal slots, sqrt(P (1 - P) / num_hashes), scaled as in compress.h. At 32 bits P is
+// the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
-// The slots that agree at least for two sets of the given Jaccard similarity, but for a share of
-// all such pairs: a quantile of the binomial distribution, which is lopsided near 0 and 1.
+// The fewest equal slots of two sets of this Jaccard similarity, but for share_missed of such
+// pairs: a quantile of the binomial distribution, which is skewed near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
 // The logarithm of how many ways there are to choose `chosen` of `all`.
 double log_choose(double all, double chosen) noexcept;
 
-// bands * rows <= num_hashes; bands = 0 if no choice will do.
+// bands * rows <= num_hashes; bands = 0 if no choice is possible.
 struct band_choice {
     int bands;
     int rows;
 };
 
 // Of all choices that find at least `recall` of the pairs at the threshold, the one with the most
-// rows, hence with few false candidates, and as few bands as that takes.
+// rows, hence with few false candidates, and then the fewest bands.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
-// The choice that minimises the weighted areas under the curve left of the threshold (false
-// candidates) and above it right of the threshold (missed pairs): datasketch's rule.
+// The choice that minimises the weighted sum of two areas: under the curve left of the threshold
+// (false candidates) and above the curve right of it (missed pairs). It is datasketch's rule.
 band_choice choose_by_area(double threshold,
                            int num_hashes,
                            double false_candidate_weight,

@@ -1,5 +1,5 @@
-// One code point at a time: UTF-8 from bytes that nobody has checked, simple case folding, and
-// which code points separate words. Frozen at Unicode 15.0.0 within scheme version 1.
+// One code point at a time: UTF-8 decoded from unchecked bytes, simple case folding, and the code
+// points that separate words. Frozen at Unicode 15.0.0 within scheme version 1.
 #pragma once
 
 #include <cstddef>

@@ -7,14 +7,14 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// Leads that are not allowed, or not with all continuation bytes: C0 C1, E0 ED, F0 F4..FF, by the
-// halves of the byte.
+// Lead bytes that are invalid, or that restrict the continuation byte: C0 C1, E0 ED, F0 F4..FF.
+// Looked up by the halves of the byte.
 constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 4, 4}};
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
 
-// Whether a vector goes on a valid UTF-8 text. `continuation` are the bits of its continuation
-// bytes, `owed` says where such must stand, from bit 0 on, and is moved on by a vector.
+// Whether a vector continues a valid UTF-8 text. `continuation` has a bit for each of its
+// continuation bytes, `owed` a bit where one must be; `owed` is then shifted to the next vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
     const bytes twice = given + given; // each bit a place higher
@@ -97,7 +97,7 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 #endif
 }
 
-// The same where few bits are set.
+// The same, faster if few bits are set.
 MINHASH_INLINE u32* append_few_positions(u32* to, u64 set, u32 base)
 {
 #if defined(__BMI__) && !defined(MINHASH_AVX512)

@@ -1,4 +1,4 @@
-// What exact comparison does with lists of elements, besides looking them up.
+// Operations on lists of elements for exact comparison, apart from lookups.
 #pragma once
 
 #include "core/hash.h"

@@ -1,7 +1,7 @@
-// Folding, a vector at a time: lower case, separators to spaces, runs of them to one space. ASCII
-// is folded here; other characters pass as they are, if folding does not change them and they are
-// no separators, which is so for most text in most scripts, capital letters aside. What may be
-// otherwise is left to the caller, judged by the first two or three bytes of a character.
+// Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is
+// folded here. Other characters are copied if they are no separators and folding does not change
+// them: that is most text in most scripts, apart from capital letters. Characters that may change,
+// by their first two or three bytes, are left to the caller.
 #pragma once
 
 #include "core/fold.h"
@@ -35,7 +35,7 @@ constexpr lead_tables lead_flags[3] = {
     make_lead_tables(unicode_lead_flags[2]),
 };
 
-// By the high half of a lead: which half of an entry is meant; of a second byte: which flag.
+// Which half of an entry counts, by a lead's high half; which flag, by that of the second byte.
 constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0, 0, 0}};
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
@@ -61,8 +61,8 @@ MINHASH_INLINE bytes find_separators(bytes given)
 #endif
 }
 
-// One bit for each byte that may start a character which needs more than to be copied; `next` holds
-// the bytes behind each, `third` those behind them.
+// One bit for each byte that may start a character that must not just be copied; `next` holds the
+// byte after each, `third` the one after that.
 template <int kind>
 MINHASH_INLINE u64 find_changed(bytes given,
                                 [[maybe_unused]] bytes next,
@@ -94,7 +94,7 @@ MINHASH_INLINE u64 find_changed(bytes given,
 #endif
 }
 
-// `fold`: case is folded; `punctuation`: it separates as white space does.
+// `fold`: case is folded; `punctuation`: punctuation is a separator, like white space.
 template <bool fold, bool punctuation>
 std::size_t
 fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
@@ -104,15 +104,15 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
         *to++ = ' ';
     u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
 
-    // Half of all vectors hold punctuation and a space after it: that branch cannot be predicted.
+    // Half of all vectors have punctuation and then a space: a branch on that is unpredictable.
 #if defined(MINHASH_HAS_LOOKUP)
     constexpr bool drops_often = punctuation;
 #else
     constexpr bool drops_often = false; // appending is slow
 #endif
 
-    // Folds the front of a vector of `left` bytes or more, after which two more can be read;
-    // returns how much.
+    // Folds the front of a vector, of which `left` bytes are text; two bytes after it must be
+    // readable, too. Returns how many bytes it folded.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
         const bytes given = load_bytes(from);
         std::size_t taken = smaller(left, vector_bytes);
@@ -160,7 +160,7 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
         }
     }
 
-    // A separator at the end is not written before what it separates.
+    // A separator at the end is held back until something follows it.
     state.gap = to > out && after_separator;
     to -= state.gap;
     state.started |= to > out;

@@ -1,9 +1,9 @@
 // FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there
-// scattered one by one, which is what limits the speed; so the fewer are scattered the better:
+// scattered one by one. Scattering limits the speed, so as few as possible are scattered:
 //
-// - few elements: all four rounds in one go, no questions asked;
-// - otherwise round 0 first, then the later rounds only at slots that still want them;
-// - once every slot holds a value of round 0, only values below the largest of them.
+// - few elements: all four rounds in one go, without checks; - otherwise round 0 first, then the
+// later rounds only at slots that still need them; - once every slot holds a value of round 0, only
+// values below the largest of them.
 #pragma once
 
 #include "core/hash.h"
@@ -16,21 +16,21 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes on their way to slots. How many is counted by a variable of its own, which can stay in a
-// register: counted in here, each store would wait for the count to come back from memory.
+// Codes waiting to be scattered to slots. Their count is a separate variable that can stay in a
+// register: as a member, it would make each store wait for the count to come back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
 };
 
-// Through memory and without a branch: whether a code is smaller cannot be predicted.
+// Without a branch, as it is unpredictable whether a code is smaller.
 MINHASH_INLINE void lower(u32& slot, u32 code)
 {
     slot = in_register(smaller(slot, code));
 }
 
-// The same for four codes at once. Loads and stores are what limits the scatter, so one load brings
-// four codes, and one two slot numbers.
+// The same for four codes at once. Scattering is limited by loads and stores, so one load brings
+// four codes, or two slot numbers.
 MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 {
 #if defined(__SSE4_1__)
@@ -51,7 +51,7 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 #endif
 }
 
-// How many there are cannot be predicted: they are filled up to whole groups with codes that lower
+// The number of codes is unpredictable, so they are padded to whole groups, with codes that lower
 // nothing, for the slot after the last one.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
@@ -78,7 +78,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
     return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
 }
 
-// Throws the elements in rounds first to last at all slots.
+// Throws the elements in rounds `first` to `last` at all slots.
 template <u32 first, u32 last>
 MINHASH_INLINE void
 throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
@@ -110,7 +110,7 @@ struct slot_set {
     u32 count;
 };
 
-// The slots that hold `least` or more, that is, nothing of an earlier round.
+// Finds the slots that hold `least` or more, that is, no value of an earlier round.
 MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
 {
     found.count = 0;
@@ -138,7 +138,7 @@ MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_FILTERS 1
 
-// Round 0 of those elements whose value is below `bound`.
+// Throws, in round 0, the elements whose value is below `bound`.
 void throw_below(
     u32 bound, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -161,7 +161,7 @@ void throw_below(
     scatter(thrown, ready, slots, num_hashes);
 }
 
-// Sets of up to this many slots fit registers.
+// Sets of up to this many slots fit into registers.
 constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
 MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec slot)
@@ -184,13 +184,13 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
                                   _mm256_permutevar8x32_epi32(back, index),
                                   _mm256_cmpgt_epi32(s, _mm256_set1_epi32(255)));
     }
-    // The bit is shifted to where movemask looks: by 31 - slot % 32.
+    // Shift the bit to the top, where movemask reads it: by 31 - slot % 32.
     const __m256i shift = _mm256_andnot_si256(s, _mm256_set1_epi32(31));
     return static_cast<u32>(_mm256_movemask_ps((__m256)_mm256_sllv_epi32(word, shift)));
 #endif
 }
 
-// Throws the elements in rounds first to last at the slots of a set.
+// Throws the elements in rounds `first` to `last` at the slots of a set.
 template <u32 first, u32 last>
 MINHASH_INLINE void throw_at_members(const slot_set& wanted,
                                      u32* slots,
@@ -245,9 +245,9 @@ MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 
 constexpr u32 bounded_slots = 128;
 
-// Round 0 of many elements at up to 128 slots: most are not below what their slot holds already,
-// which can be told for 64 at a time by the upper bits of all slots, kept in two registers.
-// Bounds grow old between two looks at the slots; then more elements pass, which does no harm.
+// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already
+// holds; that is checked for 64 at a time by the upper bits of all slots, kept in two registers.
+// These are updated now and then; outdated ones let more elements pass, which does no harm.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr std::size_t elements_between_looks = thrown_at_most;
@@ -298,18 +298,18 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
 }
 
 // The least code that any element throws in a round at one slot, empty_slot if none does. There
-// must be a vector of elements at least.
+// must be at least a vector of elements.
 template <u32 round>
 MINHASH_INLINE u32
 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
-    // slot_of() takes the words from ceil(slot * 2^32 / num_hashes) on to this slot.
+    // slot_of() maps words from ceil(slot * 2^32 / num_hashes) on to this slot.
     const auto first_word = [&](u32 of) { return ((u64{of} << 32) + num_hashes - 1) / num_hashes; };
     const vec first = splat(low(first_word(slot)));
     const vec behind_first = splat(low(first_word(slot + 1) - 1 - first_word(slot)));
     vec least = splat(empty_slot);
     for (std::size_t at = 0; at < count; at += lanes) {
-        const std::size_t from = smaller(at, count - lanes); // some twice, which does no harm
+        const std::size_t from = smaller(at, count - lanes); // some are read twice: no harm
         const vec l = load(lo + from);
         const vec h = load(hi + from);
         const vec word = l * multiplier.bin[round] + h;
@@ -321,8 +321,8 @@ least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t cou
 
 constexpr u32 few_slots = 4;
 
-// Rounds first to last, at the slots only that hold nothing of an earlier round. Returns whether
-// there were such.
+// Throws in rounds `first` to `last`, only at slots that hold no value of an earlier round. Returns
+// whether there were any.
 template <u32 first, u32 last>
 bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {

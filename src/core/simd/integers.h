@@ -1,4 +1,4 @@
-// Hashes of integers, which are members of sets that are given, and of numbered occurrences.
+// Hashes of integers, as members of sets that users give as such, and of numbered occurrences.
 #pragma once
 
 #include "core/hash.h"

@@ -1,5 +1,4 @@
-// Hashes of ranges of bytes given by their ends: windows of characters that are not all ASCII, and
-// words.
+// Hashes of ranges of bytes: words, and windows of characters that are not all ASCII.
 #pragma once
 
 #include "core/hash.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr std::size_t step = 256; // ranges hashed together
 
-// Ranges of up to 8 bytes; longer ones get any value.
+// Hashes ranges of up to 8 bytes; longer ones get arbitrary values.
 void hash_short(const u8* text,
                 const u32* begin,
                 const u32* length,
@@ -45,7 +44,7 @@ void hash_short(const u8* text,
     }
 }
 
-// Ranges of 9 to 16 bytes; others get any value. (hash.h: medium_hash.)
+// Hashes ranges of 9 to 16 bytes; others get arbitrary values. (hash.h: medium_hash.)
 void hash_medium(const u8* text,
                  const u32* begin,
                  const u32* length,
@@ -101,7 +100,7 @@ void hash_medium(const u8* text,
 #endif
 }
 
-// Some of the ranges of a step, one after the other.
+// Some of the ranges of a step, copied side by side.
 struct some_ranges {
     alignas(64) u32 number[step + lanes];
     alignas(64) u32 begin[step + lanes];
@@ -109,8 +108,8 @@ struct some_ranges {
     std::size_t count;
 };
 
-// Finds the ranges whose length is from `least` to `most`. Without a branch: whether a vector holds
-// any cannot be predicted.
+// Finds the ranges whose length is from `least` to `most`. Without a branch, as it is unpredictable
+// whether a vector holds any.
 MINHASH_INLINE void find_ranges(
     const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
 {
@@ -126,8 +125,9 @@ MINHASH_INLINE void find_ranges(
     found.count = ready;
 }
 
-// Hashes up to `step` ranges. All of them are hashed as if they were short, or as if they were of
-// medium length, whichever most are, without a branch on a length; the others then, gathered.
+// Hashes up to `step` ranges. First all are hashed as if they were short, or of medium length,
+// whichever most are, without a branch on the length; then the others are gathered and hashed
+// again.
 void hash_step(const u8* text,
                const u32* begin,
                const u32* end,

@@ -32,7 +32,7 @@ minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* mul
         store(out + index * lanes, least[index]);
 }
 
-// The same for one multiplier, a vector of elements at a time; there must be as many.
+// The same for one multiplier, a vector of elements at a time; there must be at least one vector.
 MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 multiplier)
 {
     vec least = splat(~0u);
@@ -43,7 +43,7 @@ MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 
     return least_lane(least);
 }
 
-// The same for `rows` multipliers, which are padded as is `out`.
+// The same for `rows` multipliers. These and `out` are padded.
 void minima(const u32* lo,
             const u32* hi,
             std::size_t count,
@@ -60,8 +60,8 @@ void minima(const u32* lo,
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // How many rows there are cannot be predicted, but that a vector or two are enough most often
-    // can.
+    // The number of rows is unpredictable, but it is predictable that mostly one or two vectors are
+    // enough.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
     if (row < rows)
@@ -132,7 +132,7 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
     return count;
 }
 
-// Slots that differ of each 64 bits, by their lowest bits: the others are or-ed into those.
+// Slots that differ, 64 bits at a time: a slot's bits are ORed into its lowest one, to be counted.
 template <int bits>
 u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
 {

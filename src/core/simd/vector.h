@@ -60,8 +60,8 @@ MINHASH_INLINE u64 load64(const void* from)
     return value;
 }
 
-// The value, in a register of its own: gcc would make vectors of a loop of loads from anywhere,
-// lane by lane, which is slower by half, and a branch of a minimum that nobody can predict.
+// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads, lane by
+// lane, which is slower by half, and makes an unpredictable branch of a minimum.
 template <typename Value>
 MINHASH_INLINE Value in_register(Value value)
 {
@@ -82,16 +82,16 @@ MINHASH_INLINE Value larger(Value a, Value b)
 }
 
 // How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
-// the one before: with one chain after the other, too few of them are within the CPU's sight.
+// the one before: with one chain after the other, too few multiplications are in flight.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
 constexpr std::size_t chains = 4;
 #else
-constexpr std::size_t chains = 1; // multiplications of 32 bits are made of others
+constexpr std::size_t chains = 1; // 32-bit multiplications are emulated
 #endif
 
-// Vectors that each operation takes one after the other.
+// Vectors to which each operation is applied one after the other.
 struct vecs {
     vec of[chains];
 };
@@ -174,7 +174,7 @@ MINHASH_INLINE vec high_product(vec a, vec b)
 #endif
 }
 
-// Bit i is set if lane i of a is less than that of b.
+// Bit i is set if lane i of a is less than lane i of b.
 MINHASH_INLINE u32 less(vec a, vec b)
 {
 #if defined(MINHASH_AVX512)
@@ -201,7 +201,7 @@ MINHASH_INLINE u32 least_lane(vec value)
 
 constexpr u32 all_lanes = (1u << lanes) - 1;
 
-// Bits of the first lanes: as many as elements are left, or all.
+// A bit for each of the first `left` lanes, or for all lanes.
 MINHASH_INLINE u32 first_lanes(std::size_t left)
 {
     return left < lanes ? (1u << left) - 1 : all_lanes;
@@ -220,7 +220,7 @@ MINHASH_INLINE u32 count_bits(u64 bits)
     return static_cast<u32>(__builtin_popcountll(bits));
 }
 
-// For each byte of bits, the positions of those that are set, one byte each.
+// For each value of a byte, the positions of its set bits, one byte each.
 struct position_table {
     u8 of[256][8];
 };
@@ -280,7 +280,7 @@ MINHASH_INLINE vec spread(vec value, u32 bits)
 }
 #endif
 
-// The bits that the first `count` bytes take in eight.
+// A mask of the first `count` of eight bytes.
 MINHASH_INLINE u64 byte_mask(std::size_t count)
 {
     return count >= 8 ? ~0ull : (1ull << 8 * count) - 1;

@@ -1,5 +1,5 @@
-// Vectors of 64-bit lanes, for bytes gathered by eight and for XXH3's products. Only where they are
-// wide enough to be faster than the CPU's own multiplication.
+// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for XXH3's products.
+// Used only where they are wide enough to beat scalar 64-bit multiplication.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -36,8 +36,8 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
         return loaded;
     };
 #if defined(MINHASH_AVX512)
-    // Windows of neighbouring characters lie within one vector of text, from which a permutation
-    // takes them all.
+    // Windows of neighbouring characters lie within one vector of text, so one permutation extracts
+    // them all.
     const u32 base = at[0];
     if (at[count - 1] - base > 64 - 8)
         return one_by_one();

@@ -1,5 +1,5 @@
-// Hashes of windows of equal width at each byte, which are the shingles of ASCII texts, and of runs
-// of words.
+// Hashes of windows of one width from each byte on (the shingles of ASCII texts), and of runs of
+// words.
 #pragma once
 
 #include "core/hash.h"

@@ -16,7 +16,7 @@ namespace minhash::pg {
 
 namespace {
 
-// `result` names what cannot be made of a compressed signature.
+// `result` names what cannot be made from a compressed signature.
 void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
 {
     ereport(ERROR,
@@ -69,7 +69,7 @@ signature decode_stored(std::span<const std::uint8_t> bytes)
 
 signature arg_signature(FunctionCallInfo fcinfo, int argument)
 {
-    // Not the packed form: slots are read where they lie, and want their alignment.
+    // Not the packed form (short header): slots are read in place, and must be aligned.
     const struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
     return decode_stored(
         {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
@@ -91,7 +91,7 @@ Datum make_signature(const signature& value)
     SET_VARSIZE(stored, bytes);
     std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
     encode_header(value.scheme, out);
-    std::copy(slots.begin(), slots.end(), out + header_bytes); // none of the empty set
+    std::copy(slots.begin(), slots.end(), out + header_bytes); // the empty set has none
     return PointerGetDatum(stored);
 }
 

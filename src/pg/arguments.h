@@ -1,4 +1,4 @@
-// Arguments of SQL functions, checked, and results: Datums to the core's spans and values and back.
+// Checks arguments of SQL functions, and makes results: from Datums to the core's values and back.
 #pragma once
 
 #include "pg/glue.h"
@@ -39,22 +39,22 @@ signature decode_stored(std::span<const std::uint8_t> bytes);
 // The signature in an argument, detoasted.
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
-// The same, an ERROR if it is compressed; `result` names what cannot be made of it then.
+// The same, but an ERROR if it is compressed; `result` names what cannot be made from it then.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
 // A new varlena.
 Datum make_signature(const signature& value);
 
-// The row that a function with OUT parameters returns; all of them are not null.
+// The row that a function with OUT parameters returns; none of its values is null.
 Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
 
-// The rows that a set-returning function returns. (The row type is the one that the query expects:
-// looking it up anew would leave its memory to the query's end in each call.)
+// Starts the rows that a set-returning function returns. (Their type is the one that the query
+// expects: looking it up in each call would leak memory until the query ends.)
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 
 Datum make_bigint_array(std::span<Datum> values);
 
-// What texts are cut into unless a call says otherwise.
+// How texts are cut into shingles by default.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
 // The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
@@ -65,7 +65,7 @@ unit arg_unit(FunctionCallInfo fcinfo, int argument);
 
 method arg_method(FunctionCallInfo fcinfo, int argument);
 
-// An integer argument; an ERROR if it is not between the two.
+// An integer argument; an ERROR if it is not between `least` and `most`.
 int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most);
 
 // A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
@@ -74,7 +74,7 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 // The share of the pairs at the threshold that bands are to find unless a call says otherwise.
 constexpr double default_recall = 0.95;
 
-// What bands and rows are chosen for; an ERROR if nothing can be. A NULL recall is the default.
+// What bands and rows are to reach; an ERROR if it is impossible. A NULL recall is the default.
 struct aim {
     double threshold;
     double recall;
@@ -93,7 +93,7 @@ banding arg_banding(FunctionCallInfo fcinfo, int first);
 // An ERROR if bands * rows is more than num_hashes.
 void check_hashes(banding shape, int num_hashes);
 
-// An ERROR if signatures of this scheme cannot be banded so (core/bands.h).
+// An ERROR if signatures of this scheme cannot have these bands (core/bands.h).
 void check_bands(banding shape, const scheme& scheme);
 
 } // namespace minhash::pg

@@ -38,7 +38,7 @@ namespace minhash::pg {
 
 void materialize_rows(FunctionCallInfo fcinfo)
 {
-// 15.0 has the function under its first name only, and 15.1 and later have both.
+// 15.0 has this function only under its old name, 15.1 and later under both names.
 #if PG_VERSION_NUM >= 160000
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 #else
@@ -58,7 +58,7 @@ std::uint32_t bulk_wait_event()
 #endif
 }
 
-// 16 has given the setting another name.
+// 16 renamed the setting.
 bool workers_are_forced()
 {
 #if PG_VERSION_NUM >= 160000
@@ -68,7 +68,7 @@ bool workers_are_forced()
 #endif
 }
 
-// 16 asks for the owner of any object by its catalogue.
+// From 16 on one function checks the owner of any object, by its catalogue.
 bool owns_relation(Oid relation, Oid user)
 {
 #if PG_VERSION_NUM >= 160000
@@ -97,7 +97,7 @@ bool next_of_sort(Tuplesortstate* sort, Datum& value)
 #endif
 }
 
-// 18 knows by itself that a query runs once.
+// Before 18, ExecutorRun() must be told that a query runs only once.
 void run_to_end(QueryDesc& query)
 {
 #if PG_VERSION_NUM >= 180000
@@ -107,7 +107,7 @@ void run_to_end(QueryDesc& query)
 #endif
 }
 
-// 18 can leave room before the tuple.
+// 18 has a new argument: room to be left before the tuple.
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls)
 {
 #if PG_VERSION_NUM >= 180000
@@ -128,7 +128,7 @@ void lock_buffer(int buffer, int mode)
 #endif
 }
 
-// 19 wants to know what the scan is for.
+// 19 has a new argument: flags for the purpose of the scan.
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan)
 {
 #if PG_VERSION_NUM >= 190000
@@ -147,7 +147,7 @@ IndexFetchTableData* begin_index_fetch(RelationData* table)
 #endif
 }
 
-// 18 wants to know whether ANALYZE waits.
+// 18 has a new argument: whether the caller is ANALYZE.
 void vacuum_delay()
 {
 #if PG_VERSION_NUM >= 180000
@@ -255,8 +255,8 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-// 16 reserves the space on disk. Before, writing the last page lets the file have a hole, as
-// PostgreSQL's hash indexes do: writing zeros took a fifth of the time of building an index.
+// 16 can reserve disk space. Before, only the last page is written, which leaves a hole in the
+// file, as PostgreSQL's hash indexes do: writing zeros took a fifth of the time of an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000
@@ -267,7 +267,7 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 #endif
 }
 
-// 17 can ask for stronger ones, too.
+// 17 has a new argument: whether stronger locks count, too.
 bool holds_lock(const LOCKTAG& tag, int mode)
 {
 #if PG_VERSION_NUM >= 170000

@@ -12,7 +12,7 @@ namespace minhash::pg {
 
 namespace {
 
-// What to do about an argument, by its name.
+// A hint for an argument out of range, by its name.
 const char* advice(std::string_view name)
 {
     if (name == "num_hashes")
@@ -144,7 +144,7 @@ void fail_half_banding()
 
 namespace {
 
-// What to do about the first part of two schemes that differs and says where they are from.
+// A hint for two different schemes, by the first differing part that shows how they came about.
 int hint_for(const scheme& a, const scheme& b)
 {
     const bool external = a.method == method::external;

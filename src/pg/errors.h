@@ -1,5 +1,5 @@
-// Errors that several functions report, and the words for values that errors show. An error of one
-// function stands where it happens.
+// Errors that several functions report, and the words for values that errors show. Errors of only
+// one function are in that function.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,4 +1,4 @@
-// What is looked up in the catalogue: the extension's type, names quoted for SQL, output of types.
+// Lookups in the catalogue: the extension's type, names quoted for SQL, and output of types.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,6 +1,7 @@
-// What every file of the glue begins with: PostgreSQL's two headers that all others need, and how
-// to define a function that SQL can call. Each file includes the other headers of PostgreSQL that
-// it uses itself. Nothing in the glue has a destructor, so that an error may leave from anywhere.
+// Every file of the glue includes this: PostgreSQL's two headers that all others need, and how to
+// define a function that SQL can call. Each file includes the other headers of PostgreSQL that it
+// uses itself. Nothing in the glue has a destructor, as PostgreSQL's errors leave functions by
+// longjmp().
 #pragma once
 
 // Standard headers first: PostgreSQL's port.h redefines printf and its relatives.
@@ -17,8 +18,8 @@ extern "C" {
 
 #include "pg/compat.h"
 
-// Defines a function that SQL can call. The name is that of the SQL function; both symbols are
-// exported whatever -fvisibility says.
+// Defines a function that SQL can call. `name` is its C symbol. Both symbols are exported whatever
+// -fvisibility says.
 #define MINHASH_FUNCTION(name)                                                                     \
     extern "C" {                                                                                   \
     [[gnu::visibility("default")]] const Pg_finfo_record* pg_finfo_##name();                       \
@@ -33,7 +34,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Memory for a struct that wants more than MAXALIGN, in the given context.
+// Memory in the given context for a struct that needs a stricter alignment than MAXALIGN.
 template <typename Value>
 Value* allocate(MemoryContext context)
 {

@@ -16,7 +16,7 @@ extern "C" {
 }
 
 extern "C" {
-// PostgreSQL 15 leaves exports to the compiler's default, which -fvisibility=hidden changes.
+// PostgreSQL 15 does not mark these for export, and we compile with -fvisibility=hidden.
 [[gnu::visibility("default")]] const Pg_magic_struct* Pg_magic_func(void);
 [[gnu::visibility("default")]] void _PG_init(void);
 

@@ -13,11 +13,11 @@ namespace minhash::pg {
 namespace {
 
 constexpr int title_interval = 1000; // ms
-constexpr double seconds = 1e6;      // in microseconds
-constexpr double nanoseconds = 1e3;  // in a microsecond
+constexpr double seconds = 1e6;      // microseconds in a second
+constexpr double nanoseconds = 1e3;  // nanoseconds in a microsecond
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
-progress* volatile innermost;     // of the calls that are shown; read by the signal's handler
+progress* volatile innermost;     // of the calls being shown; read by the signal handler
 
 void note_due()
 {
@@ -30,7 +30,7 @@ bool is_wanted()
     return progress_interval > 0 || update_process_title;
 }
 
-// Memory is freed in any order where an error ends several calls.
+// Removes a call from the list. If an error ends several calls, they may end in any order.
 void leave_out(progress& ended)
 {
     if (innermost == &ended) {
@@ -52,8 +52,8 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// The time that is left: of the phase at its own pace, once a tenth of it is done, and of what
-// comes after it by its cost, at the pace of phases whose cost was known.
+// Estimates the time left: of the present phase at its own pace, once a tenth of it is done, and of
+// later phases by their costs, at the pace of earlier phases with known costs.
 double time_left(const progress& call, const progress_step& step, double share, double elapsed)
 {
     constexpr double enough = 0.1;
@@ -68,8 +68,8 @@ double time_left(const progress& call, const progress_step& step, double share, 
     return of_phase + step.cost_after * pace;
 }
 
-// What is done: of the call where that is known, else of the phase. How long the rest will take is
-// said once a tenth is done.
+// The progress as text: of the call, if that is known, else of the phase. Once a tenth is done, it
+// includes the time left.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

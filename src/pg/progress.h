@@ -1,9 +1,8 @@
-// How far a long call has come: a NOTICE at the interval of the setting
-// minhash_lsh.progress_interval, and every second the title of the process. A timeout says when it
-// is time, as asking the clock for every row would take longer than reading some rows does.
+// Shows the progress of a long call: by a NOTICE every minhash_lsh.progress_interval, and every
+// second in the title of the process. A timeout says when, as asking the clock for every row could
+// take longer than reading the row.
 //
-// A call can run within the query of another one. Each is told of the time, and shows it for
-// itself.
+// A call can run within the query of another one. Each shows its own progress.
 #pragma once
 
 #include "pg/glue.h"
@@ -16,14 +15,14 @@ extern "C" {
 
 namespace minhash::pg {
 
-// What is done of a phase; and what it and the phases after it will cost, if that is known
+// How much of a phase is done; and what it and the phases after it will cost, if that is known
 // (bulk/memory/host.h).
 struct progress_step {
     const char* phase;
     bool begins;
     std::uint64_t done;
     std::uint64_t total; // 0: not known
-    bool estimated;      // the total
+    bool estimated;      // whether the total is an estimate
     double cost;
     double cost_after;
     std::uint64_t rows; // 0: costs are not known
@@ -31,22 +30,22 @@ struct progress_step {
 
 struct progress {
     volatile std::sig_atomic_t due; // whether it is time to show something
-    progress* outer;                // the call within whose query this one runs
-    const char* title;              // of the process before
+    progress* outer;                // the call in whose query this one runs, or null
+    const char* title;              // of the process before the call
     TimestampTz began;
     TimestampTz phase_began;
     double phase_cost;   // of the current phase
-    double costs_before; // of phases that have ended, and the time that they took
+    double costs_before; // of ended phases with known costs, and the time that these
     double time_before;
-    double share; // of the call that is done: it does not fall
+    double share; // the share of the call that is done; it never falls
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };
 
-// Starts showing the progress of a call, until the memory is freed. `fresh` lies there.
+// Starts showing the progress of a call, until `memory`, in which `fresh` lies, is freed.
 void start_progress(progress& fresh, MemoryContext memory);
 
-// Shows how far the call is, if it is time or a phase begins.
+// Shows the progress of the call, if it is time to or a phase begins.
 void show_progress(progress& call, const progress_step& step);
 
 } // namespace minhash::pg

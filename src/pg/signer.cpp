@@ -46,7 +46,7 @@ void start_bag(set_signer& state, std::size_t text_bytes)
         state.bag_room = {static_cast<std::uint32_t*>(allocate_large(state.memory, bytes)), wanted};
     }
     Assert(state.bag_room.size() >= wanted);
-    // A small text must not pay for the table of a large one before it.
+    // A small text must not pay for clearing the table of a large one before it.
     start(state.bag, state.bag_room.first(wanted));
 }
 

@@ -1,4 +1,4 @@
-// Sets and texts signed, one after the other, with memory for all of them.
+// Signs sets and texts, one after the other with the same memory.
 #pragma once
 
 #include "pg/glue.h"
@@ -12,27 +12,27 @@
 
 namespace minhash::pg {
 
-// What signs a set: takes its elements batch by batch.
+// Signs a set, whose elements come batch by batch.
 struct set_signer {
     minhash::scheme scheme; // what to sign with, set by the owner
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<std::uint32_t> bag_room; // of which a bag takes as much as its text needs
+    std::span<std::uint32_t> bag_room; // a bag uses as much of it as its text needs
     MemoryContext memory;              // of bag_room
 };
 
-// What signs texts: reads one and cuts it into the batches.
+// Signs texts: reads a text and cuts it into batches of shingles.
 struct text_signer : set_signer {
     text_reader reader;
     shingler cutter;
 };
 
-// Kept from call to call of one place in a query.
+// A signer that is kept from call to call at one call site in a query.
 template <typename Signer>
 struct kept {
     Signer state;
-    bool parsed; // the arguments are the same in each call, and the signer has them
+    bool parsed; // the signer has read the arguments, which are the same in each call
 };
 
 template <typename Signer>
@@ -55,7 +55,7 @@ scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 // The same for elements: the arguments num_hashes, seed and method, from `first` on.
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
 
-// What minhash() and minhash_elements() do if they are not told otherwise.
+// The default scheme of minhash() and minhash_elements().
 constexpr scheme default_scheme(shingling shingles)
 {
     return {scheme_version, method::fss, bits_per_slot, default_num_hashes, shingles, default_seed};
@@ -64,7 +64,7 @@ constexpr scheme default_scheme(shingling shingles)
 constexpr scheme default_text_scheme = default_scheme(default_shingling);
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
-// Makes room for the bag of a text of `text_bytes` bytes, or of that many elements, and starts its
+// Makes room for the bag of a text of `text_bytes` bytes, or of so many elements, and starts its
 // first pass.
 void start_bag(set_signer& state, std::size_t text_bytes);
 
@@ -98,7 +98,7 @@ void each_batch(text_signer& state, const text* document, Take&& take)
     minhash::each_batch(state, slices, take);
 }
 
-// The slots of state.slots, none for the empty set.
+// The slots in state.slots; none for the empty set.
 std::span<const std::uint32_t> signed_slots(const set_signer& state);
 
 // Signs a detoasted text into state.slots. Returns its slots, none for the empty set.

@@ -15,7 +15,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Converted, these fill a slice at most.
+// So many bytes fit into a slice after conversion.
 constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
 
 std::size_t character_bytes(const text_reader& reader)
@@ -23,7 +23,7 @@ std::size_t character_bytes(const text_reader& reader)
     return std::min<std::size_t>(reader.left, pg_mblen(reinterpret_cast<const char*>(reader.at)));
 }
 
-// The next bytes as they are.
+// Returns the next bytes without conversion.
 std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
 {
     const std::span<const std::uint8_t> slice = {reader.at, bytes};
@@ -32,8 +32,8 @@ std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
     return slice;
 }
 
-// The next bytes, converted, as far as they can be. A character that Unicode does not have comes as
-// it is, so that every text that can be stored can be signed.
+// Converts the next bytes, as far as possible. A character that Unicode does not have is left as it
+// is, so that every text that can be stored can be signed.
 std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 {
     const int converted = pg_do_encoding_conversion_buf(reader.conversion,
@@ -73,7 +73,7 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
     reader.left = bytes.size();
     reader.conversion = InvalidOid;
 
-    // SQL_ASCII says nothing about bytes above 127: they are taken as UTF-8 where they are that.
+    // SQL_ASCII says nothing about bytes above 127: they count as UTF-8 where they are valid.
     const int encoding = GetDatabaseEncoding();
     if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII) {
         reader.conversion = FindDefaultConversionProc(encoding, PG_UTF8);
@@ -94,7 +94,7 @@ std::span<const std::uint8_t> read(text_reader& reader)
     const std::size_t bytes = std::min(reader.left, slice_bytes);
     if (!OidIsValid(reader.conversion))
         return pass(reader, bytes < reader.left ? whole_characters(reader.at, bytes) : bytes);
-    // Every server encoding agrees with ASCII, so only the rest needs to be converted.
+    // ASCII bytes mean the same in every server encoding, so only others need to be converted.
     if (is_ascii({reader.at, bytes}))
         return pass(reader, bytes);
     std::size_t fitting = std::min(bytes, convertible_bytes);

@@ -1,4 +1,4 @@
-// A text Datum as the slices of UTF-8 that the core takes, whatever the server's encoding.
+// Reads a text Datum, in any server encoding, as the slices of UTF-8 that the core expects.
 #pragma once
 
 #include "pg/glue.h"
@@ -11,7 +11,7 @@ struct text_reader {
     const std::uint8_t* at;
     std::size_t left;
 
-    Oid conversion; // to UTF-8; none if the bytes are taken as they are
+    Oid conversion; // to UTF-8; none if bytes need no conversion
     std::uint8_t converted[slice_bytes + 16];
 };
 
@@ -24,13 +24,12 @@ inline bool at_end(const text_reader& reader)
     return reader.left == 0;
 }
 
-// The next slice of at most slice_bytes bytes that cuts no character; an empty one at the end. It
-// points into the text where that is UTF-8 already, so nothing is copied. Answers to cancel.
+// The next slice, of at most slice_bytes bytes and whole characters; empty at the end. If the text
+// is UTF-8 already, it points into the text. Checks for cancel.
 std::span<const std::uint8_t> read(text_reader& reader);
 
-// The next character alone, if there is one; the reader moves by its bytes in the server's
-// encoding. Where that says nothing about bytes, what is a character in UTF-8 is one. Answers to
-// cancel.
+// The next single character, if there is one; the reader moves by its length in the server's
+// encoding. In SQL_ASCII, characters are those of UTF-8. Checks for cancel.
 std::span<const std::uint8_t> read_character(text_reader& reader);
 
 } // namespace minhash::pg

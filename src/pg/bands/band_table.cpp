@@ -23,7 +23,7 @@ namespace minhash::pg {
 
 namespace {
 
-// By them DROP TABLE leaves nothing behind. A dump lacks them.
+// Records a dependency, so that DROP TABLE leaves nothing behind. A dump does not keep it.
 void tie(Oid object_class, Oid object, Oid table)
 {
     const ObjectAddress tied = {object_class, object, 0};
@@ -33,7 +33,7 @@ void tie(Oid object_class, Oid object, Oid table)
 
 void require_table_owner(Oid table)
 {
-    (void)quoted_relation(table); // there is one
+    (void)quoted_relation(table); // an ERROR if there is none
     if (!owns_relation(table, GetUserId()))
         aclcheck_error(ACLCHECK_NOT_OWNER,
                        get_relkind_objtype(get_rel_relkind(table)),
@@ -57,8 +57,8 @@ void require_function_owner(Oid function)
 
 // lsh_tie_band_table(source, band_table, functions) -> void
 //
-// The band table is dropped with the source, and with the band table these functions and the
-// source's triggers that call them.
+// From now on the band table is dropped with the source; and these functions, with the source's
+// triggers that call them, are dropped with the band table.
 MINHASH_FUNCTION(lsh_tie_band_table)
 {
     const Oid source = PG_GETARG_OID(0);
@@ -94,7 +94,7 @@ MINHASH_FUNCTION(lsh_tie_band_table)
 
 namespace {
 
-// Such as GRANT INSERT (key, id).
+// Also true for privileges on all columns, as by GRANT INSERT (key, id).
 bool has_privilege(Oid table, Oid user, AclMode mode)
 {
     return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||
@@ -119,8 +119,8 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// True, or an ERROR: in the WHEN of a trigger, it says what a writer lacks. The functions of the
-// triggers name the band table, and after ALTER TABLE ... RENAME another one may have that name.
+// True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks
+// the name, too: functions of triggers use it, and a renamed table may have got it.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);
@@ -133,7 +133,7 @@ MINHASH_FUNCTION(lsh_require_band_table)
                 errdetail("Trigger functions name it."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 
-    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // of lsh_band_keys(), too
+    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // that of lsh_band_keys(), too
     require_usage(get_rel_namespace(table));
 
     constexpr struct {

@@ -1,12 +1,12 @@
-// The band keys of a signature, for all that look rows up by them.
+// Band keys of a signature, for everything that looks rows up by them.
 #pragma once
 
 #include "pg/arguments.h"
 
 namespace minhash::pg {
 
-// The key of each band, in new memory; none for the empty set. An ERROR if the signature cannot be
-// banded so (core/bands.h).
+// The key of each band, in new memory; none for the empty set. An ERROR if the signature cannot
+// have these bands (core/bands.h).
 std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
 } // namespace minhash::pg

@@ -1,14 +1,13 @@
-// Band keys as they go from server to server: many of them, and the ids of their texts, in one
-// value.
+// Blocks of band keys, as sent between servers: many keys and the ids of their texts in one value.
 //
-// A block has the entries of one part of all keys, from one place, a server or a shard:
+// A block has entries of one place (a server or a shard), whose keys are in one part of all keys:
 //
 //   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
 //   then an id
 //
-// Numbers start with their lowest byte. Which part a key is in is the upper end of key * parts; its
-// 5 bytes are what comes next. An id is what the text's id is above the block's smallest one, the
-// base, in as few bytes as the largest of these differences needs.
+// Numbers are little-endian. The part of a key is the bits of key * parts above the lower 64; the
+// key's 5 bytes are the next lower bits. An id is stored as its difference from the base, the
+// block's smallest id, in as few bytes as the largest difference needs.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,5 +1,5 @@
-// The two ends of an exchange of band keys between servers: keys are cut into blocks by where they
-// belong; there, blocks give the texts that share a key.
+// The two ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks by
+// the part that they belong to; lsh_gather() finds the texts in blocks of a part that share a key.
 #include "pg/arguments.h"
 #include "pg/bands/blocks.h"
 #include "pg/errors.h"
@@ -26,7 +26,7 @@ namespace {
 constexpr int most_parts = 65536;
 
 // Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and
-// SPI_finish(). What it leaves in the current context is freed after some rows.
+// SPI_finish(). What `take` allocates in the current context is freed after some rows.
 template <typename Take>
 void each_row(SPIPlanPtr plan, long at_once, Take take)
 {
@@ -74,7 +74,7 @@ SPIPlanPtr plan_query(const char* query, std::span<const Oid> types)
     return plan;
 }
 
-// The blocks of a part before they are full.
+// The blocks that are being filled, one of each part.
 struct open_blocks {
     key_entry* entries; // `room` of each part
     std::uint32_t* counts;
@@ -95,7 +95,7 @@ void emit_block(const ReturnSetInfo& result, const open_blocks& blocks, std::siz
     blocks.counts[part] = 0;
 }
 
-// Two texts that share a key, and where they are.
+// Two texts that share a key, and their places.
 struct placed_pair {
     std::int64_t left;
     std::int64_t right;
@@ -120,7 +120,7 @@ struct gathering {
     ReturnSetInfo* result;
     growing<placed_pair> pairs; // emitted, each once, when there are most_pairs of them
     int star_above;             // 0: never
-    std::int32_t stars;         // not yet told
+    std::int32_t stars;         // not reported yet
 };
 
 constexpr std::size_t most_pairs = std::size_t{1} << 18;
@@ -172,7 +172,7 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         emit_pairs(call);
 }
 
-// The entries of one key, by id: each with each, or of many with the first.
+// Pairs the entries of one key, sorted by id: each with each or, if many, with the first (a star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
     const bool is_star =
@@ -197,8 +197,8 @@ int compare_entries(const void* a, const void* b, void*)
     return is_less(left, right) ? -1 : is_less(right, left);
 }
 
-// Keys from `lower` on, all below `upper`. Scattered by their upper bits, so that what is sorted
-// fits into the cache.
+// Takes entries with keys from `lower` to below `upper`. They are scattered by the upper bits of
+// their keys, so that each group that is sorted fits into the cache.
 void take_entries(gathering& call,
                   std::span<const placed_entry> entries,
                   std::uint64_t lower,
@@ -304,8 +304,8 @@ MINHASH_FUNCTION(lsh_gather)
     call.result = const_cast<ReturnSetInfo*>(&result);
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
-    // As many entries as memory holds twice. If there are more, only the lower half of the keys is
-    // kept, as often as need be, and the query is run again for the others.
+    // So many entries fit into memory twice. If there are more, only the lower half of the range of
+    // keys is kept, halved again as often as needed, and the query is run again for the other keys.
     const std::size_t most =
         static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
     growing<placed_entry> entries;

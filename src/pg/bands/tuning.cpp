@@ -1,4 +1,4 @@
-// The S-curve and choices on it, and how many rows the planner may expect.
+// The S-curve and choices of bands and rows by it, and row estimates for the planner.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -55,7 +55,7 @@ namespace {
 // The arguments of lsh_params().
 enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
 
-// An ERROR for what a rule has no use for.
+// An ERROR if an argument was given that a rule does not use.
 void refuse_argument(FunctionCallInfo fcinfo, int argument, const char* name, const char* rule)
 {
     if (!PG_ARGISNULL(argument))
@@ -122,8 +122,8 @@ MINHASH_FUNCTION(lsh_params)
 
 namespace {
 
-// Answers the planner's question for a row count with the value of an integer argument, plus
-// `more`, where that is known at plan time.
+// Estimates a row count for the planner: the value of an integer argument plus `more`, if the
+// argument is known at plan time.
 Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
 {
     Node* const asked = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));

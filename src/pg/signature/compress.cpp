@@ -1,4 +1,4 @@
-// Smaller signatures: of fewer bits per slot, or of fewer hashes.
+// Makes signatures smaller: with fewer bits per slot, or fewer hashes.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -37,7 +37,7 @@ MINHASH_FUNCTION(minhash_compress)
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
-// The cast of a signature of one bit per slot to bit(length), with its slots from left to right.
+// The cast of a signature with one bit per slot to bit(length), the first slot leftmost.
 // (signature, length or -1, explicit) -> bit
 MINHASH_FUNCTION(minhash_signature_to_bit)
 {
@@ -68,9 +68,9 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     PG_RETURN_VARBIT_P(bits);
 }
 
-// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. Those of hash
-// functions that are independent of one another are the signature of fewer functions; FSS-4 deals
-// the elements to all slots at once, so that its first ones would be a scheme of their own.
+// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If slots have
+// independent hash functions, these are the signature by fewer functions. Not so with FSS-4: it
+// distributes the elements over all slots, so the first ones would be a scheme of their own.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
@@ -92,7 +92,7 @@ MINHASH_FUNCTION(minhash_truncate)
     value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
     if (!whole.empty())
         value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
-    if (are_empty(value.slots)) // those of other systems may have hit none of these
+    if (are_empty(value.slots)) // other systems' signatures may have filled only later ones
         value.slots = {};
     return make_signature(value);
 }

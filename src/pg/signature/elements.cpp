@@ -1,4 +1,4 @@
-// minhash_elements(): signatures of sets that are given, as arrays or tsvectors.
+// minhash_elements(): signatures of sets that users give as arrays or tsvectors.
 #include "pg/arguments.h"
 #include "pg/signature/members.h"
 #include "pg/signer.h"
@@ -24,7 +24,7 @@ constexpr std::size_t members_at_once = 1024;
 // Positions of the arguments of minhash_elements().
 enum { elements, num_hashes, seed, method_name, bag };
 
-// The members of an array that are not NULL. They lie there one after the other.
+// The members of an array still to be read. Those that are not NULL lie there side by side.
 struct array_members {
     const char* at;
     std::size_t left;
@@ -42,13 +42,13 @@ array_members members_of(ArrayType* array)
     return {ARR_DATA_PTR(array), count};
 }
 
-// What signs the sets of one place in a query.
+// Signs the sets of one call site in a query.
 struct element_signer : set_signer {
     Oid type; // of array elements; InvalidOid: not known yet
     member_kind kind;
 };
 
-// How the next members of an array are hashed into the signer's batch, by the array's type.
+// Functions that hash the next members of an array into the signer's batch, by the array's type.
 
 template <typename Integer>
 void take_integers(array_members& members, set_signer& state)
@@ -89,7 +89,7 @@ void take_varlenas(array_members& members, set_signer& state)
     members.left -= count;
 }
 
-// The signer of this place in the query, with the arguments after the set, and nothing absorbed.
+// The signer of this call site in the query, started with the arguments that follow the set.
 element_signer& start_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
@@ -166,8 +166,8 @@ MINHASH_FUNCTION(minhash_elements)
     return make_signature({state.scheme, signed_slots(state)});
 }
 
-// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: of a bag, each
-// position of a lexeme is an occurrence, and a lexeme without positions one.
+// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: in a bag, each
+// position of a lexeme is an occurrence, and a lexeme without positions is one.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
     set_signer& state = start_signer(fcinfo);

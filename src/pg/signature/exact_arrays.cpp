@@ -1,5 +1,5 @@
-// Exact similarities of arrays, as sets or bags of their elements, which are sorted and compared as
-// their type's btree operators say.
+// Exact similarities of arrays, as sets or bags of their elements, sorted and compared by their
+// type's btree operators.
 #include "pg/glue.h"
 
 #include "pg/errors.h"
@@ -22,8 +22,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Elements are equal to others by the bytes, unless the collation says otherwise; then any
-// collation finds the same ones, and C is the fastest.
+// The collation to sort by. Deterministic collations find the same elements equal, those with equal
+// bytes, so C, the fastest, stands for all of them.
 Oid collation_for(FunctionCallInfo fcinfo, const TypeCacheEntry& type)
 {
     const Oid given = PG_GET_COLLATION();
@@ -77,7 +77,7 @@ std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
     return {elements, count};
 }
 
-// How many elements from `at` on equal the one there.
+// How many elements, from `at` on, equal the one at `at`.
 std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSupportData& order)
 {
     std::size_t end = at + 1;
@@ -88,7 +88,7 @@ std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSuppor
     return end - at;
 }
 
-// Sizes of two arrays, as bags if the third argument says so, and of their intersection.
+// The sizes of two arrays and of their intersection, as bags if the third argument is true.
 overlap measure_arguments(FunctionCallInfo fcinfo)
 {
     const bool bag = PG_GETARG_BOOL(2);

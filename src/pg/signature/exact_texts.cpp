@@ -53,8 +53,7 @@ void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
     PG_FREE_IF_COPY(value, argument);
 }
 
-// Calls `take` with the parts of a table, answering to cancel in between: tables can take
-// gigabytes.
+// Calls `take` for a table part by part, with checks for cancel: tables can take gigabytes.
 template <typename Entry, typename Take>
 void for_each_part(std::span<Entry> table, Take take)
 {
@@ -113,7 +112,7 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
     for (int text = 0; text < texts; text++)
         fold_text(state, fcinfo, text);
 
-    // Room for every shingle to be distinct in texts of up to 100 kB; above that texts repeat.
+    // In texts of up to 100 kB every shingle may be distinct; longer ones repeat themselves.
     const std::size_t expected = std::min<std::size_t>(state.used, 100000);
     state.counts = {state.buffer, make_table(std::bit_ceil(64 + expected * 3 / 2)), 0};
     for (int text = 0; text < texts; text++) {

@@ -1,5 +1,5 @@
-// One or two texts, folded, and their distinct shingles counted: what exact shingles, similarities
-// and differences of texts are made of.
+// Folds one or two texts and counts their distinct shingles: the basis of exact shingles,
+// similarities and differences of texts.
 #pragma once
 
 #include "pg/glue.h"
@@ -12,7 +12,7 @@ constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // 3 GiB of ta
 
 struct exact_texts {
     shingling how;
-    std::uint8_t* buffer; // the folded texts, one behind the other
+    std::uint8_t* buffer; // the folded texts, one after the other
     std::size_t used;
     std::size_t capacity;
     std::uint32_t end[2]; // of each text in the buffer
@@ -36,7 +36,7 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
-// Answers to cancel each time that a walk has looked at so many bytes; `work` counts them.
+// Checks for cancel after so many bytes of a walk, which `work` counts.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 
 } // namespace minhash::pg

@@ -1,6 +1,6 @@
-// Signatures of other systems, as the arrays of numbers that those keep. Any family of minima over
-// 32-bit hashes can be stored, compared, united and banded here; how it was made is not known, so
-// that it has a method of its own, `external`, and is comparable with nothing that minhash() makes.
+// Exchanges signatures with other systems, as arrays of numbers. Any family of minima over 32-bit
+// hashes can be stored, compared, united and banded here. As it is unknown how they were made, they
+// have a method of their own, `external`, and cannot be compared with what minhash() makes.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 

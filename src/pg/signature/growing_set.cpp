@@ -14,7 +14,7 @@ namespace minhash::pg {
 
 namespace {
 
-// In front of the members that wait, and of the slots as they are stored.
+// Precedes the waiting members and the slots in the serialized set.
 struct written_head {
     std::uint32_t integers;
     std::uint32_t waiting;

@@ -1,5 +1,5 @@
-// A set as an aggregate collects it. A query may have a million of them: one of few members holds
-// these, and only one of many their signature.
+// A set that an aggregate collects. A query may have a million of them, so a small set just holds
+// its members, and only a large one has a signature.
 #pragma once
 
 #include "pg/glue.h"
@@ -13,17 +13,17 @@ constexpr std::uint32_t most_waiting = 1024;
 
 struct growing_set {
     minhash::scheme scheme;
-    bool integers;          // what waits are integers, to be hashed together; else hashes
-    std::uint32_t waiting;  // members that the slots do not have yet
+    bool integers;          // waiting members are integers, not hashed yet
+    std::uint32_t waiting;  // how many members the slots lack yet
     std::uint32_t room;     // of `members`, always more than are waiting
     std::uint64_t* members; // that wait
-    std::uint32_t* slots;   // of all other members, null as long as there are none
+    std::uint32_t* slots;   // of all other members; null if there are none
 };
 
 // The empty set, in the given memory.
 growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers);
 
-// Makes room where there is none left.
+// Makes room for more waiting members.
 void make_room(growing_set& set);
 
 inline void add(growing_set& set, std::uint64_t member)
@@ -39,10 +39,10 @@ void add(growing_set& set, const std::uint32_t* lo, const std::uint32_t* hi, std
 // Adds the members of another set of the same scheme.
 void unite(growing_set& set, const growing_set& other);
 
-// The signature. The set stays as it is.
+// Makes the signature. Does not change the set.
 Datum sign(const growing_set& set);
 
-// The set as bytes for another process, and back; an ERROR if they are damaged.
+// Serializes the set for another process, and reads it back; an ERROR if the bytes are damaged.
 bytea* write_set(const growing_set& set);
 growing_set* read_set(MemoryContext memory, const bytea* written);
 

@@ -1,4 +1,4 @@
-// Members of sets that are given -> 64-bit hashes (core/hash.h).
+// Hashes members of sets that users give as such to 64 bits (core/hash.h).
 #pragma once
 
 #include "pg/glue.h"
@@ -13,7 +13,7 @@ enum class member_kind { text, smallint, integer, bigint, uuid, bytea };
 // An ERROR if values of the type cannot be members.
 member_kind kind_of(Oid type);
 
-// A text or a lexeme, in whatever encoding the server has.
+// The hash of a text or a lexeme in the server's encoding.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
 
 // The bytes of a detoasted value.

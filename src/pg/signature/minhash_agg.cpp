@@ -19,7 +19,7 @@ growing_set* arg_set(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? nullptr : arg_internal<growing_set>(fcinfo, argument);
 }
 
-// The state to return, NULL as long as there were no values.
+// The state to return; NULL while there have been no values.
 Datum state_of(FunctionCallInfo fcinfo, growing_set* set)
 {
     fcinfo->isnull = set == nullptr;
@@ -35,7 +35,7 @@ MemoryContext state_memory(FunctionCallInfo fcinfo)
     return memory;
 }
 
-// The set that is collected, which must be of this scheme; a new one if there is none yet.
+// The set collected so far, or a new one. An ERROR if it is of another scheme.
 growing_set*
 set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
 {
@@ -53,7 +53,7 @@ set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bo
     return collected;
 }
 
-// The arguments after the value: NULL has no meaning there.
+// An ERROR if an argument after the value is NULL.
 void refuse_nulls(FunctionCallInfo fcinfo)
 {
     for (int argument = 2; argument < PG_NARGS(); argument++) {
@@ -66,10 +66,10 @@ void refuse_nulls(FunctionCallInfo fcinfo)
     }
 }
 
-// Whether a scheme follows the value: a SQL function of its own for each.
+// Whether arguments for the scheme follow the value. Each case has its own SQL function.
 enum class arguments { none, scheme };
 
-// How values are hashed, which is looked up once in a query.
+// How values are hashed; looked up once per query.
 member_kind arg_kind(FunctionCallInfo fcinfo)
 {
     FmgrInfo& function = *fcinfo->flinfo;
@@ -96,7 +96,7 @@ std::uint64_t hash_varlena(FunctionCallInfo fcinfo, member_kind kind, std::int64
     return hashed;
 }
 
-// The value in the second argument: its hash, or an integer itself, as those are hashed together.
+// The second argument: its hash, or the integer itself, as integers are hashed together later.
 std::uint64_t arg_member(FunctionCallInfo fcinfo, member_kind kind, std::int64_t seed)
 {
     switch (kind) {
@@ -115,8 +115,8 @@ std::uint64_t arg_member(FunctionCallInfo fcinfo, member_kind kind, std::int64_t
     return hash_varlena(fcinfo, kind, seed);
 }
 
-// Adds the value in the second argument, unless it is NULL. This is all that a row costs where
-// there are no other arguments and room is left.
+// Adds the value in the second argument, unless it is NULL. If there are no other arguments and
+// room is left, a row costs nothing more.
 template <arguments given>
 Datum add_value(FunctionCallInfo fcinfo)
 {
@@ -165,7 +165,7 @@ MINHASH_FUNCTION(minhash_agg_add)
     PG_RETURN_POINTER(set);
 }
 
-// minhash_agg_combine(state, other) -> state: the other is left as it is.
+// minhash_agg_combine(state, other) -> state: `other` is not changed.
 MINHASH_FUNCTION(minhash_agg_combine)
 {
     growing_set* set = arg_set(fcinfo, 0);
@@ -187,7 +187,7 @@ MINHASH_FUNCTION(minhash_agg_deserial)
     PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0)));
 }
 
-// minhash_agg_final(state) -> minhash_signature. A window asks for it again and again.
+// minhash_agg_final(state) -> minhash_signature. A window calls it repeatedly.
 MINHASH_FUNCTION(minhash_agg_final)
 {
     const growing_set* const set = arg_set(fcinfo, 0);

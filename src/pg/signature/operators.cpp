@@ -1,6 +1,6 @@
 // Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The
 // order is that of the stored bytes: it means nothing, but it is total and the same everywhere.
-// Signatures of different schemes are unequal; it is comparing their similarity that is an error.
+// Signatures of different schemes are just unequal here, while their similarity is an ERROR.
 #include "pg/arguments.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace minhash::pg {
 
 namespace {
 
-// The bytes of a signature, undamaged, and what must be freed: sorts compare often.
+// The checked bytes of a signature, and the value to be freed after use, as sorts compare often.
 struct stored_signature {
     struct varlena* value;
     std::span<const std::uint8_t> bytes;

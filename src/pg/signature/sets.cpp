@@ -1,10 +1,10 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
 //
-// The relative variance of similarity J among k hashes is (1 - J) / (J k), and that of a size 1 / k
-// (core/cardinality.h). Which slots are equal says nothing of the union's minima, so that for the
-// intersection, J times the union, the two add up to 1 / (J k). Of the containment, J times the
-// union over a, the quotient of sizes has 2 (1 - a / union) / k; it is bound to J, as a slot of a
-// that is larger than the union's is not equal, and takes back just as much: (1 - J) / (J k).
+// With k hashes, the relative variance of a similarity J is (1 - J) / (J k), and that of a size is
+// 1 / k (core/cardinality.h). Which slots are equal is independent of the union's minima, so for
+// the intersection, J * union, the two add up to 1 / (J k). For the containment, J * union / a, the
+// quotient of sizes has 2 (1 - a / union) / k; but it is correlated with J, as a slot of a that is
+// larger than the union's is not equal, which subtracts just as much: (1 - J) / (J k) is left.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
@@ -18,7 +18,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Two signatures of one scheme, and that of their union.
+// Two signatures of one scheme, and the signature of their union.
 struct united {
     signature a;
     signature b;
@@ -61,15 +61,15 @@ double intersection(const united& sets)
 
 } // namespace
 
-// minhash_union(a, b) -> minhash_signature: exactly that of the union of both sets.
+// minhash_union(a, b) -> minhash_signature: exactly the signature of the union of both sets.
 MINHASH_FUNCTION(minhash_union)
 {
     std::uint32_t slots[max_num_hashes];
     return make_signature(unite(fcinfo, slots).both);
 }
 
-// minhash_union_agg_final(signature) -> minhash_signature: refuses a group of one signature, which
-// no union has seen, if it would have refused the group with another.
+// minhash_union_agg_final(signature) -> minhash_signature: a group of only one signature has not
+// gone through minhash_union(), so what that refuses is refused here.
 MINHASH_FUNCTION(minhash_union_agg_final)
 {
     arg_whole_signature(fcinfo, 0, "a union");
@@ -82,7 +82,7 @@ MINHASH_FUNCTION(minhash_cardinality)
     PG_RETURN_FLOAT8(cardinality(arg_whole_signature(fcinfo, 0, "an estimate of the set's size")));
 }
 
-// minhash_intersection_cardinality(a, b) -> float8: similarity times the union's.
+// minhash_intersection_cardinality(a, b) -> float8: the similarity times the size of the union.
 MINHASH_FUNCTION(minhash_intersection_cardinality)
 {
     std::uint32_t slots[max_num_hashes];

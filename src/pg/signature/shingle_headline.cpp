@@ -1,4 +1,4 @@
-// The differences of a text from another one, marked in it, by the conventions of ts_headline().
+// shingle_headline(): marks in a text what another one lacks, by the conventions of ts_headline().
 #include "pg/arguments.h"
 #include "pg/signature/differences.h"
 
@@ -82,7 +82,7 @@ bool is_space(char byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// A text that becomes a headline. Places in it are bytes.
+// A text that becomes a headline. Places in it are counted in bytes.
 struct headline {
     headline_options options;
     const char* text;
@@ -100,8 +100,8 @@ std::size_t skip_space(const headline& line, std::size_t at)
     return at;
 }
 
-// The end of the word that starts at a place or behind it. What has no white space, as in Chinese,
-// or in an encoded file, has a word for every so many characters.
+// The end of the word that starts at a place or after it. Text without white space, such as Chinese
+// or an encoded file, is cut into words of so many characters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
     constexpr int most_characters = 20;
@@ -119,7 +119,7 @@ std::size_t skip_words(const headline& line, std::size_t at, std::size_t words)
     return at;
 }
 
-// How many words start before a place; no more than `most` are counted.
+// How many words start from `at` on and before `before`, counted up to `most`.
 std::size_t count_words(const headline& line, std::size_t at, std::size_t before, std::size_t most)
 {
     std::size_t words = 0;
@@ -139,7 +139,7 @@ void go_on(headline& line)
     line.more = next(*line.walk, line.span);
 }
 
-// Appends a part of the text, with the differences that start in it marked.
+// Appends a part of the text, and marks the differences that start in it.
 void append_marked(headline& line, std::size_t from, std::size_t to)
 {
     for (; line.more && line.span.from.bytes < to; go_on(line)) {
@@ -152,8 +152,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference with as many words before it as behind it. Everything up to `shown`
-// is done with; returns up to where it then is.
+// Appends the next difference with equally many words before and after it. The text up to `shown`
+// has been dealt with; returns the new value of `shown`.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;

@@ -1,4 +1,4 @@
-// Exact shingles: as an array, the exact similarities of two texts, and what they differ in.
+// Exact shingles: as an array; the exact similarities and the differences of two texts.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/differences.h"
@@ -14,7 +14,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; of a set,
+// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; in a set,
 // each shingle where it first occurs.
 MINHASH_FUNCTION(shingles)
 {

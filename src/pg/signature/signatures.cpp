@@ -1,4 +1,4 @@
-// minhash() and what a signature can be asked.
+// minhash(), and functions that tell something of signatures.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
@@ -59,7 +59,7 @@ MINHASH_FUNCTION(minhash_similarity)
     PG_RETURN_FLOAT8(arg_similarity(fcinfo));
 }
 
-// minhash_similar(a, b) -> bool: the operator %, by the setting.
+// minhash_similar(a, b) -> bool: the operator %, with the threshold of the setting.
 MINHASH_FUNCTION(minhash_similar)
 {
     PG_RETURN_BOOL(arg_similarity(fcinfo) >= similarity_threshold);

@@ -1,4 +1,4 @@
-// What other rooms ask of signatures.
+// Functions on signatures that other directories use.
 #pragma once
 
 #include "pg/glue.h"
@@ -14,7 +14,7 @@ double similarity(const signature& a, const signature& b);
 // The start of a signature's text form, as errors and EXPLAIN show it.
 char* abridge(const signature& value);
 
-// For the input function of a type that has no values of its own.
+// The ERROR of the input function of a type whose values cannot be read from text.
 [[noreturn]] void fail_input(const char* type);
 
 } // namespace minhash::pg

@@ -13,7 +13,7 @@ namespace minhash::pg {
 
 namespace {
 
-// minhash_signature(n) takes signatures of n hashes only; false if a soft error was saved.
+// Checks that a minhash_signature(n) has n hashes; false if not and a soft error was saved.
 bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 {
     if (typmod < 0 || typmod == scheme.num_hashes)
@@ -92,7 +92,7 @@ MINHASH_FUNCTION(minhash_signature_recv)
     if (bytes > stored_bytes(max_num_hashes))
         fail_received(status::bad_length, bytes);
 
-    // The message's bytes lie anywhere: they are checked where they are aligned.
+    // The message may be unaligned, so its bytes are copied to be checked.
     struct varlena* const stored = static_cast<struct varlena*>(palloc(VARHDRSZ + bytes));
     SET_VARSIZE(stored, VARHDRSZ + bytes);
     pq_copymsgbytes(message, VARDATA(stored), static_cast<int>(bytes));

@@ -1,4 +1,4 @@
-// Passages of a text: windows of words, so that an excerpt resembles one of them.
+// lsh_windows(): cuts a text into windows of words, one of which an excerpt will resemble.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -23,8 +23,8 @@ bool is_space(char byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// A word, or the space between two, may be as long as the text: so many bytes are looked at before
-// the next look whether the query is cancelled.
+// A word, or the space between two, may be as long as the text: after so many bytes, the query
+// checks for cancel.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)
@@ -84,9 +84,9 @@ MINHASH_FUNCTION(lsh_windows)
     const ReturnSetInfo& result = start_rows(fcinfo);
 
     const char* const end = VARDATA_ANY(document) + VARSIZE_ANY_EXHDR(document);
-    const char* counted = VARDATA_ANY(document); // the characters before it are counted
+    const char* counted = VARDATA_ANY(document); // characters are counted up to here
     int position = 1;
-    const char* first = skip_space(counted, end); // word of the window
+    const char* first = skip_space(counted, end); // the first word of the window
     std::int64_t first_number = 0;
     const char* last = first; // the end of the window
     std::int64_t last_number = 0;
@@ -103,7 +103,7 @@ MINHASH_FUNCTION(lsh_windows)
         tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
         pfree(DatumGetPointer(values[1]));
         if (skip_space(last, end) == end)
-            break; // what follows would be part of this window
+            break; // later windows would be parts of this one
         for (int i = 0; i < step && first < end; i++, first_number++)
             first = skip_space(skip_word(first, end), end);
     }

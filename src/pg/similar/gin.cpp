@@ -1,7 +1,7 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it
-// shares a key with the query, and is then compared by its signature; so % through the index gives
-// no row that it would not give without, but misses those that share no key. Where that is more
-// than a few, users are told.
+// shares a key with the query, and is then compared by its signature. So with the index % returns
+// no rows that it would not return without, but misses those that share no key. If these may be
+// more than a few, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -22,20 +22,20 @@ namespace minhash::pg {
 
 namespace {
 
-// What an index without options is made for. Its bands and rows are chosen for each number of
-// hashes: by the fewest that a signature has, 8, there is a choice.
+// The threshold of an index without options. Bands and rows are chosen for each number of hashes;
+// even for the fewest, 8, some choice reaches the recall.
 constexpr double default_threshold = 0.8;
 
-// The options of an index, as PostgreSQL keeps them; 0 where not given.
+// The options of an index, as PostgreSQL keeps them; 0 if not given.
 struct gin_options {
     std::int32_t length;
     banding shape;
 };
 
-// Kept from call to call of one scan, as choosing takes longer than making the keys.
+// Kept from call to call within a scan, as choosing takes longer than making the keys.
 struct gin_choice {
-    banding given;  // by the options, or 0
-    int num_hashes; // that `chosen` is for
+    banding given;  // in the options, or 0
+    int num_hashes; // for which `chosen` was chosen
     banding chosen;
 };
 
@@ -61,8 +61,8 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
 // Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
 enum { arg_shared, arg_strategy, arg_query, arg_key_count, arg_extra_data, arg_recheck };
 
-// Whether a row shares a key with the query, or could: values are bool or GinTernaryValue, which
-// is 2 for a key that is not known.
+// Whether a row shares, or may share, a key with the query. Value is bool or GinTernaryValue, which
+// is GIN_MAYBE for a key that has not been looked up.
 template <typename Value>
 bool is_candidate(FunctionCallInfo fcinfo)
 {
@@ -112,7 +112,7 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
-        // A scan for one key would not ask gin_minhash_triconsistent() before it has found a row.
+        // With one key, a scan would not call gin_minhash_triconsistent() before it finds a row.
         keys = {keys.data(), 2};
         keys[1] = keys[0];
     }
@@ -129,12 +129,12 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 }
 
 // gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
-// -> "char"
-// Each scan asks at its start which keys a row needs, and the planner, which calls
-// gin_minhash_extract_query() too, never does. So this is the place to tell of low recall.
+// -> "char" Each scan calls this at its start, to find out which keys a row needs, and the planner
+// never does, while it does call gin_minhash_extract_query(). So this is the place for the notice
+// of low recall.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
-    if (fcinfo->flinfo->fn_extra == nullptr) { // of this scan, and set by shape_of_index()
+    if (fcinfo->flinfo->fn_extra == nullptr) { // not called in this scan yet
         const StrategyNumber strategy = PG_GETARG_UINT16(arg_strategy);
         const query asked = query_of(PG_GETARG_DATUM(arg_query), strategy);
         const int num_hashes = asked.sought.scheme.num_hashes;

@@ -1,4 +1,4 @@
-// What the planner asks of the operator class gin_minhash_ops.
+// What planner support needs to know of the operator class gin_minhash_ops.
 #pragma once
 
 #include "pg/arguments.h"

@@ -1,7 +1,7 @@
-// The type minhash_query, and similarity from a threshold that is given.
+// The type minhash_query, and similarity with a given threshold.
 //
-// Its bytes are the threshold's eight and those of the signature. Its text is abridged: the planner
-// makes queries, and EXPLAIN shows them; nobody stores one.
+// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is
+// abridged, as it is only for EXPLAIN: the planner makes such values, and nobody stores them.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
@@ -76,7 +76,7 @@ MINHASH_FUNCTION(minhash_query)
     PG_RETURN_DATUM(make_query({arg_signature(fcinfo, 0), arg_fraction(fcinfo, 1, "threshold")}));
 }
 
-// minhash_similar(signature, query) -> bool: the operator %, by the query's threshold.
+// minhash_similar(signature, query) -> bool: the operator %, with the query's threshold.
 MINHASH_FUNCTION(minhash_similar_to_query)
 {
     const query sought = query_of(PG_GETARG_DATUM(1));

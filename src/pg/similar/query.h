@@ -1,6 +1,6 @@
-// The type minhash_query: a signature that is looked for, and the similarity from which on a row is
-// found. As the right side of the operator % it brings its threshold along, so that the operator is
-// IMMUTABLE and an index knows what it searches.
+// The type minhash_query: a signature to search for, with a threshold. As the right side of the
+// operator % it brings its own threshold, so that the operator is IMMUTABLE and an index knows the
+// threshold, too.
 #pragma once
 
 #include "pg/glue.h"
@@ -13,7 +13,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Strategies of the operator %, of every access method that serves it.
+// Strategy numbers of the operator %, the same in every access method that supports it.
 enum similar_strategy : StrategyNumber {
     similar_by_setting = 1, // the right side is a signature
     similar_to_query = 2,   // a query

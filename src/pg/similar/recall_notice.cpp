@@ -1,5 +1,5 @@
-// Only who scans an index knows that it is used and for what threshold: the notice comes once in a
-// statement from each process that does, as parallel workers may each scan it, or one for all.
+// Only the process that scans an index knows its use and the threshold. So each such process gives
+// the notice, once per statement: parallel workers may each scan the index, or one for all.
 #include "pg/settings.h"
 #include "pg/similar/recall_notice.h"
 

@@ -1,6 +1,6 @@
-// How many rows the planner may expect of the operator % and of minhash_similar(). Only the number
-// of distinct signatures and of NULLs is asked of the statistics: no operator is run on the values
-// kept there, which may be somebody else's secrets or, by CREATE OPERATOR, of another type.
+// Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers
+// of distinct signatures and of NULLs from the statistics. No operator runs on the values there,
+// which may be others' secrets or, by CREATE OPERATOR, of another type.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -25,10 +25,10 @@ namespace minhash::pg {
 
 namespace {
 
-// For operators on other types, and where both sides come from one table.
+// For operators on other types, and if both sides come from one table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
-// For thresholds that are not known when the plan is made.
+// For thresholds that are unknown at plan time.
 constexpr double likely_threshold = 0.8;
 
 struct column {
@@ -51,9 +51,9 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of `distinct` signatures that is similar to one of them. Few pairs of texts are
-// similar by chance: from 0.5 on little more than the signature itself, then more and more the
-// lower the threshold is, and all at 0.
+// The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts
+// are similar by chance: from a threshold of 0.5 on hardly more than the signature itself, below
+// that more and more, and at 0 all.
 double similar_share(double distinct, double threshold)
 {
     return std::pow(distinct, std::pow(1 - threshold, 4) - 1);
@@ -78,7 +78,7 @@ double threshold_in_query(PlannerInfo* root, Node* expression)
     return likely_threshold;
 }
 
-// The threshold of an operator: that of the side which is a query, or else the setting.
+// The threshold of an operator: that of a minhash_query on either side, or else the setting.
 double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
 {
     ListCell* side;
@@ -168,8 +168,8 @@ double similar_pairs(PlannerInfo* root,
     return share;
 }
 
-// Arguments of both, as the planner hands them over. (A join has its type in the place of the
-// relation, and one more.)
+// Arguments of both functions below. (For joins the fourth is the type of the join, and there is a
+// fifth.)
 enum { arg_planner, arg_operator, arg_sides, arg_relation, arg_join };
 
 // minhash_similar_sel(planner, operator, arguments, relation) -> float8

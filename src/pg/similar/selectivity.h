@@ -1,4 +1,4 @@
-// How many rows the planner may expect to be similar.
+// Row estimates for the planner.
 #pragma once
 
 #include "pg/glue.h"
@@ -9,7 +9,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// What the sides of an operator % can be.
+// The types that the sides of an operator % can have.
 struct similar_types {
     Oid signature;
     Oid query;
@@ -17,14 +17,14 @@ struct similar_types {
 
 similar_types similar_types_in(Oid schema);
 
-// The threshold that an expression of type float8 will give, or what is likely.
+// The value of a threshold's expression, of type float8, if it is known; else a likely one.
 double expected_threshold(PlannerInfo* root, Node* expression);
 
 // The share of a relation's rows for which the two sides are similar.
 double similar_rows(
     PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);
 
-// The share of the pairs of a join, or for semi- and anti-joins of the outer rows.
+// The share of the pairs of a join that are similar; for semi- and anti-joins, of the outer rows.
 double similar_pairs(PlannerInfo* root,
                      List* sides,
                      SpecialJoinInfo* join,

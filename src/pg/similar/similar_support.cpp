@@ -1,6 +1,6 @@
-// What the planner is told of minhash_similar(): how many rows to expect, and that an index on
-// either signature serves it as it serves the operator %. The index condition of
-// minhash_similar(a, b, threshold) is
+// Planner support for minhash_similar(): its row estimate, and that an index on either signature
+// can serve it, as it serves the operator %. The index condition of minhash_similar(a, b,
+// threshold) is
 //
 //     indexed % _minhash_query(other, threshold)
 //
@@ -31,7 +31,7 @@ namespace minhash::pg {
 
 namespace {
 
-// For signatures of which neither column nor query says how many hashes they have.
+// For signatures whose number of hashes neither the column nor the query tells.
 constexpr int likely_num_hashes = 128;
 
 int expected_num_hashes(Node* indexed, Node* other)
@@ -47,7 +47,7 @@ int expected_num_hashes(Node* indexed, Node* other)
 }
 
 // Whether an index finds enough of the rows at the threshold, if that is known. A GIN index is made
-// for one threshold; other methods search by the one they are given.
+// for one threshold; other access methods search by the query's.
 bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, int num_hashes)
 {
     if (request.index->relam != GIN_AM_OID || !IsA(threshold, Const))
@@ -90,7 +90,7 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
                                         InvalidOid,
                                         InvalidOid,
                                         COERCE_EXPLICIT_CALL);
-    // A constant is a query already, of which EXPLAIN shows the start.
+    // If it is constant, evaluate it now: EXPLAIN then shows the start of the query.
     Expr* const right = reinterpret_cast<Expr*>(
         eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,

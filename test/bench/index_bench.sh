@@ -322,8 +322,8 @@ measure_tail() {
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/tail.sql"
     (cd "$work" && PGOPTIONS='-c statement_timeout=200ms' "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n \
         -M prepared -c 1 -t "$rows" -f tail.sql -l --log-prefix=tail --failures-detailed) >"$work/pgbench" 2>&1
-    # The time is the third field, in us; of what failed it is a word.
-    awk '$3 + 0 > 0 { print $3 }' "$work"/tail.[0-9]* | sort -n >"$work/times"
+    # The time is the third field, in us, which may be 0; of what failed it is a word.
+    awk '$3 ~ /^[0-9]+$/ { print $3 }' "$work"/tail.[0-9]* | sort -n >"$work/times"
     grep -E 'ERROR|aborted' "$work/pgbench" || true # pgbench ends with the first error
     figure 'rows that failed, or came after that' "$((rows - $(wc -l <"$work/times")))" '' '<= 0'
     figure 'p50' "$(middle <"$work/times")" us
@@ -334,7 +334,8 @@ measure_tail() {
 
 measure_hot() {
     need lsh
-    local half=$((documents / 2)) same='(SELECT sig FROM signed WHERE id = (SELECT min(id) FROM signed))'
+    local half=$((documents / 2)) same
+    same="'$(run -c 'SELECT sig FROM signed ORDER BY id LIMIT 1')'::minhash_signature"
     echo "$half signatures, of which one in five is the same:"
     run -c "$large" -c "CREATE TABLE by_hot AS SELECT id, CASE WHEN id % 5 = 0 THEN $same ELSE sig END AS sig
         FROM signed LIMIT $half" -c 'CREATE INDEX hot_sig ON by_hot USING lsh (sig)' -c 'VACUUM ANALYZE by_hot'
@@ -347,7 +348,8 @@ measure_hot() {
 
 measure_limit() {
     need_index lsh
-    local one="(SELECT sig FROM signed ORDER BY hashint8(id) LIMIT 1)" query limit=$((documents / 10)) all some
+    local one query limit=$((documents / 10)) all some
+    one="'$(run -c 'SELECT sig FROM signed ORDER BY hashint8(id) LIMIT 1')'::minhash_signature"
     query="SELECT sig <%> $one AS d FROM by_lsh ORDER BY sig <%> $one LIMIT 10"
     echo "The ten nearest where nothing is near, with ordered_scan_limit = $limit and without:"
     all=$(each 'SET enable_seqscan = off; SET minhash_lsh.ordered_scan_limit = -1' "$query" 5)

@@ -63,6 +63,9 @@ FROM lsh_sample('SELECT id, body FROM all_docs()', threshold => 0.6), near;
 SELECT row_count, near_share, pairs, near_share_high < 0.01 AS few
 FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
 SELECT row_count, pairs, near_share FROM lsh_sample('SELECT id, body FROM docs WHERE false');
+-- Few hashes.
+SELECT row_count, pairs BETWEEN pairs_low AND pairs_high AS pairs
+FROM lsh_sample('SELECT id, body FROM docs', threshold => 0.6, num_hashes => 64);
 RESET enable_seqscan;
 -- Errors.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_sample(NULL)', 'lsh_sample(''docs'')',

@@ -154,7 +154,7 @@ BEGIN
     FOR attempt IN 1 .. 3 LOOP -- the least, as others may be at work
         before := pg_catalog.clock_timestamp();
         EXECUTE pg_catalog.format('SELECT pg_catalog.avg(pg_catalog.octet_length(CAST(n.content AS pg_catalog.text))),
-                pg_catalog.count(%s.lsh_band_keys(%s, 13, 7)), pg_catalog.count(*)
+                pg_catalog.count(%s.lsh_band_keys(%s, 1, 1)), pg_catalog.count(*)
             FROM (SELECT * FROM %s AS q LIMIT 100) AS n', schema, pg_catalog.format(lookup.signed, 'n'), source)
             INTO size, have_near, looked_up;
         signing := least(signing, EXTRACT(epoch FROM pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) before));

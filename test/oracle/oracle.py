@@ -405,6 +405,13 @@ class Oracle:
             return members[0][left] * (members[0][left] - 1) // 2
         return members[0][left] * members[0][right]
 
+    def rows_alike(self, number):
+        """How many rows may have the signature of a set: those of its family. A bucket of all of them may be too large,
+        even if it has few different rows, as copies are found by their signatures first."""
+        family = self.family_of[number]
+        return sum(count for members in self.members for other, count in members.items()
+                   if self.family_of[other] == family)
+
     def check_recall(self, found):
         """Whether as many of the true pairs were found as promised, for all that chance may do."""
         given = self.given
@@ -417,7 +424,7 @@ class Oracle:
                 continue
             promise = given.promise(similarity)
             if pair[0] == pair[1]:
-                promise = given.max_bucket is None or sum(members[pair[0]] for members in self.members) <= given.max_bucket
+                promise = given.max_bucket is None or self.rows_alike(pair[0]) <= given.max_bucket
             elif (min(pair), max(pair)) in self.sure:
                 promise = 1
             if promise == 1 and found[pair] < there:

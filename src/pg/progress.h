@@ -35,9 +35,9 @@ struct progress {
     TimestampTz began;
     TimestampTz phase_began;
     double phase_cost;   // of the current phase
-    double costs_before; // of ended phases with known costs, and the time that these
-    double time_before;
-    double share; // the share of the call that is done; it never falls
+    double costs_before; // of the ended phases whose costs are known
+    double time_before;  // how long those phases took
+    double share;        // the share of the call that is done; it never falls
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };

@@ -1,8 +1,9 @@
 // Witnesses: a few shingles of a row that are looked for in all others, to find the rows that may
 // contain it.
 //
-// A row that has n shingles and lies within another by the threshold misses at most some m of them
-// there, however common they are. So of any p of its shingles the other has at least p - m. Of w
+// If a row has n shingles and its containment in another reaches the threshold, at most m of the n
+// are missing there, common or not, where m follows from n and the threshold. So of any p of its
+// shingles the other has at least p - m. Of w
 // witnesses drawn from these p at random it has a hypergeometrically distributed number: at least
 // some k, with a probability of the recall wanted, whatever the sizes of the two rows. The p are
 // the row's rarest shingles, at least twice m, so that common shingles bring no rows together. "At

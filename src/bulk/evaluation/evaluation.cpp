@@ -22,7 +22,7 @@ constexpr std::uint32_t none = 0xFFFFFFFF;
 // The share of true pairs that is found by the bands in which they are looked for.
 constexpr double truth_recall = 1 - 1e-6;
 
-// Nearly all rows share shorter bands.
+// With fewer slots in a band, nearly every row would share a band with every other.
 constexpr int least_rows = 3;
 
 // The number of anchors is not halved below this, however many pairs there are.

@@ -79,8 +79,8 @@ open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading
 byte_store*
 open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// After start_sharing(): moves shared stores to where workers reach them, while there is shared
-// memory.
+// After start_sharing(): moves shared stores to where workers reach them, until shared memory runs
+// out.
 void share_stores(memory_budget& budget);
 
 // Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else

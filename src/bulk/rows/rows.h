@@ -88,9 +88,9 @@ row_set* make_rows(memory_budget& budget, task task, bool texts);
 // Sets the scope, any number, of the row that is taken next. For scoped tasks.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row, of the task's scheme; at most most_rows of them. False if it is the empty
-// set, which is near nothing and not taken. If `place` is not 0, the host can read the text, or the
-// slots as they are stored, again by it, and they are not kept.
+// Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the
+// empty set, which is near nothing and not taken. If `place` is not 0, the host can read the text,
+// or the slots as they are stored, again by it, and they are not kept.
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 

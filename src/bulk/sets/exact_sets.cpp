@@ -18,9 +18,9 @@ constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 // How many elements are compared before looking whether the rest can still matter.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself is kept again, by a leader, once that leader has met `least_met`
-// rows that share at least half of their elements with it: for rows with few candidates, a record
-// that is fast to compare is not worth its making.
+// A row that has a record of its own gets a second one, relative to a leader (kept_rows.h), only
+// after that leader has met `least_met` rows that share at least half of their elements with it:
+// for rows with few candidates, a record that is faster to compare is not worth making.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept
@@ -56,8 +56,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// Where the loaded row is kept by itself, or nowhere. Its list need not be written yet: reading the
-// row again gives the same list, so bits of other rows that refer to it stay valid.
+// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is
+// no room for it. Its list need not be written yet: reading the row again gives the same list, so
+// bits of other rows that refer to it stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)

@@ -26,7 +26,7 @@ namespace {
 constexpr int most_parts = 65536;
 
 // Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and
-// SPI_finish(). What `take` allocates in the current context is freed after some rows.
+// SPI_finish(). What `take` allocates in the current context is freed after `at_once` rows.
 template <typename Take>
 void each_row(SPIPlanPtr plan, long at_once, Take take)
 {

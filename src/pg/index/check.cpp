@@ -244,8 +244,8 @@ const checked_run* find_checked(const checker& state, const run& which)
     return found == end ? nullptr : found;
 }
 
-// Checks the tail and then the runs, the newest first, as they are replaced first. False if some
-// were.
+// Checks the tail and then the runs, the newest first, as they are replaced first. False as soon as
+// the tail or a run turns out to have been replaced.
 bool check_all(checker& state)
 {
     const meta& now = state.known.now;

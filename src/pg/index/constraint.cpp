@@ -75,7 +75,8 @@ bool conflicts(
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
     // If another transaction is writing the row, its TOASTed values may vanish before they are
-    // read. Its copy is near enough: PostgreSQL waits for that transaction to end and scans again.
+    // read. Its signature in the index is near enough to say that they conflict for now: PostgreSQL
+    // waits for that transaction to end and scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;
     ResetPerTupleExprContext(reader.executor);

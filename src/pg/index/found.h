@@ -79,9 +79,9 @@ struct found_rows {
     growing<rank> given; // and none of these, sorted
     std::size_t wanted;  // about so many of the best are kept; 0: all
     std::size_t prune_at;
-    std::size_t room;     // if all are kept, so many stay here; more go
-    TIDBitmap* bitmap;    // to this, if there is one, or
-    Tuplesortstate* sort; // to this, which is made when needed
+    std::size_t room;     // if all are kept: how many fit here; then they go elsewhere:
+    TIDBitmap* bitmap;    // if not null, to this;
+    Tuplesortstate* sort; // else to this, which is made when it is needed
 
     // Starts with nothing found, in zeroed memory.
     void start(std::size_t rows_of_room);

@@ -300,7 +300,7 @@ const merge& smallest_merge(const meta& now)
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;
 
-// Lets a run be merged again that an interrupted VACUUM was rewriting.
+// If VACUUM was interrupted while it rewrote a run, lets that run take part in merges again.
 void forget_rewriting(Relation index, meta& now)
 {
     if (now.rewritten == 0 || !ConditionalLockPage(index, rewriting_lock, ExclusiveLock))

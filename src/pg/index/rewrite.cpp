@@ -43,7 +43,7 @@ run* find_run(meta& now, std::uint64_t id)
 }
 
 // Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first
-// of these, or 0 if the run is being merged.
+// of these, or 0 if the run is gone or being merged, or if there are too many dead trees.
 std::uint64_t claim(Relation index, const run& which)
 {
     std::uint64_t first_id = 0;

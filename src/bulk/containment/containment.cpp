@@ -271,6 +271,16 @@ std::optional<double> contained_share(containment_part& self, std::uint32_t row)
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
+// The entry that a tag has in the table of the current row's tags, or a free one.
+std::uint32_t& entry_of_tag(const containment_part& self, std::uint32_t tag, std::uint64_t place)
+{
+    assert(tag != 0 && place == place_in(self.index, tag));
+    std::uint32_t* const tags = self.tags.values;
+    return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) {
+        return tags[at] == 0 || tags[at] == tag;
+    })];
+}
+
 // Keeps the tags of those shingles of the current row that may be witnesses. Returns their number.
 std::size_t take_tags(containment_part& self)
 {
@@ -282,10 +292,9 @@ std::size_t take_tags(containment_part& self)
     self.tag_mask = entries - 1;
     grow(*self.owner, self.tags, 0, entries);
     grow(*self.owner, self.places, 0, list.size());
-    std::uint32_t* const tags = self.tags.values;
     for (std::size_t i = 0; i < entries; i += 65536) {
         pause(*self.owner);
-        std::fill_n(tags + i, std::min<std::size_t>(entries - i, 65536), 0);
+        std::fill_n(self.tags.values + i, std::min<std::size_t>(entries - i, 65536), 0);
     }
     std::size_t count = 0;
     for (std::size_t i = 0; i < list.size(); i++) {
@@ -295,10 +304,8 @@ std::size_t take_tags(containment_part& self)
         if (mark > most_mark)
             continue;
         const std::uint32_t tag = tag_of(mark);
-        const std::uint64_t place = place_of(tag, index.shape.secret);
-        tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) {
-            return tags[at] == 0 || tags[at] == tag;
-        })] = tag;
+        const std::uint64_t place = place_in(index, tag);
+        entry_of_tag(self, tag, place) = tag;
         __builtin_prefetch(&index.filter[filter_word(index, place)]);
         self.places.values[count++] = place;
     }
@@ -388,14 +395,10 @@ std::size_t find_enough(containment_part& self, std::uint32_t from)
 bool has_enough(const containment_part& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
-    const std::uint32_t* const tags = self.tags.values;
     std::uint32_t least = note->least;
     for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
         const std::uint32_t tag = self.index.tags[at];
-        least -=
-            tags[probe(self.tag_mask,
-                       place_of(tag, self.index.shape.secret) >> 32,
-                       [&](std::size_t in) { return tags[in] == 0 || tags[in] == tag; })] == tag;
+        least -= entry_of_tag(self, tag, place_in(self.index, tag)) == tag;
     }
     return least == 0;
 }

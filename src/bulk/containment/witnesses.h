@@ -77,7 +77,8 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// What is kept of a mark; never 0. Two marks share a tag by chance, one in four thousand million.
+// What is kept of a mark; never 0, which marks a free entry in a table of tags. Two marks share a
+// tag by chance, one in four thousand million.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);

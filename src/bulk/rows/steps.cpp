@@ -100,11 +100,9 @@ void share_rows(row_set& rows)
         leave_if_any(rows.keys[i], notes[i]);
 }
 
-} // namespace
-
 // Rows that are signed at once: few enough to keep all processes busy, and enough to write to files
 // in large pieces.
-static std::uint32_t rows_at_once(const shared_rows& shared)
+std::uint32_t rows_at_once(const shared_rows& shared)
 {
     constexpr std::uint32_t least = 16;
     constexpr std::uint32_t most = 1024;
@@ -113,6 +111,24 @@ static std::uint32_t rows_at_once(const shared_rows& shared)
                       least,
                       most);
 }
+
+// Tells the host the expected costs of this step and those after it.
+void expect_costs(const row_set& rows, step what)
+{
+    host& owner = *rows.owner;
+    const task& task = rows.task;
+    const bool last = what == step::verify_pairs || what == step::connect_rows;
+    const double cost = what == step::sign      ? task.signing
+                        : what == step::collect ? task.banding
+                        : last                  ? task.verifying
+                                                : 0;
+    const double after = last ? 0 : task.verifying + (what < step::collect ? task.banding : 0);
+    owner.cost = cost / rows.shared->processes;
+    owner.cost_after = after / rows.shared->processes;
+    owner.cost_rows = task.banding > 0 ? rows.count : 0;
+}
+
+} // namespace
 
 void sign_units(row_set& rows)
 {
@@ -164,26 +180,6 @@ void open_brought(row_set& rows)
     for (std::size_t member = 0; member < processes; member++)
         open_if_any(*rows.budget, rows.brought[member], notes[member]);
 }
-
-namespace {
-
-// Tells the host the expected costs of this step and those after it.
-void expect_costs(const row_set& rows, step what)
-{
-    host& owner = *rows.owner;
-    const task& task = rows.task;
-    const bool last = what == step::verify_pairs || what == step::connect_rows;
-    const double cost = what == step::sign      ? task.signing
-                        : what == step::collect ? task.banding
-                        : last                  ? task.verifying
-                                                : 0;
-    const double after = last ? 0 : task.verifying + (what < step::collect ? task.banding : 0);
-    owner.cost = cost / rows.shared->processes;
-    owner.cost_after = after / rows.shared->processes;
-    owner.cost_rows = task.banding > 0 ? rows.count : 0;
-}
-
-} // namespace
 
 void do_step(row_set& rows, step what)
 {

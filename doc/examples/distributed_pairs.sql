@@ -188,7 +188,7 @@ LANGUAGE sql STABLE AS $$
     ) AS t(is_part, step, inputs, statement) WHERE is_part
 $$;
 
--- The words of one place, besides those of the job.
+-- The words of the job, and those that differ from place to place.
 CREATE OR REPLACE FUNCTION _lsh_words_here(words jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT words || jsonb_build_object(
         'keys_query', quote_literal(_lsh_filled('SELECT {id}::bigint, lsh_band_keys({banding}) FROM {source} AS s',
@@ -209,8 +209,9 @@ LANGUAGE sql STABLE AS $$
         job.arguments->>'body' IS NOT NULL AS is_exact,
               CASE WHEN job.is_first THEN 'bands' ELSE 'new_bands' END AS bands) AS run,
     LATERAL (VALUES
-    -- Gone are texts that are not there any more, or with another signature. Texts that only had a pair with one that
-    -- is gone are treated anew, as it may have been the first of a star.
+    -- A text is gone if its row was deleted or its signature has changed. It may have been the first of a star, whose
+    -- other texts were compared with it alone. So texts whose only pairs were with texts that are gone are compared
+    -- once more, like new ones.
     (NOT is_first, 'gone', '{}'::text[], ARRAY['INSERT INTO {schema}.gone SELECT d.id FROM {schema}.done d
         WHERE NOT EXISTS (SELECT FROM {source} AS s WHERE {id} = d.id AND {hash} = d.hash AND {sig} IS NOT NULL)']),
     (NOT is_first, 'orphans', '{gone}', ARRAY['INSERT INTO {schema}.orphans SELECT right_id FROM {pairs}

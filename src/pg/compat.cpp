@@ -7,6 +7,7 @@ extern "C" {
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "commands/explain.h"
 #include "commands/vacuum.h"
 #include "executor/executor.h"

@@ -1,5 +1,5 @@
-// Maps each step to the function that does one process's part of it. This file is above all
-// directories of the engine, as any of them can have steps.
+// Maps each step to the function that does one process's part of it. This file is above all directories of the engine,
+// as any of them can have steps.
 #include "bulk/containment/containment.h"
 #include "bulk/rows/steps.h"
 #include "bulk/search/candidates.h"

@@ -14,14 +14,14 @@ namespace {
 // An entry of a table: the shingle in two words, and how often it occurred; 0: the entry is free.
 constexpr std::size_t entry_words = 3;
 
-// Most texts have few distinct shingles for their size, so it pays to start with a table that fits
-// the cache, at the risk of starting the pass again. The largest single table has 12 MiB.
+// Most texts have few distinct shingles for their size, so it pays to start with a table that fits the cache, at the
+// risk of starting the pass again. The largest single table has 12 MiB.
 constexpr std::size_t first_table = std::size_t{1} << 14;
 constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
 
-// Each part has a table of 768 KiB, and room for as many waiting shingles as make it worth while to
-// bring the table to the cache. All parts together have 64 MiB.
+// Each part has a table of 768 KiB, and room for as many waiting shingles as make it worth while to bring the table to
+// the cache. All parts together have 64 MiB.
 constexpr std::size_t part_table = std::size_t{1} << 16;
 constexpr std::size_t part_waiting = std::size_t{1} << 15;
 constexpr std::size_t waiting_words = 2 * bag_parts * part_waiting;
@@ -60,8 +60,8 @@ void start_pass(bag_counter& state) noexcept
     state.counted = 0;
 }
 
-// Brings an array to the cache by reading all of it in order: several times as fast as the lookups
-// would do it, at random. (Prefetch instructions are dropped if there are many.)
+// Brings an array to the cache by reading all of it in order: several times as fast as the lookups would do it, at
+// random. (Prefetch instructions are dropped if there are many.)
 [[gnu::always_inline]] inline void fetch(const std::uint32_t* words, std::size_t count) noexcept
 {
     for (std::size_t at = 0; at < count; at += 64 / sizeof(*words))
@@ -74,8 +74,7 @@ std::size_t bag_room(std::size_t text_bytes) noexcept
 {
     if (text_bytes > limit_of(single_table))
         return room_of_parts;
-    return std::bit_ceil(2 * std::clamp<std::size_t>(text_bytes, 64, single_table / 2)) *
-           entry_words;
+    return std::bit_ceil(2 * std::clamp<std::size_t>(text_bytes, 64, single_table / 2)) * entry_words;
 }
 
 void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
@@ -95,11 +94,11 @@ void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 bool start_next_pass(bag_counter& state) noexcept
 {
     const std::size_t limit = limit_of(state.entries) * state.parts;
-    const bool can_grow = state.parts == 1 && state.entries < single_table &&
-                          state.entries * growth * entry_words <= state.room.size();
+    const bool can_grow =
+        state.parts == 1 && state.entries < single_table && state.entries * growth * entry_words <= state.room.size();
     const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
-    // Natural language repeats itself sooner. A text of mostly new shingles would overflow the
-    // largest single table, too.
+    // Natural language repeats itself sooner. A text of mostly new shingles would overflow the largest single table,
+    // too.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
         // The least distance from `first` whose part is beyond the last.
@@ -180,15 +179,12 @@ bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch)
     assert(std::has_single_bit(state.entries) && state.used[state.part] < state.entries);
     const std::size_t waits = state.waits[state.part];
     const std::size_t count = std::min(waits - state.counted, max_batch);
-    const std::uint32_t* const shingles =
-        state.waiting + 2 * (state.part * state.most_waiting + state.counted);
+    const std::uint32_t* const shingles = state.waiting + 2 * (state.part * state.most_waiting + state.counted);
     std::uint32_t* const table = state.tables + state.part * state.entries * entry_words;
     const std::size_t mask = state.entries - 1;
     const std::size_t limit = limit_of(state.entries);
     const probe_secret secret = probing;
-    const auto place_at = [&](std::size_t index) {
-        return place_of(load64(shingles + 2 * index), secret) & mask;
-    };
+    const auto place_at = [&](std::size_t index) { return place_of(load64(shingles + 2 * index), secret) & mask; };
     std::size_t used = state.used[state.part];
     if (used == 0) // first use in this pass; clearing all parts at once would pause for too long
         std::fill_n(table, state.entries * entry_words, 0);

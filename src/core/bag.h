@@ -1,12 +1,11 @@
-// Bags: counts how often each shingle has occurred, to make its i-th occurrence an element of its
-// own. The order of occurrences does not matter. So a text with many different shingles is counted
-// in parts, as in radix joins (Boncz, Manegold, Kersten, VLDB 1999): shingles wait until many of
-// one part have come, and are then counted in that part's table while it is in the cache.
+// Bags: counts how often each shingle has occurred, to make its i-th occurrence an element of its own. The order of
+// occurrences does not matter. So a text with many different shingles is counted in parts, as in radix joins (Boncz,
+// Manegold, Kersten, VLDB 1999): shingles wait until many of one part have come, and are then counted in that part's
+// table while it is in the cache.
 //
-// Memory is the caller's and bounded: a pass over the text counts the shingles whose places
-// (probe.h) lie in one range, and when a table overflows, the pass is started again with a larger
-// one, with parts, or else with half of the range. Passing an occurrence on more than once does no
-// harm: it does not change a signature (sketch.h).
+// Memory is the caller's and bounded: a pass over the text counts the shingles whose places (probe.h) lie in one range,
+// and when a table overflows, the pass is started again with a larger one, with parts, or else with half of the range.
+// Passing an occurrence on more than once does no harm: it does not change a signature (sketch.h).
 #pragma once
 
 #include "core/shingle.h"
@@ -39,8 +38,8 @@ struct bag_counter {
     std::uint32_t few_waiting[2 * max_batch]; // if there is only one part
 };
 
-// The room, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has
-// more shingles than bytes, so only texts of more than three million bytes can overflow theirs.
+// The room, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has more shingles than
+// bytes, so only texts of more than three million bytes can overflow theirs.
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.
@@ -49,16 +48,16 @@ void start(bag_counter& state, std::span<std::uint32_t> room) noexcept;
 // Prepares the next pass over the whole text; false if all shingles have been counted.
 bool start_next_pass(bag_counter& state) noexcept;
 
-// Sets aside the shingles of a batch whose places lie in the pass's range. Before the next batch,
-// number_occurrences() must have returned false.
+// Sets aside the shingles of a batch whose places lie in the pass's range. Before the next batch, number_occurrences()
+// must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside: from parts where many wait
-// or, once the text is `complete`, from all. False if there are no more, or the table overflowed.
+// Makes a batch of numbered occurrences of shingles that were set aside: from parts where many wait or, once the text
+// is `complete`, from all. False if there are no more, or the table overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles, and calls take(const shingle_batch&) for numbered occurrences of
-// these or earlier shingles. They overwrite the batch.
+// Counts a batch of shingles, and calls take(const shingle_batch&) for numbered occurrences of these or earlier
+// shingles. They overwrite the batch.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

@@ -7,8 +7,7 @@ namespace minhash {
 
 bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept
 {
-    return scheme.bits >= min_band_bits && bands >= 1 && rows >= 1 &&
-           std::int64_t{bands} * rows <= scheme.num_hashes;
+    return scheme.bits >= min_band_bits && bands >= 1 && rows >= 1 && std::int64_t{bands} * rows <= scheme.num_hashes;
 }
 
 std::int64_t band_key(const signature& value, int band, int rows) noexcept

@@ -42,8 +42,7 @@ double estimate_cardinality(const signature& value) noexcept
     if (value.empty())
         return 0;
     assert(value.scheme.method != method::external && value.scheme.bits == bits_per_slot);
-    return value.scheme.method == method::classic ? estimate_classic(value.slots)
-                                                  : estimate_fss(value.slots);
+    return value.scheme.method == method::classic ? estimate_classic(value.slots) : estimate_fss(value.slots);
 }
 
 } // namespace minhash

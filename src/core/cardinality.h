@@ -12,8 +12,8 @@ namespace minhash {
 // -log(1 - minimum) is exponential with rate n, and n is (k - 1) / sum (Cohen 1997,
 // "Size-estimation framework").
 //
-// FSS: in round 0 a slot sees n / k elements on average, and its smallest value exceeds x with
-// probability near exp(-n x / k); slots that no element hit are censored at 1. With f slots hit,
+// FSS: in round 0 a slot sees n / k elements on average, and its smallest value exceeds x with probability near exp(-n
+// x / k); slots that no element hit are censored at 1. With f slots hit,
 // n is k f / (sum of their values + k - f).
 double estimate_cardinality(const signature& value) noexcept;
 

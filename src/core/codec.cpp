@@ -66,8 +66,8 @@ struct reader {
         return 0;
     }
 
-    // A number as write_text writes it: no sign but a minus, no leading zeros. A failure is
-    // reported at the start of the number.
+    // A number as write_text writes it: no sign but a minus, no leading zeros. A failure is reported at the start of
+    // the number.
     template <typename Value>
     Value number(Value least, Value most, status why, bool (*is_valid)(int) = nullptr) noexcept
     {
@@ -77,8 +77,8 @@ struct reader {
         const auto read = std::from_chars(at, end, value);
         char canonical[24];
         const auto written = std::to_chars(canonical, canonical + sizeof(canonical), value);
-        if (read.ec != std::errc() || read.ptr - at != written.ptr - canonical || value < least ||
-            value > most || (is_valid != nullptr && !is_valid(static_cast<int>(value))))
+        if (read.ec != std::errc() || read.ptr - at != written.ptr - canonical || value < least || value > most ||
+            (is_valid != nullptr && !is_valid(static_cast<int>(value))))
             fail(why);
         else
             at = read.ptr;
@@ -98,9 +98,7 @@ bool spare_bits_are_zero(const scheme& scheme, std::span<const std::uint8_t> slo
 signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept
 {
     if (scheme.bits == bits_per_slot)
-        return {scheme,
-                {reinterpret_cast<const std::uint32_t*>(slots.data()),
-                 slots.size() / sizeof(std::uint32_t)}};
+        return {scheme, {reinterpret_cast<const std::uint32_t*>(slots.data()), slots.size() / sizeof(std::uint32_t)}};
     return {scheme, {}, slots};
 }
 
@@ -110,8 +108,7 @@ void encode_header(const scheme& scheme, std::uint8_t* out) noexcept
     out[1] = static_cast<std::uint8_t>(scheme.method);
     out[2] = scheme.bits;
     out[3] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(scheme.shingles.of) |
-                                       (scheme.shingles.fold ? fold_bit : 0) |
-                                       (scheme.shingles.bag ? bag_bit : 0));
+                                       (scheme.shingles.fold ? fold_bit : 0) | (scheme.shingles.bag ? bag_bit : 0));
     store(out + 4, scheme.shingles.size);
     store(out + 6, scheme.num_hashes);
     store(out + 8, scheme.seed);
@@ -184,8 +181,7 @@ std::size_t write_prefix(const scheme& scheme, char* out) noexcept
 
 std::size_t write_text(const signature& value, char* out) noexcept
 {
-    assert(value.empty() ||
-           value.stored_slots().size() == slot_bytes(value.scheme.bits, value.scheme.num_hashes));
+    assert(value.empty() || value.stored_slots().size() == slot_bytes(value.scheme.bits, value.scheme.num_hashes));
     char* at = out + write_prefix(value.scheme, out);
     *at++ = ':';
     const auto digits = [&at](std::uint32_t number, int bits) {
@@ -203,17 +199,14 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
 {
     scheme& scheme = out.scheme;
     reader in = {text.data(), text.data(), text.data() + text.size()};
-    scheme.method =
-        static_cast<method>(1 + in.choose({"fss", "classic", "external"}, status::bad_method));
+    scheme.method = static_cast<method>(1 + in.choose({"fss", "classic", "external"}, status::bad_method));
     scheme.version = in.number<std::uint8_t>(scheme_version, scheme_version, status::bad_version);
     in.expect(":", status::bad_version);
-    scheme.num_hashes =
-        in.number<std::uint16_t>(min_num_hashes, max_num_hashes, status::bad_num_hashes);
+    scheme.num_hashes = in.number<std::uint16_t>(min_num_hashes, max_num_hashes, status::bad_num_hashes);
     in.expect("x", status::bad_num_hashes);
     scheme.bits = in.number<std::uint8_t>(1, bits_per_slot, status::bad_bits, valid_bits);
     in.expect(":", status::bad_bits);
-    scheme.shingles.of =
-        static_cast<unit>(1 + in.choose({"char", "word", "element"}, status::bad_unit));
+    scheme.shingles.of = static_cast<unit>(1 + in.choose({"char", "word", "element"}, status::bad_unit));
     scheme.shingles.size = in.number<std::uint16_t>(1, max_shingle_size, status::bad_shingle_size);
     in.expect(":", status::bad_shingle_size);
     scheme.shingles.fold = in.choose({"raw:", "fold:"}, status::bad_flags) == 1;

@@ -6,14 +6,13 @@
 //     version method  bits    flags   shingle   number    seed      slots, of that many bits each;
 //                                     size      of hashes           none for the empty set
 //
-// flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits
-// (compress.h) are packed, the first into the lowest bits of the first byte; bits to spare are
-// zero.
+// flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits (compress.h) are packed, the
+// first into the lowest bits of the first byte; bits to spare are zero.
 //
-// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots,
-// each slot as eight lower-case hexadecimal digits, packed ones as two for each byte, for instance
-// fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (no spaces, commas, quotes or braces: the form
-// needs no quoting inside arrays and rows).
+// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots, each slot as eight
+// lower-case hexadecimal digits, packed ones as two for each byte, for instance
+// fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (no spaces, commas, quotes or braces: the form needs no quoting
+// inside arrays and rows).
 #pragma once
 
 #include "core/scheme.h"
@@ -44,8 +43,7 @@ struct signature {
     // The slots as they are stored.
     std::span<const std::uint8_t> stored_slots() const noexcept
     {
-        return packed.empty() ? std::span(reinterpret_cast<const std::uint8_t*>(slots.data()),
-                                          slots.size_bytes())
+        return packed.empty() ? std::span(reinterpret_cast<const std::uint8_t*>(slots.data()), slots.size_bytes())
                               : packed;
     }
 };
@@ -72,13 +70,13 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 // Whether two signatures may be compared: their schemes are equal in every part.
 bool comparable(const signature& a, const signature& b) noexcept;
 
-// Writes the text form (at most max_text_prefix and two characters for each byte of slots, no
-// terminator) and returns its length. write_prefix stops before the slots.
+// Writes the text form (at most max_text_prefix and two characters for each byte of slots, no terminator) and returns
+// its length. write_prefix stops before the slots.
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
 
-// Reads the text form. `room`, for text.size() / digits_per_slot values, receives the slots of
-// `out`. Accepts exactly what write_text writes, and upper-case digits.
+// Reads the text form. `room`, for text.size() / digits_per_slot values, receives the slots of `out`. Accepts exactly
+// what write_text writes, and upper-case digits.
 parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept;
 
 } // namespace minhash

@@ -34,8 +34,7 @@ void compress(const signature& value, int bits, std::uint8_t* packed) noexcept
         alignas(64) std::uint8_t wide[max_num_hashes];
         kernels->compress_slots(value.slots.data(), value.scheme.num_hashes, wide);
         for (std::size_t pair = 0; pair < value.scheme.num_hashes / std::size_t{2}; pair++)
-            packed[pair] =
-                static_cast<std::uint8_t>(wide[2 * pair] >> 4 | (wide[2 * pair + 1] & 0xF0));
+            packed[pair] = static_cast<std::uint8_t>(wide[2 * pair] >> 4 | (wide[2 * pair + 1] & 0xF0));
         return;
     }
     std::memset(packed, 0, slot_bytes(bits, value.scheme.num_hashes));

@@ -1,18 +1,18 @@
-// Signatures of fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b
-// bits is the top b of slot * 0x9E3779B1: the lowest bits of slots made by multiplication are not
-// independent from slot to slot, and the highest bits of FSS-4 slots encode the round.
+// Signatures of fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b bits is the top b
+// of slot * 0x9E3779B1: the lowest bits of slots made by multiplication are not independent from slot to slot, and the
+// highest bits of FSS-4 slots encode the round.
 //
-// Different slots agree by chance with probability 2^-b. So if a share P of slots is equal, the
-// similarity is (P - 2^-b) / (1 - 2^-b). At 8 bits the loss of accuracy is too small to measure.
-// Compressed signatures have no union, as the smaller of two slots is not known any more.
+// Different slots agree by chance with probability 2^-b. So if a share P of slots is equal, the similarity is (P -
+// 2^-b) / (1 - 2^-b). At 8 bits the loss of accuracy is too small to measure. Compressed signatures have no union, as
+// the smaller of two slots is not known any more.
 #pragma once
 
 #include "core/codec.h"
 
 namespace minhash {
 
-// Packs the slots of a signature, which is not empty and has more bits, into slot_bytes(bits,
-// num_hashes) bytes. Compressing in two steps gives the same as in one.
+// Packs the slots of a signature, which is not empty and has more bits, into slot_bytes(bits, num_hashes) bytes.
+// Compressing in two steps gives the same as in one.
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept;
 
 // The value of a slot of any signature that is not empty.
@@ -21,8 +21,8 @@ std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 // The number of equal slots of two signatures of one scheme, both as they are stored.
 std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept;
 
-// Compares the first `slots` slots of many signatures with those of one, at 8 bits a slot: `count`
-// signatures start at `copies`, `stride` bytes apart.
+// Compares the first `slots` slots of many signatures with those of one, at 8 bits a slot: `count` signatures start at
+// `copies`, `stride` bytes apart.
 void count_agreements(const std::uint8_t* copies,
                       std::size_t stride,
                       std::size_t count,

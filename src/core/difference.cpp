@@ -41,10 +41,7 @@ original_walk start_original(const shingling& how, std::uint32_t start) noexcept
     return {start_folding(how), {0, 0}, {{0, 0}, {0, 0}}, {0, 0}, start, start, start};
 }
 
-void take(original_walk& state,
-          const std::uint8_t* utf8,
-          std::size_t utf8_bytes,
-          const text_place& size) noexcept
+void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept
 {
     const bool gap = state.folding.gap;
     std::uint32_t written = 0;

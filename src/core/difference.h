@@ -1,5 +1,5 @@
-// What one text has and another lacks: the parts of its folded form that no shared shingle covers,
-// and where they lie in the original text.
+// What one text has and another lacks: the parts of its folded form that no shared shingle covers, and where they lie
+// in the original text.
 #pragma once
 
 #include "core/exact.h"
@@ -12,8 +12,8 @@ namespace minhash {
 
 // --- in the folded text ---------------------------------------------------------------------
 
-// Finds what the shared shingles of a text leave uncovered. Words are covered one by one: a space
-// between two covered words is no difference.
+// Finds what the shared shingles of a text leave uncovered. Words are covered one by one: a space between two covered
+// words is no difference.
 struct coverage {
     unit of;
     std::uint32_t start;   // of the text in its buffer
@@ -23,8 +23,8 @@ struct coverage {
 
 coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept;
 
-// Takes the next shared shingle, in the order of the text, and finally the empty range at its end.
-// Returns whether something before it is uncovered, and sets `uncovered`.
+// Takes the next shared shingle, in the order of the text, and finally the empty range at its end. Returns whether
+// something before it is uncovered, and sets `uncovered`.
 bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovered) noexcept;
 
 // --- in the text as it was given ------------------------------------------------------------
@@ -54,12 +54,9 @@ struct original_walk {
 // `start` is where the folded text starts in its buffer.
 original_walk start_original(const shingling& how, std::uint32_t start) noexcept;
 
-// Takes the next character: its form in UTF-8, which may be several code points, and how many bytes
-// and characters it is in its own encoding.
-void take(original_walk& state,
-          const std::uint8_t* utf8,
-          std::size_t utf8_bytes,
-          const text_place& size) noexcept;
+// Takes the next character: its form in UTF-8, which may be several code points, and how many bytes and characters it
+// is in its own encoding.
+void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept;
 
 // Whether the walk has reached a place of the folded text.
 constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept
@@ -67,8 +64,8 @@ constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcep
     return state.written_to >= to;
 }
 
-// Where a part of the folded text starts, and where one ends, in the text as it was given. The part
-// must start, or end, within the character that was written last.
+// Where a part of the folded text starts, and where one ends, in the text as it was given. The part must start, or end,
+// within the character that was written last.
 text_place start_in_original(const original_walk& state, std::uint32_t from) noexcept;
 text_place end_in_original(const original_walk& state, std::uint32_t to) noexcept;
 

@@ -7,11 +7,8 @@
 namespace minhash {
 
 // Hashes (hash.h: hash_integer) `count` integers into halves. Arrays are padded (kernels.h).
-inline void hash_integers(const std::int64_t* values,
-                          std::size_t count,
-                          std::int64_t seed,
-                          std::uint32_t* lo,
-                          std::uint32_t* hi) noexcept
+inline void hash_integers(
+    const std::int64_t* values, std::size_t count, std::int64_t seed, std::uint32_t* lo, std::uint32_t* hi) noexcept
 {
     kernels->hash_integers(values, count, seed, lo, hi);
 }

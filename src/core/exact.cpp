@@ -18,9 +18,8 @@ std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
     if (walk.how.of == unit::character)
         return at + decode_utf8(here, walk.end - at).bytes;
     const void* const space = std::memchr(here, ' ', walk.end - at);
-    return space == nullptr
-               ? walk.end
-               : at + static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(space) - here);
+    return space == nullptr ? walk.end
+                            : at + static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(space) - here);
 }
 
 // The start of the unit after one that ends at `at`.
@@ -34,26 +33,21 @@ std::uint64_t hash_of(const shingle_counts& counts, const shingle_range& shingle
     return XXH3_64bits(counts.buffer + shingle.offset, shingle.bytes);
 }
 
-counted_shingle&
-find(shingle_counts& counts, std::uint64_t hash, const shingle_range& shingle) noexcept
+counted_shingle& find(shingle_counts& counts, std::uint64_t hash, const shingle_range& shingle) noexcept
 {
     const auto ends = [&](std::size_t at) {
         const counted_shingle& entry = counts.table[at];
         return entry.first.bytes == 0 ||
                (entry.hash == hash && entry.first.bytes == shingle.bytes &&
-                std::memcmp(counts.buffer + entry.first.offset,
-                            counts.buffer + shingle.offset,
-                            shingle.bytes) == 0);
+                std::memcmp(counts.buffer + entry.first.offset, counts.buffer + shingle.offset, shingle.bytes) == 0);
     };
     return counts.table[probe(counts.table.size() - 1, place_of(hash), ends)];
 }
 
 } // namespace
 
-shingle_walk start_walk(const std::uint8_t* buffer,
-                        std::uint32_t from,
-                        std::uint32_t end,
-                        const shingling& how) noexcept
+shingle_walk
+start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept
 {
     return {buffer, how, from, from, end, false};
 }

@@ -1,5 +1,5 @@
-// Exact sets and bags of shingles, compared as strings: for shingles(), shingle_jaccard() and
-// shingle_containment(). They are the shingles of shingle.h, but the text is folded as a whole.
+// Exact sets and bags of shingles, compared as strings: for shingles(), shingle_jaccard() and shingle_containment().
+// They are the shingles of shingle.h, but the text is folded as a whole.
 #pragma once
 
 #include "core/overlap.h"
@@ -26,13 +26,10 @@ struct shingle_walk {
     bool started;
 };
 
-shingle_walk start_walk(const std::uint8_t* buffer,
-                        std::uint32_t from,
-                        std::uint32_t end,
-                        const shingling& how) noexcept;
+shingle_walk
+start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept;
 
-// The next shingle; false at the end. A text shorter than a window is one shingle, itself, and an
-// empty text has none.
+// The next shingle; false at the end. A text shorter than a window is one shingle, itself, and an empty text has none.
 bool next(shingle_walk& walk, shingle_range& out) noexcept;
 
 // A distinct shingle, where it was first met, and how often it occurs in each of two texts.
@@ -52,16 +49,16 @@ struct shingle_counts {
 // Whether one more distinct shingle could overfill the table: the caller then moves to a larger.
 bool full(const shingle_counts& counts) noexcept;
 
-// Enters the shingles of a part of another table. Tables can be large, so the caller moves and
-// measures them part by part.
+// Enters the shingles of a part of another table. Tables can be large, so the caller moves and measures them part by
+// part.
 void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
-// Whether the other text has this shingle, too. To be called after both texts have been counted,
-// once for each occurrence in `text`, in its order: in a bag only the first occurrences are shared,
-// as many as the text with fewer has.
+// Whether the other text has this shingle, too. To be called after both texts have been counted, once for each
+// occurrence in `text`, in its order: in a bag only the first occurrences are shared, as many as the text with fewer
+// has.
 bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
 
 // Adds the sizes of a part of the table.

@@ -6,17 +6,13 @@
 
 namespace minhash {
 
-std::size_t fold_character(folder& state,
-                           const std::uint8_t* text,
-                           std::size_t bytes,
-                           std::uint8_t*& out) noexcept
+std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept
 {
     const utf8_character read = decode_utf8(text, bytes);
     const bool valid = read.code_point != invalid_byte;
     const separator separates = valid ? separator_of(read.code_point) : separator::none;
     const bool punctuation_separates = state.how.fold && state.how.of == unit::word;
-    if (separates == separator::white_space ||
-        (separates == separator::punctuation && punctuation_separates)) {
+    if (separates == separator::white_space || (separates == separator::punctuation && punctuation_separates)) {
         state.gap = state.started;
         return read.bytes;
     }
@@ -39,8 +35,7 @@ bool is_ascii(std::span<const std::uint8_t> bytes) noexcept
     return kernels->is_ascii(bytes.data(), bytes.size());
 }
 
-std::size_t
-fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept
+std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept
 {
     const bool words = state.how.of == unit::word;
     if (!state.how.fold && !words) {

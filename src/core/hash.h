@@ -1,5 +1,5 @@
-// The hash functions and constants of the scheme. All arithmetic is unsigned and wraps; nothing
-// here may ever change within a scheme version, because stored signatures depend on each bit.
+// The hash functions and constants of the scheme. All arithmetic is unsigned and wraps; nothing here may ever change
+// within a scheme version, because stored signatures depend on each bit.
 #pragma once
 
 #include <bit>
@@ -13,17 +13,16 @@
 namespace minhash {
 
 static_assert(XXH_VERSION_NUMBER >= 800, "XXH3 is stable since xxHash 0.8.0");
-static_assert(std::endian::native == std::endian::little,
-              "stored slots and hashed windows are little-endian");
+static_assert(std::endian::native == std::endian::little, "stored slots and hashed windows are little-endian");
 
 constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
 
 // Multiplying a slot by this makes the upper bits depend on all of its bits (compress.h).
 constexpr std::uint32_t compress_factor = 0x9E3779B1;
 
-// Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4,
-// `bin` and `value` for its later rounds. They come from splitmix64 (Steele, Lea, Flood 2014) with
-// fixed seeds, independent of the user's seed, which enters through the shingle hash alone.
+// Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4, `bin` and `value` for
+// its later rounds. They come from splitmix64 (Steele, Lea, Flood 2014) with fixed seeds, independent of the user's
+// seed, which enters through the shingle hash alone.
 struct multipliers {
     std::uint32_t row[4096];
     std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 uses the hash's halves as they are
@@ -70,15 +69,14 @@ inline constexpr multipliers multiplier = make_multipliers();
 
 // One round of a Feistel network on the halves (a, b); Word is an integer or a vector of them.
 template <typename Word>
-[[gnu::always_inline]] inline constexpr void
-feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
+[[gnu::always_inline]] inline constexpr void feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
 {
     const Word product = from * constant;
     into ^= product ^ product >> 15;
 }
 
-// A bijection on 64 bits with 32-bit multiplications only, so that it vectorises. Five rounds are
-// the fewest with full avalanche (measured: four leave a bias of 0.5).
+// A bijection on 64 bits with 32-bit multiplications only, so that it vectorises. Five rounds are the fewest with full
+// avalanche (measured: four leave a bias of 0.5).
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void mix(Word& a, Word& b) noexcept
 {
@@ -99,28 +97,25 @@ template <typename Word>
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
-[[gnu::always_inline]] inline constexpr void
-split(std::uint64_t hash, std::uint32_t& lo, std::uint32_t& hi) noexcept
+[[gnu::always_inline]] inline constexpr void split(std::uint64_t hash, std::uint32_t& lo, std::uint32_t& hi) noexcept
 {
     lo = low(hash);
     hi = high(hash);
 }
 
-[[gnu::always_inline]] inline constexpr std::uint64_t join(std::uint32_t lo,
-                                                           std::uint32_t hi) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t join(std::uint32_t lo, std::uint32_t hi) noexcept
 {
     return static_cast<std::uint64_t>(hi) << 32 | lo;
 }
 
 // The same for tables of elements, where 0 marks a free entry: a hash of 0 becomes 1.
-[[gnu::always_inline]] inline constexpr std::uint64_t element_of(std::uint32_t lo,
-                                                                 std::uint32_t hi) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t element_of(std::uint32_t lo, std::uint32_t hi) noexcept
 {
     return join(lo + ((lo | hi) == 0), hi);
 }
 
-// The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes
-// (padded with zeros: text holds no NUL); longer ones take XXH3.
+// The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes (padded with zeros:
+// text holds no NUL); longer ones take XXH3.
 [[gnu::always_inline]] inline std::uint64_t
 hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -135,10 +130,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return join(a, b);
 }
 
-// Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other
-// bytes, including UUIDs: XXH3 at any length, as they may end in zeros. Integers: a bijection of
-// their 64-bit value, so that equal integers of different types are one member. The mask has a
-// constant of its own, or the integer 97 would be the text "a".
+// Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other bytes, including
+// UUIDs: XXH3 at any length, as they may end in zeros. Integers: a bijection of their 64-bit value, so that equal
+// integers of different types are one member. The mask has a constant of its own, or the integer 97 would be the text
+// "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -150,8 +145,7 @@ hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) 
     return window_mask(seed) ^ 0x0370734413198A2E;
 }
 
-[[gnu::always_inline]] inline constexpr std::uint64_t hash_integer(std::int64_t value,
-                                                                   std::int64_t seed) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t hash_integer(std::int64_t value, std::int64_t seed) noexcept
 {
     const std::uint64_t x = static_cast<std::uint64_t>(value) ^ integer_mask(seed);
     std::uint32_t a = low(x);
@@ -190,8 +184,8 @@ inline std::uint64_t finish(const piecewise_hash& state) noexcept
                                              : hash_bytes(state.front, state.bytes, state.seed);
 }
 
-// XXH3 of 9 to 16 bytes, the most frequent long windows, spelt out: without branches on the length,
-// and with the parts that depend only on the seed computed once.
+// XXH3 of 9 to 16 bytes, the most frequent long windows, spelt out: without branches on the length, and with the parts
+// that depend only on the seed computed once.
 struct medium_hash {
     static constexpr std::uint64_t factor = 0x165667919E3779F9;
 
@@ -206,8 +200,7 @@ struct medium_hash {
         flip_back = (secret[2] ^ secret[3]) - static_cast<std::uint64_t>(seed);
     }
 
-    [[gnu::always_inline]] std::uint64_t operator()(const std::uint8_t* bytes,
-                                                    std::size_t count) const noexcept
+    [[gnu::always_inline]] std::uint64_t operator()(const std::uint8_t* bytes, std::size_t count) const noexcept
     {
         std::uint64_t front;
         std::uint64_t back;
@@ -216,16 +209,15 @@ struct medium_hash {
         front ^= flip_front;
         back ^= flip_back;
         const auto product = static_cast<unsigned __int128>(front) * back;
-        std::uint64_t hash =
-            count + __builtin_bswap64(front) + back +
-            (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64));
+        std::uint64_t hash = count + __builtin_bswap64(front) + back +
+                             (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64));
         hash = (hash ^ hash >> 37) * factor;
         return hash ^ hash >> 32;
     }
 };
 
-// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, then the
-// full mix. With the other words fixed, the hash is a bijection of any single word's hash.
+// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, then the full mix. With the
+// other words fixed, the hash is a bijection of any single word's hash.
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void
 chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
@@ -239,8 +231,8 @@ chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
 // The i-th occurrence (from 0) of a shingle, for bags. The first one is the shingle itself.
 inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
 
-[[gnu::always_inline]] inline constexpr std::uint64_t
-hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
+[[gnu::always_inline]] inline constexpr std::uint64_t hash_occurrence(std::uint64_t shingle,
+                                                                      std::uint32_t occurrence) noexcept
 {
     if (occurrence == 0)
         return shingle;
@@ -251,10 +243,9 @@ hash_occurrence(std::uint64_t shingle, std::uint32_t occurrence) noexcept
     return join(a, b);
 }
 
-// The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that
-// equal slots in different bands have different keys.
-inline std::uint64_t
-hash_band(const std::uint8_t* slots, std::size_t bytes, std::uint32_t band) noexcept
+// The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that equal slots in
+// different bands have different keys.
+inline std::uint64_t hash_band(const std::uint8_t* slots, std::size_t bytes, std::uint32_t band) noexcept
 {
     return XXH3_64bits_withSeed(slots, bytes, band);
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054; // of 0.975
 
-// The same quantile of Student's distribution, by the Cornish-Fisher expansion; for few degrees of
-// freedom, where that is too small, from tables.
+// The same quantile of Student's distribution, by the Cornish-Fisher expansion; for few degrees of freedom, where that
+// is too small, from tables.
 double student_quantile(double freedom) noexcept
 {
     if (freedom < 2)
@@ -35,8 +35,7 @@ interval wilson_interval(double share, double trials) noexcept
         return {0, 1};
     const double square = normal_quantile * normal_quantile / trials;
     const double middle = (share + square / 2) / (1 + square);
-    const double half =
-        std::sqrt(square * share * (1 - share) + square * square / 4) / (1 + square);
+    const double half = std::sqrt(square * share * (1 - share) + square * square / 4) / (1 + square);
     return {std::clamp(middle - half, 0.0, share), std::clamp(middle + half, share, 1.0)};
 }
 

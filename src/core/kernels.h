@@ -1,5 +1,5 @@
-// The hot loops, once for each instruction set. One source (simd/) is compiled several times with
-// other compiler flags; each object is a table of functions with equal results on every input.
+// The hot loops, once for each instruction set. One source (simd/) is compiled several times with other compiler flags;
+// each object is a table of functions with equal results on every input.
 // The best table that the CPU can run is chosen once, at load; tests and benchmarks force others.
 #pragma once
 
@@ -12,39 +12,31 @@
 
 namespace minhash {
 
-// Kernels read and write whole vectors: arrays that they are given must be readable, and outputs
-// writable, for `padding` elements beyond their length. Only data that may lie in a table's page
-// needs no padding: the text of fold() and is_ascii(), and the slots of count_equal(),
-// compress_slots(), count_agreements() and merge().
+// Kernels read and write whole vectors: arrays that they are given must be readable, and outputs writable, for
+// `padding` elements beyond their length. Only data that may lie in a table's page needs no padding: the text of fold()
+// and is_ascii(), and the slots of count_equal(), compress_slots(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
     const char* name;
 
-    // Folds the front of a slice, up to the first character that these loops cannot fold, appends
-    // it to `out` and returns how many bytes of `text` it took. See fold.h.
-    std::size_t (*fold)(folder& state,
-                        const std::uint8_t* text,
-                        std::size_t bytes,
-                        std::uint8_t* out,
-                        std::size_t& written) noexcept;
+    // Folds the front of a slice, up to the first character that these loops cannot fold, appends it to `out` and
+    // returns how many bytes of `text` it took. See fold.h.
+    std::size_t (*fold)(
+        folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out, std::size_t& written) noexcept;
 
     // Whether all bytes are below 128.
     bool (*is_ascii)(const std::uint8_t* text, std::size_t bytes) noexcept;
 
-    // Writes where the characters of a text start, then `bytes`. Returns the number of characters,
-    // or 0 if the text is empty or not valid UTF-8.
-    std::size_t (*find_characters)(const std::uint8_t* text,
-                                   std::size_t bytes,
-                                   std::uint32_t* begin) noexcept;
+    // Writes where the characters of a text start, then `bytes`. Returns the number of characters, or 0 if the text is
+    // empty or not valid UTF-8.
+    std::size_t (*find_characters)(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept;
 
     // Writes where a text has spaces (' '), in order. Returns their number, at most `bytes`.
-    std::size_t (*find_spaces)(const std::uint8_t* text,
-                               std::size_t bytes,
-                               std::uint32_t* at) noexcept;
+    std::size_t (*find_spaces)(const std::uint8_t* text, std::size_t bytes, std::uint32_t* at) noexcept;
 
-    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one from each byte on: the
-    // text has windows + width - 1 bytes. `lo` and `hi` get the hashes' halves.
+    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one from each byte on: the text has windows +
+    // width - 1 bytes. `lo` and `hi` get the hashes' halves.
     void (*hash_windows)(const std::uint8_t* text,
                          std::size_t windows,
                          std::size_t width,
@@ -61,8 +53,8 @@ struct kernel_table {
                         std::uint32_t* lo,
                         std::uint32_t* hi) noexcept;
 
-    // Hashes (hash.h: chain_word) each run of `size` word hashes, at least 1. There are shingles +
-    // size - 1 word hashes.
+    // Hashes (hash.h: chain_word) each run of `size` word hashes, at least 1. There are shingles + size - 1 word
+    // hashes.
     void (*chain_words)(const std::uint32_t* word_lo,
                         const std::uint32_t* word_hi,
                         std::size_t shingles,
@@ -83,27 +75,21 @@ struct kernel_table {
                              const std::uint32_t* occurrences,
                              std::size_t count) noexcept;
 
-    // Joins the halves of elements for a table of them (hash.h: element_of). `elements` have no
-    // padding.
+    // Joins the halves of elements for a table of them (hash.h: element_of). `elements` have no padding.
     void (*join_halves)(const std::uint32_t* lo,
                         const std::uint32_t* hi,
                         std::size_t count,
                         std::uint64_t* elements) noexcept;
 
-    // How many elements two arrays have in common from the start on, up to the first difference.
-    // Both have `count` elements and no padding.
-    std::size_t (*count_equal_front)(const std::uint64_t* a,
-                                     const std::uint64_t* b,
-                                     std::size_t count) noexcept;
+    // How many elements two arrays have in common from the start on, up to the first difference. Both have `count`
+    // elements and no padding.
+    std::size_t (*count_equal_front)(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) noexcept;
 
-    // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many are set. The bytes have
-    // no padding.
-    std::size_t (*pack_marks)(const std::uint8_t* marks,
-                              std::size_t words,
-                              std::uint64_t* bits) noexcept;
+    // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many are set. The bytes have no padding.
+    std::size_t (*pack_marks)(const std::uint8_t* marks, std::size_t words, std::uint64_t* bits) noexcept;
 
-    // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says
-    // that all of them are empty. Returns whether all slots hold a value of round 0.
+    // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says that all of them are
+    // empty. Returns whether all slots hold a value of round 0.
     bool (*absorb_fss)(std::uint32_t* slots,
                        std::uint32_t num_hashes,
                        bool fresh,
@@ -117,21 +103,16 @@ struct kernel_table {
                            std::size_t count) noexcept;
 
     // The number of equal slots of 32 bits.
-    std::uint32_t (*count_equal)(const std::uint32_t* a,
-                                 const std::uint32_t* b,
-                                 std::uint32_t num_hashes) noexcept;
-    // Writes the upper eight bits of each slot's product with compress_factor (hash.h). Neither
-    // array is padded.
-    void (*compress_slots)(const std::uint32_t* slots,
-                           std::uint32_t num_hashes,
-                           std::uint8_t* packed) noexcept;
+    std::uint32_t (*count_equal)(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
+    // Writes the upper eight bits of each slot's product with compress_factor (hash.h). Neither array is padded.
+    void (*compress_slots)(const std::uint32_t* slots, std::uint32_t num_hashes, std::uint8_t* packed) noexcept;
     // The number of different ones among packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
     std::uint32_t (*count_different)(const std::uint8_t* a,
                                      const std::uint8_t* b,
                                      std::uint32_t num_hashes,
                                      int bits) noexcept;
-    // Writes, for each of `count` signatures of 8 bits a slot, `stride` bytes apart, how many slots
-    // agree with a query's.
+    // Writes, for each of `count` signatures of 8 bits a slot, `stride` bytes apart, how many slots agree with a
+    // query's.
     void (*count_agreements)(const std::uint8_t* copies,
                              std::size_t stride,
                              std::size_t count,

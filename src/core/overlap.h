@@ -6,16 +6,16 @@
 
 namespace minhash {
 
-// The sizes of two sets or bags and of their intersection. The intersection of bags has the smaller
-// of two counts of each element; the size of the union is first + second - shared.
+// The sizes of two sets or bags and of their intersection. The intersection of bags has the smaller of two counts of
+// each element; the size of the union is first + second - shared.
 struct overlap {
     std::uint64_t first;
     std::uint64_t second;
     std::uint64_t shared;
 };
 
-// The size of the intersection divided by the size of the union, or below by the size of the first
-// set; 0 if the divisor is 0.
+// The size of the intersection divided by the size of the union, or below by the size of the first set; 0 if the
+// divisor is 0.
 constexpr double jaccard(const overlap& sizes) noexcept
 {
     assert(sizes.shared <= sizes.first && sizes.shared <= sizes.second);
@@ -26,8 +26,7 @@ constexpr double jaccard(const overlap& sizes) noexcept
 constexpr double containment(const overlap& sizes) noexcept
 {
     assert(sizes.shared <= sizes.first);
-    return sizes.first == 0 ? 0
-                            : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first);
+    return sizes.first == 0 ? 0 : static_cast<double>(sizes.shared) / static_cast<double>(sizes.first);
 }
 
 } // namespace minhash

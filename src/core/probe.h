@@ -1,6 +1,6 @@
-// Places of entries in tables with open addressing. Hashes of shingles are public, so somebody
-// could write a text whose shingles' hashes share any chosen bits. So the place of an entry depends
-// on its hash and a secret. No result depends on the secret.
+// Places of entries in tables with open addressing. Hashes of shingles are public, so somebody could write a text whose
+// shingles' hashes share any chosen bits. So the place of an entry depends on its hash and a secret. No result depends
+// on the secret.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,7 @@ struct probe_secret {
     std::uint64_t factor; // odd
 };
 
-// The secret of this process. The glue sets a random one at load, before there is any table; tests
-// choose one.
+// The secret of this process. The glue sets a random one at load, before there is any table; tests choose one.
 inline probe_secret probing = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
 
 inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
@@ -28,13 +27,12 @@ inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
 inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
     const std::uint64_t flipped = hash ^ secret.flip;
-    const auto high =
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(flipped) * secret.factor >> 64);
+    const auto high = static_cast<std::uint64_t>(static_cast<unsigned __int128>(flipped) * secret.factor >> 64);
     return flipped * secret.factor ^ high;
 }
 
-// The first entry, from a place on, that ends the search: the one sought, or a free one. The table
-// has mask + 1 entries, a power of two, and at least one of them is free.
+// The first entry, from a place on, that ends the search: the one sought, or a free one. The table has mask + 1
+// entries, a power of two, and at least one of them is free.
 template <typename Ends>
 inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
 {

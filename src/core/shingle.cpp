@@ -16,8 +16,7 @@ void hold(shingler& state, std::size_t from, std::size_t bytes) noexcept
 }
 
 // Finds where characters start in a text that is not valid UTF-8. Each invalid byte is one.
-std::size_t
-find_any_characters(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept
+std::size_t find_any_characters(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept
 {
     std::size_t characters = 0;
     for (std::size_t at = 0; at < bytes; characters++) {
@@ -32,8 +31,7 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
 {
     const std::size_t size = state.folding.how.size;
     const bool ascii = kernels->is_ascii(state.text, bytes);
-    std::size_t characters =
-        ascii ? bytes : kernels->find_characters(state.text, bytes, state.begin);
+    std::size_t characters = ascii ? bytes : kernels->find_characters(state.text, bytes, state.begin);
     if (characters == 0)
         characters = find_any_characters(state.text, bytes, state.begin);
     if (characters < size) {
@@ -51,20 +49,14 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
     if (ascii)
         kernels->hash_windows(state.text, batch.count, size, state.seed, batch.lo, batch.hi);
     else
-        kernels->hash_ranges(state.text,
-                             state.begin,
-                             state.begin + size,
-                             batch.count,
-                             state.seed,
-                             batch.lo,
-                             batch.hi);
+        kernels->hash_ranges(state.text, state.begin, state.begin + size, batch.count, state.seed, batch.lo, batch.hi);
     state.cut_any = true;
     if (!last)
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Hashes all shingles of the `words` words, of which the first held_words were held from before.
-// Then holds the last words, with which the next shingle starts.
+// Hashes all shingles of the `words` words, of which the first held_words were held from before. Then holds the last
+// words, with which the next shingle starts.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;
@@ -77,8 +69,8 @@ void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexc
     std::memmove(state.word_hi, state.word_hi + batch.count, held);
 }
 
-// Words end at a space; the bytes after the last space are held until their word ends or, if it is
-// longer than the buffer, hashed by XXH3's streaming form.
+// Words end at a space; the bytes after the last space are held until their word ends or, if it is longer than the
+// buffer, hashed by XXH3's streaming form.
 void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
     std::size_t ends = kernels->find_spaces(state.text, bytes, state.end);
@@ -88,9 +80,7 @@ void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& bat
     std::size_t first = 0; // word to be hashed from the buffer
     if (ends > 0 && state.inside_long_word) {
         XXH3_64bits_update(&state.long_word, state.text, state.end[0]);
-        split(XXH3_64bits_digest(&state.long_word),
-              state.word_lo[state.held_words],
-              state.word_hi[state.held_words]);
+        split(XXH3_64bits_digest(&state.long_word), state.word_lo[state.held_words], state.word_hi[state.held_words]);
         state.held_words++;
         state.inside_long_word = false;
         first = 1;
@@ -135,11 +125,7 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
     XXH3_INITSTATE(&state.long_word); // else a reset may take a stale secret for this seed's
 }
 
-void cut(shingler& state,
-         const std::uint8_t* text,
-         std::size_t bytes,
-         bool last,
-         shingle_batch& batch) noexcept
+void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
     assert(bytes <= slice_bytes && state.held_bytes <= max_held_bytes);
     batch.count = 0;

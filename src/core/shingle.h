@@ -1,6 +1,5 @@
-// Shingles of a text: the text is folded and cut slice by slice into shingles, as 64-bit hashes in
-// two arrays of halves (lo, hi), which suits the vector code. Memory does not grow with the length
-// of the text or of a word in it.
+// Shingles of a text: the text is folded and cut slice by slice into shingles, as 64-bit hashes in two arrays of halves
+// (lo, hi), which suits the vector code. Memory does not grow with the length of the text or of a word in it.
 #pragma once
 
 #include "core/fold.h"
@@ -13,8 +12,8 @@
 
 namespace minhash {
 
-constexpr std::size_t slice_bytes = 2048;    // text taken by one step; its arrays stay in L1 cache
-constexpr std::size_t max_held_bytes = 1024; // 254 characters of four bytes fit
+constexpr std::size_t slice_bytes = 2048;          // text taken by one step; its arrays stay in L1 cache
+constexpr std::size_t max_held_bytes = 1024;       // 254 characters of four bytes fit
 constexpr std::size_t max_batch = slice_bytes + 2; // shingles of one step: one per byte, gap, end
 
 struct shingle_batch {
@@ -42,14 +41,9 @@ struct shingler {
 // Starts a text. The shingling must be valid.
 void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
 
-// Cuts the next slice of the text, at most slice_bytes bytes, into the batch. A slice must not end
-// inside a character (unicode.h: whole_characters). The last slice, which may be empty, also yields
-// what was held, or the one shingle of a text shorter than a window. A text that folds to nothing
-// has no shingle at all.
-void cut(shingler& state,
-         const std::uint8_t* text,
-         std::size_t bytes,
-         bool last,
-         shingle_batch& batch) noexcept;
+// Cuts the next slice of the text, at most slice_bytes bytes, into the batch. A slice must not end inside a character
+// (unicode.h: whole_characters). The last slice, which may be empty, also yields what was held, or the one shingle of a
+// text shorter than a window. A text that folds to nothing has no shingle at all.
+void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept;
 
 } // namespace minhash

@@ -8,8 +8,8 @@ namespace minhash {
 
 namespace {
 
-// A text whose first batches leave slots unfilled is repetitive, and each batch costs a guarantee
-// round. Then elements absorbed recently are left out: they would change nothing again.
+// A text whose first batches leave slots unfilled is repetitive, and each batch costs a guarantee round. Then elements
+// absorbed recently are left out: they would change nothing again.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,
@@ -29,16 +29,12 @@ std::size_t drop_seen(sketch& state,
     return kept;
 }
 
-void absorb_fss(sketch& state,
-                const std::uint32_t* lo,
-                const std::uint32_t* hi,
-                std::size_t count) noexcept
+void absorb_fss(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept
 {
     // Absorbing a short batch is faster than filtering it.
     constexpr std::size_t long_batch = 512;
     if (state.fresh || state.filled || count < long_batch) {
-        state.filled =
-            kernels->absorb_fss(state.slots, state.num_hashes, state.fresh, lo, hi, count);
+        state.filled = kernels->absorb_fss(state.slots, state.num_hashes, state.fresh, lo, hi, count);
         return;
     }
     if (!state.repeating) {
@@ -54,8 +50,7 @@ void absorb_fss(sketch& state,
         const std::size_t given = std::min(step, count - from);
         const std::size_t kept = drop_seen(state, lo + from, hi + from, given, new_lo, new_hi);
         if (kept > 0)
-            state.filled =
-                kernels->absorb_fss(state.slots, state.num_hashes, false, new_lo, new_hi, kept);
+            state.filled = kernels->absorb_fss(state.slots, state.num_hashes, false, new_lo, new_hi, kept);
     }
 }
 
@@ -72,10 +67,7 @@ void start(sketch& state, method method, std::uint32_t num_hashes) noexcept
     std::fill_n(state.slots, num_hashes, empty_slot);
 }
 
-void resume(sketch& state,
-            method method,
-            std::uint32_t num_hashes,
-            const std::uint32_t* slots) noexcept
+void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept
 {
     assert(method != method::external && num_hashes > 0 && num_hashes <= max_num_hashes);
     assert(!are_empty({slots, num_hashes}));
@@ -84,14 +76,10 @@ void resume(sketch& state,
     state.fresh = false;
     state.repeating = false;
     std::copy_n(slots, num_hashes, state.slots);
-    state.filled =
-        method == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
+    state.filled = method == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
 }
 
-void absorb(sketch& state,
-            const std::uint32_t* lo,
-            const std::uint32_t* hi,
-            std::size_t count) noexcept
+void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept
 {
     if (count == 0)
         return;
@@ -112,16 +100,12 @@ bool are_empty(std::span<const std::uint32_t> slots) noexcept
     return std::all_of(slots.begin(), slots.end(), [](auto slot) { return slot == empty_slot; });
 }
 
-void merge(const std::uint32_t* a,
-           const std::uint32_t* b,
-           std::uint32_t num_hashes,
-           std::uint32_t* into) noexcept
+void merge(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes, std::uint32_t* into) noexcept
 {
     kernels->merge(a, b, num_hashes, into);
 }
 
-std::uint32_t
-count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept
+std::uint32_t count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept
 {
     return kernels->count_equal(a, b, num_hashes);
 }

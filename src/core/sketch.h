@@ -1,10 +1,10 @@
-// Hashed shingles -> signature. A signature under construction is at every moment the exact
-// signature of the elements absorbed so far; absorbing an element twice changes nothing.
+// Hashed shingles -> signature. A signature under construction is at every moment the exact signature of the elements
+// absorbed so far; absorbing an element twice changes nothing.
 //
 // FSS-4 is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017; arXiv 1704.04370)
-// cut to four rounds. In each round an element throws one value at one pseudo-random slot; a slot
-// keeps its smallest (round, value). A slot that no round hit takes a classic MinHash of its own,
-// the guarantee round. The code of a slot orders rounds before values,
+// cut to four rounds. In each round an element throws one value at one pseudo-random slot; a slot keeps its smallest
+// (round, value). A slot that no round hit takes a classic MinHash of its own, the guarantee round. The code of a slot
+// orders rounds before values,
 //
 //     round 0           0 and 31 bits of the value
 //     rounds 1 to 3     1, two bits of round - 1, 29 bits of the value
@@ -45,17 +45,10 @@ struct sketch {
 void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
 
 // Continues from the slots of a signature, not of the empty set.
-void resume(sketch& state,
-            method method,
-            std::uint32_t num_hashes,
-            const std::uint32_t* slots) noexcept;
+void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept;
 
-// Adds `count` elements, given by the halves of their hashes. Both arrays must be readable for
-// `padding` more.
-void absorb(sketch& state,
-            const std::uint32_t* lo,
-            const std::uint32_t* hi,
-            std::size_t count) noexcept;
+// Adds `count` elements, given by the halves of their hashes. Both arrays must be readable for `padding` more.
+void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept;
 
 // Whether nothing was absorbed.
 bool is_empty(const sketch& state) noexcept;
@@ -64,13 +57,9 @@ bool is_empty(const sketch& state) noexcept;
 bool are_empty(std::span<const std::uint32_t> slots) noexcept;
 
 // Elementwise minimum: the signature of the union of two sets. `into` may be either input.
-void merge(const std::uint32_t* a,
-           const std::uint32_t* b,
-           std::uint32_t num_hashes,
-           std::uint32_t* into) noexcept;
+void merge(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes, std::uint32_t* into) noexcept;
 
 // The number of equal slots, by position.
-std::uint32_t
-count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
+std::uint32_t count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
 
 } // namespace minhash

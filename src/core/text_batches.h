@@ -1,5 +1,5 @@
-// Cuts a text that comes in slices into batches of shingles: the loop that all signers of texts
-// share, whoever owns their memory.
+// Cuts a text that comes in slices into batches of shingles: the loop that all signers of texts share, whoever owns
+// their memory.
 #pragma once
 
 #include "core/bag.h"
@@ -10,10 +10,9 @@
 
 namespace minhash {
 
-// Calls take(const shingle_batch&) for all shingles of a text, or for the numbered occurrences of a
-// bag, which may come more than once. `state` has the members scheme, cutter, batch and bag; for
-// bags, state.bag must be started. slices.rewind() goes back to the first slice, next() returns a
-// slice, and at_end() says whether it was the last.
+// Calls take(const shingle_batch&) for all shingles of a text, or for the numbered occurrences of a bag, which may come
+// more than once. `state` has the members scheme, cutter, batch and bag; for bags, state.bag must be started.
+// slices.rewind() goes back to the first slice, next() returns a slice, and at_end() says whether it was the last.
 template <typename Signer, typename Slices, typename Take>
 void each_batch(Signer& state, Slices slices, Take&& take)
 {

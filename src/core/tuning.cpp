@@ -9,9 +9,8 @@ namespace minhash {
 
 namespace {
 
-// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Two segments on either
-// side of the threshold integrate the polynomials needed with errors far below the differences
-// between choices.
+// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Two segments on either side of the threshold
+// integrate the polynomials needed with errors far below the differences between choices.
 struct quadrature_node {
     double place;
     double weight;
@@ -70,8 +69,7 @@ double standard_error(double similarity, int num_hashes, int bits) noexcept
 double log_choose(double all, double chosen) noexcept
 {
     int sign; // std::lgamma() would write it to a global variable, where threads race
-    return lgamma_r(all + 1, &sign) - lgamma_r(chosen + 1, &sign) -
-           lgamma_r(all - chosen + 1, &sign);
+    return lgamma_r(all + 1, &sign) - lgamma_r(chosen + 1, &sign) - lgamma_r(all - chosen + 1, &sign);
 }
 
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept
@@ -105,10 +103,8 @@ band_choice choose_by_recall(double threshold, int num_hashes, double recall) no
     return {bands, rows};
 }
 
-band_choice choose_by_area(double threshold,
-                           int num_hashes,
-                           double false_candidate_weight,
-                           double missed_pair_weight) noexcept
+band_choice
+choose_by_area(double threshold, int num_hashes, double false_candidate_weight, double missed_pair_weight) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
     assert(false_candidate_weight >= 0 && missed_pair_weight >= 0);
@@ -156,8 +152,7 @@ band_choice choose_by_area(double threshold,
                 missed[point] *= 1 - power[point];
                 missed_pairs += weight[point] * missed[point];
             }
-            const double area =
-                false_candidate_weight * false_candidates + missed_pair_weight * missed_pairs;
+            const double area = false_candidate_weight * false_candidates + missed_pair_weight * missed_pairs;
             const bool equal = std::abs(area - least) <= 1e-12;
             if (equal ? bands < best.bands : area < least) {
                 least = area;

@@ -1,27 +1,26 @@
-// The S-curve of LSH banding, and choices of bands and rows by it. (Leskovec, Rajaraman, Ullman:
-// Mining of Massive Datasets, section 3.4.)
+// The S-curve of LSH banding, and choices of bands and rows by it. (Leskovec, Rajaraman, Ullman: Mining of Massive
+// Datasets, section 3.4.)
 #pragma once
 
 namespace minhash {
 
-// The probability that two sets of the given Jaccard similarity agree in all rows of at least one
-// band: 1 - (1 - similarity^rows)^bands.
+// The probability that two sets of the given Jaccard similarity agree in all rows of at least one band: 1 - (1 -
+// similarity^rows)^bands.
 double band_probability(double similarity, int bands, int rows) noexcept;
 
 // The rule of thumb for the similarity at which the curve rises: (1/bands)^(1/rows).
 double threshold_rule(int bands, int rows) noexcept;
 
-// Where the curve is steepest: ((rows - 1) / (bands * rows - 1))^(1/rows), its inflection point.
-// With one row it is steepest at 0.
+// Where the curve is steepest: ((rows - 1) / (bands * rows - 1))^(1/rows), its inflection point. With one row it is
+// steepest at 0.
 double steepest_point(int bands, int rows) noexcept;
 
-// The standard error of a similarity estimated from independent slots of `bits` bits: that of the
-// share P of equal slots, sqrt(P (1 - P) / num_hashes), scaled as in compress.h. At 32 bits P is
-// the similarity.
+// The standard error of a similarity estimated from independent slots of `bits` bits: that of the share P of equal
+// slots, sqrt(P (1 - P) / num_hashes), scaled as in compress.h. At 32 bits P is the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
-// The fewest equal slots of two sets of this Jaccard similarity, but for share_missed of such
-// pairs: a quantile of the binomial distribution, which is skewed near 0 and 1.
+// The fewest equal slots of two sets of this Jaccard similarity, but for share_missed of such pairs: a quantile of the
+// binomial distribution, which is skewed near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
 // The logarithm of how many ways there are to choose `chosen` of `all`.
@@ -33,15 +32,13 @@ struct band_choice {
     int rows;
 };
 
-// Of all choices that find at least `recall` of the pairs at the threshold, the one with the most
-// rows, hence with few false candidates, and then the fewest bands.
+// Of all choices that find at least `recall` of the pairs at the threshold, the one with the most rows, hence with few
+// false candidates, and then the fewest bands.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
-// The choice that minimises the weighted sum of two areas: under the curve left of the threshold
-// (false candidates) and above the curve right of it (missed pairs). It is datasketch's rule.
-band_choice choose_by_area(double threshold,
-                           int num_hashes,
-                           double false_candidate_weight,
-                           double missed_pair_weight) noexcept;
+// The choice that minimises the weighted sum of two areas: under the curve left of the threshold (false candidates) and
+// above the curve right of it (missed pairs). It is datasketch's rule.
+band_choice
+choose_by_area(double threshold, int num_hashes, double false_candidate_weight, double missed_pair_weight) noexcept;
 
 } // namespace minhash

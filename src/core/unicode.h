@@ -1,5 +1,5 @@
-// One code point at a time: UTF-8 decoded from unchecked bytes, simple case folding, and the code
-// points that separate words. Frozen at Unicode 15.0.0 within scheme version 1.
+// One code point at a time: UTF-8 decoded from unchecked bytes, simple case folding, and the code points that separate
+// words. Frozen at Unicode 15.0.0 within scheme version 1.
 #pragma once
 
 #include <cstddef>
@@ -87,8 +87,8 @@ inline std::size_t encode_utf8(char32_t code_point, std::uint8_t* out) noexcept
     return length;
 }
 
-// How many of the bytes can be taken without cutting a character in two: all of them, or up to
-// three fewer. Only an unfinished sequence at the very end is held back.
+// How many of the bytes can be taken without cutting a character in two: all of them, or up to three fewer. Only an
+// unfinished sequence at the very end is held back.
 inline std::size_t whole_characters(const std::uint8_t* text, std::size_t bytes) noexcept
 {
     for (std::size_t back = 1; back <= 3 && back <= bytes; back++) {

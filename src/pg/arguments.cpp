@@ -26,9 +26,7 @@ void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
                           scheme.bits,
                           result,
                           scheme.bits),
-            errdetail("At least %d bits are needed; the signature is %s.",
-                      least_bits,
-                      describe(scheme)),
+            errdetail("At least %d bits are needed; the signature is %s.", least_bits, describe(scheme)),
             errhint("Use the signature before minhash_compress()."));
 }
 
@@ -54,9 +52,8 @@ bool is_array_literal(FunctionCallInfo fcinfo, int argument)
     if (!get_fn_expr_arg_stable(fcinfo->flinfo, argument))
         return false;
     const std::string_view given = view(PG_GETARG_TEXT_PP(argument));
-    return given.starts_with('{') && given.ends_with('}') &&
-           !given.starts_with("{{") &&    // templates
-           given.find(':') == given.npos; // JSON
+    return given.starts_with('{') && given.ends_with('}') && !given.starts_with("{{") && // templates
+           given.find(':') == given.npos;                                                // JSON
 }
 
 signature decode_stored(std::span<const std::uint8_t> bytes)
@@ -71,8 +68,7 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument)
 {
     // Not the packed form (short header): slots are read in place, and must be aligned.
     const struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
-    return decode_stored(
-        {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
+    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
 }
 
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result)
@@ -134,8 +130,7 @@ shingling arg_shingling(FunctionCallInfo fcinfo, int first)
 {
     shingling cut = default_shingling;
     if (!PG_ARGISNULL(first))
-        cut.size = static_cast<std::uint16_t>(
-            arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size));
+        cut.size = static_cast<std::uint16_t>(arg_between(fcinfo, first, "shingle_size", 1, max_shingle_size));
     if (!PG_ARGISNULL(first + 1))
         cut.of = arg_unit(fcinfo, first + 1);
     if (!PG_ARGISNULL(first + 2))
@@ -173,8 +168,7 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name)
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall)
 {
-    const aim given = {PG_GETARG_FLOAT8(threshold),
-                       PG_ARGISNULL(recall) ? default_recall : PG_GETARG_FLOAT8(recall)};
+    const aim given = {PG_GETARG_FLOAT8(threshold), PG_ARGISNULL(recall) ? default_recall : PG_GETARG_FLOAT8(recall)};
     if (!(given.threshold > 0 && given.threshold <= 1))
         fail_fraction("threshold", given.threshold, "greater than 0 and at most 1");
     if (!(given.recall > 0 && given.recall < 1))

@@ -12,8 +12,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Whether arguments are constants of the query, so that they are the same in every call. (A
-// parameter is not: PL/pgSQL runs one prepared expression with many values.)
+// Whether arguments are constants of the query, so that they are the same in every call. (A parameter is not: PL/pgSQL
+// runs one prepared expression with many values.)
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
 
 // What an argument of type internal points to.
@@ -29,8 +29,8 @@ inline std::string_view view(const text* value)
     return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
-// Whether an argument is a literal or parameter that most probably is meant as an array. (Texts of
-// a table may well look like one.)
+// Whether an argument is a literal or parameter that most probably is meant as an array. (Texts of a table may well
+// look like one.)
 bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 
 // Reads stored bytes; an ERROR if they are damaged.
@@ -48,8 +48,8 @@ Datum make_signature(const signature& value);
 // The row that a function with OUT parameters returns; none of its values is null.
 Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
 
-// Starts the rows that a set-returning function returns. (Their type is the one that the query
-// expects: looking it up in each call would leak memory until the query ends.)
+// Starts the rows that a set-returning function returns. (Their type is the one that the query expects: looking it up
+// in each call would leak memory until the query ends.)
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 
 Datum make_bigint_array(std::span<Datum> values);
@@ -57,8 +57,8 @@ Datum make_bigint_array(std::span<Datum> values);
 // How texts are cut into shingles by default.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
-// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range.
-// NULL is the default of each.
+// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range. NULL is the default
+// of each.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);

@@ -183,11 +183,7 @@ namespace {
 void (*show_scan)(IndexScanDescData& scan, ExplainState& state);
 explain_per_node_hook_type next_hook;
 
-void show_node(PlanState* node,
-               List* ancestors,
-               const char* relationship,
-               const char* plan_name,
-               ExplainState* state)
+void show_node(PlanState* node, List* ancestors, const char* relationship, const char* plan_name, ExplainState* state)
 {
     if (next_hook != nullptr)
         next_hook(node, ancestors, relationship, plan_name, state);
@@ -256,8 +252,8 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-// 16 can reserve disk space. Before, only the last page is written, which leaves a hole in the
-// file, as PostgreSQL's hash indexes do: writing zeros took a fifth of the time of an index build.
+// 16 can reserve disk space. Before, only the last page is written, which leaves a hole in the file, as PostgreSQL's
+// hash indexes do: writing zeros took a fifth of the time of an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000
@@ -286,8 +282,7 @@ bool may_change(int buffer)
     return BufferIsExclusiveLocked(buffer);
 #else
     return BufferIsLocal(buffer) ||
-           LWLockHeldByMeInMode(BufferDescriptorGetContentLock(GetBufferDescriptor(buffer - 1)),
-                                LW_EXCLUSIVE);
+           LWLockHeldByMeInMode(BufferDescriptorGetContentLock(GetBufferDescriptor(buffer - 1)), LW_EXCLUSIVE);
 #endif
 }
 

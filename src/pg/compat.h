@@ -27,8 +27,7 @@ struct TableScanDescData;
 struct TupleDescData;
 struct Tuplesortstate;
 
-// Soft errors came with 16. Before, input functions have no context to save an error in, so the
-// error is raised.
+// Soft errors came with 16. Before, input functions have no context to save an error in, so the error is raised.
 #if PG_VERSION_NUM < 160000
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
@@ -41,19 +40,17 @@ struct Tuplesortstate;
 
 namespace minhash::pg {
 
-// Makes the caller's tuplestore for the rows of a set-returning function, of the row type that the
-// query expects.
+// Makes the caller's tuplestore for the rows of a set-returning function, of the row type that the query expects.
 void materialize_rows(FunctionCallInfo fcinfo);
 
 bool owns_relation(Oid relation, Oid user);
 bool may_use_schema(Oid schema, Oid user);
 
-// The wait event of a bulk function that waits for its workers, or of a worker that waits for work:
-// MinhashBulk, or before 17 the one for all extensions.
+// The wait event of a bulk function that waits for its workers, or of a worker that waits for work: MinhashBulk, or
+// before 17 the one for all extensions.
 std::uint32_t bulk_wait_event();
 
-// Whether parallel workers are to be used whatever they cost (debug_parallel_query, for
-// developers).
+// Whether parallel workers are to be used whatever they cost (debug_parallel_query, for developers).
 bool workers_are_forced();
 
 // Runs a started query to its end.
@@ -80,8 +77,8 @@ int vacuum_memory();
 // Counts an index search for statistics, and for EXPLAIN in versions that show it.
 void count_index_scan(IndexScanDescData& scan);
 
-// Registers `show`, to be called for each index scan that EXPLAIN ANALYZE prints, so that it can
-// add what the scan did, by the functions below. Only 18 and later have such a hook.
+// Registers `show`, to be called for each index scan that EXPLAIN ANALYZE prints, so that it can add what the scan did,
+// by the functions below. Only 18 and later have such a hook.
 void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
@@ -89,8 +86,8 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 // Whether rows can be removed that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();
 
-// The file number of a relation; and pinning a buffer if it still holds a block of it, which takes
-// a third of the time of looking the block up.
+// The file number of a relation; and pinning a buffer if it still holds a block of it, which takes a third of the time
+// of looking the block up.
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
@@ -101,19 +98,18 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 bool holds_lock(const LOCKTAG& tag, int mode);
 bool may_change(int buffer);
 
-// Lets index expressions run with a safe search path. (Before 17, PostgreSQL's own maintenance
-// commands do not have one either.)
+// Lets index expressions run with a safe search path. (Before 17, PostgreSQL's own maintenance commands do not have one
+// either.)
 void restrict_search_path();
 
 // Keeps the planner from using a path with infinite costs. Before 18 the costs alone suffice.
 void disable_path(Path& path);
 
-// An access method as its handler returns it: for 19 in memory that lasts as long as the process;
-// before, in memory that PostgreSQL frees.
+// An access method as its handler returns it: for 19 in memory that lasts as long as the process; before, in memory
+// that PostgreSQL frees.
 Datum hand_out(const IndexAmRoutine& method);
 
-// Lets CREATE INDEX use parallel workers. Before 17, PostgreSQL plans workers only for its own
-// index types.
+// Lets CREATE INDEX use parallel workers. Before 17, PostgreSQL plans workers only for its own index types.
 constexpr void allow_parallel_build(auto& method)
 {
 #if PG_VERSION_NUM >= 170000

@@ -79,14 +79,12 @@ const char* describe(const scheme& scheme)
 
 void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("%s must be between %lld and %lld",
-                   name,
-                   static_cast<long long>(least),
-                   static_cast<long long>(most)),
-            errdetail("The value given is %lld.", static_cast<long long>(value)),
-            errhint("%s", advice(name)));
+    ereport(
+        ERROR,
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("%s must be between %lld and %lld", name, static_cast<long long>(least), static_cast<long long>(most)),
+        errdetail("The value given is %lld.", static_cast<long long>(value)),
+        errhint("%s", advice(name)));
     pg_unreachable();
 }
 
@@ -121,15 +119,13 @@ void fail_bits(int bits)
 
 void fail_no_choice(double threshold, int num_hashes, double recall)
 {
-    ereport(
-        ERROR,
-        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-        errmsg(
-            "no combination of bands and rows reaches recall %.10g at similarity %g with %d hashes",
-            recall,
-            threshold,
-            num_hashes),
-        errhint("Use more hashes, a higher threshold or a lower recall."));
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("no combination of bands and rows reaches recall %.10g at similarity %g with %d hashes",
+                   recall,
+                   threshold,
+                   num_hashes),
+            errhint("Use more hashes, a higher threshold or a lower recall."));
     pg_unreachable();
 }
 
@@ -152,14 +148,12 @@ int hint_for(const scheme& a, const scheme& b)
     if (a.bits != b.bits)
         return errhint("Compress both to the same number of bits, with minhash_compress().");
     if (external != (b.method == method::external))
-        return errhint(
-            "Signatures from minhash_from_values() can only be compared with each other.");
+        return errhint("Signatures from minhash_from_values() can only be compared with each other.");
     if (external)
-        return errhint(
-            "Call minhash_from_values() with the same seed and number of values for both.");
+        return errhint("Call minhash_from_values() with the same seed and number of values for both.");
     if (elements != (b.shingles.of == unit::element))
-        return errhint("One is of a text, the other of given elements: call minhash() for both, or "
-                       "minhash_elements().");
+        return errhint(
+            "One is of a text, the other of given elements: call minhash() for both, or minhash_elements().");
     return elements ? errhint("Call minhash_elements() with the same arguments for both.")
                     : errhint("Call minhash() with the same arguments for both.");
 }
@@ -186,8 +180,7 @@ void fail_null_argument(int argument, Oid function)
 
 void refuse_text(Node* context, const char* input, const parse_result& result)
 {
-    const std::size_t character =
-        pg_mbstrlen_with_len(input, static_cast<int>(result.position)) + 1;
+    const std::size_t character = pg_mbstrlen_with_len(input, static_cast<int>(result.position)) + 1;
     errsave(context,
             (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
              errmsg("invalid input syntax for type %s: \"%s\"", "minhash_signature", clip(input)),
@@ -200,8 +193,7 @@ namespace {
 int bytes_detail(status what, std::size_t bytes)
 {
     if (what == status::bad_length)
-        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; "
-                         "there are %zu bytes.",
+        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; there are %zu bytes.",
                          header_bytes,
                          bytes);
     return errdetail("Expected %s.", expectation(what));

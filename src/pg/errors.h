@@ -1,5 +1,5 @@
-// Errors that several functions report, and the words for values that errors show. Errors of only
-// one function are in that function.
+// Errors that several functions report, and the words for values that errors show. Errors of only one function are in
+// that function.
 #pragma once
 
 #include "pg/glue.h"
@@ -14,8 +14,7 @@ extern "C" {
 namespace minhash::pg {
 
 // An argument outside of its range.
-[[noreturn]] void
-fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
+[[noreturn]] void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
 [[noreturn]] void fail_fraction(const char* name, double value, const char* range);
 [[noreturn]] void fail_choice(const char* name, text* given, const char* choices);
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);

@@ -21,9 +21,7 @@ const char* quoted_relation(Oid relation)
 {
     const char* const name = get_rel_name(relation);
     if (name == nullptr)
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_TABLE),
-                errmsg("relation with OID %u does not exist", relation));
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation));
     return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
 }
 

@@ -1,7 +1,6 @@
-// Every file of the glue includes this: PostgreSQL's two headers that all others need, and how to
-// define a function that SQL can call. Each file includes the other headers of PostgreSQL that it
-// uses itself. Nothing in the glue has a destructor, as PostgreSQL's errors leave functions by
-// longjmp().
+// Every file of the glue includes this: PostgreSQL's two headers that all others need, and how to define a function
+// that SQL can call. Each file includes the other headers of PostgreSQL that it uses itself. Nothing in the glue has a
+// destructor, as PostgreSQL's errors leave functions by longjmp().
 #pragma once
 
 // Standard headers first: PostgreSQL's port.h redefines printf and its relatives.
@@ -20,16 +19,16 @@ extern "C" {
 
 // Defines a function that SQL can call. `name` is its C symbol. Both symbols are exported whatever
 // -fvisibility says.
-#define MINHASH_FUNCTION(name)                                                                     \
-    extern "C" {                                                                                   \
-    [[gnu::visibility("default")]] const Pg_finfo_record* pg_finfo_##name();                       \
-    [[gnu::visibility("default")]] Datum name(PG_FUNCTION_ARGS);                                   \
-    const Pg_finfo_record* pg_finfo_##name()                                                       \
-    {                                                                                              \
-        static const Pg_finfo_record info = {1};                                                   \
-        return &info;                                                                              \
-    }                                                                                              \
-    }                                                                                              \
+#define MINHASH_FUNCTION(name)                                                                                         \
+    extern "C" {                                                                                                       \
+    [[gnu::visibility("default")]] const Pg_finfo_record* pg_finfo_##name();                                           \
+    [[gnu::visibility("default")]] Datum name(PG_FUNCTION_ARGS);                                                       \
+    const Pg_finfo_record* pg_finfo_##name()                                                                           \
+    {                                                                                                                  \
+        static const Pg_finfo_record info = {1};                                                                       \
+        return &info;                                                                                                  \
+    }                                                                                                                  \
+    }                                                                                                                  \
     Datum name(PG_FUNCTION_ARGS)
 
 namespace minhash::pg {
@@ -38,8 +37,7 @@ namespace minhash::pg {
 template <typename Value>
 Value* allocate(MemoryContext context)
 {
-    char* const raw =
-        static_cast<char*>(MemoryContextAlloc(context, sizeof(Value) + alignof(Value)));
+    char* const raw = static_cast<char*>(MemoryContextAlloc(context, sizeof(Value) + alignof(Value)));
     return reinterpret_cast<Value*>(TYPEALIGN(alignof(Value), raw));
 }
 

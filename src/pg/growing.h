@@ -1,5 +1,5 @@
-// An array that grows, in the memory context that is current when it starts. (The engine has one of
-// its own, bulk/memory/host.h: its memory is its host's, which counts it and can refuse it.)
+// An array that grows, in the memory context that is current when it starts. (The engine has one of its own,
+// bulk/memory/host.h: its memory is its host's, which counts it and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"
@@ -20,8 +20,7 @@ struct growing {
     {
         room = first_room > 0 ? first_room : 1;
         count = 0;
-        at =
-            static_cast<Value*>(MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(Value)));
+        at = static_cast<Value*>(MemoryContextAllocHuge(CurrentMemoryContext, room * sizeof(Value)));
     }
 
     void add(const Value& value)

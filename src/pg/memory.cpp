@@ -10,8 +10,7 @@ void* allocate_large(MemoryContext context, std::size_t bytes)
 #ifdef MADV_HUGEPAGE
     constexpr std::uintptr_t huge_page = 2 * 1024 * 1024;
     const std::uintptr_t first = TYPEALIGN(huge_page, memory);
-    const std::uintptr_t end =
-        TYPEALIGN_DOWN(huge_page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
+    const std::uintptr_t end = TYPEALIGN_DOWN(huge_page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
     if (first < end) // advice only: a refusal does no harm
         (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 #endif
@@ -26,8 +25,7 @@ void map_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes
     if (bytes < worth_it)
         return;
     const std::uintptr_t first = TYPEALIGN(page, memory);
-    const std::uintptr_t end =
-        TYPEALIGN_DOWN(page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
+    const std::uintptr_t end = TYPEALIGN_DOWN(page, reinterpret_cast<std::uintptr_t>(memory) + bytes);
     (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE);
 #endif
 }

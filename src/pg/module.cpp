@@ -88,8 +88,8 @@ void _PG_init(void)
                              nullptr);
     DefineCustomIntVariable("minhash_lsh.ordered_scan_limit",
                             "Sets about how many rows an ordered scan of an lsh index compares.",
-                            "In a larger index, those that share slots of a band are compared, "
-                            "the most likely ones first. -1 compares all rows where it must.",
+                            "In a larger index, those that share slots of a band are compared, the most likely ones "
+                            "first. -1 compares all rows where it must.",
                             &ordered_scan_limit,
                             -1,
                             -1,
@@ -111,17 +111,17 @@ void _PG_init(void)
                             nullptr,
                             nullptr,
                             nullptr);
-    DefineCustomStringVariable("minhash_lsh.instruction_set",
-                               "Selects the CPU instruction set used to compute signatures.",
-                               "All give the same results; \"auto\" takes the fastest of this CPU. "
-                               "For tests and benchmarks.",
-                               &instruction_set,
-                               "auto",
-                               PGC_USERSET,
-                               GUC_NOT_IN_SAMPLE,
-                               check_instruction_set,
-                               assign_instruction_set,
-                               nullptr);
+    DefineCustomStringVariable(
+        "minhash_lsh.instruction_set",
+        "Selects the CPU instruction set used to compute signatures.",
+        "All give the same results; \"auto\" takes the fastest of this CPU. For tests and benchmarks.",
+        &instruction_set,
+        "auto",
+        PGC_USERSET,
+        GUC_NOT_IN_SAMPLE,
+        check_instruction_set,
+        assign_instruction_set,
+        nullptr);
     index::define_options();
     show_scans(index::show_scan);
     MarkGUCPrefixReserved("minhash_lsh");

@@ -52,24 +52,22 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// Estimates the time left: of the present phase at its own pace, once a tenth of it is done, and of
-// later phases by their costs, at the pace of earlier phases with known costs.
+// Estimates the time left: of the present phase at its own pace, once a tenth of it is done, and of later phases by
+// their costs, at the pace of earlier phases with known costs.
 double time_left(const progress& call, const progress_step& step, double share, double elapsed)
 {
     constexpr double enough = 0.1;
     const double cost = call.costs_before + step.cost * share;
     const double whole = call.costs_before + step.cost + step.cost_after;
-    const double pace = cost > enough * whole
-                            ? (call.time_before + (step.cost > 0 ? elapsed : 0)) / cost
-                            : 1 / nanoseconds;
-    const double of_phase = share >= enough || step.cost == 0
-                                ? (share > 0 ? elapsed / share - elapsed : 0)
-                                : step.cost * (1 - share) * pace;
+    const double pace =
+        cost > enough * whole ? (call.time_before + (step.cost > 0 ? elapsed : 0)) / cost : 1 / nanoseconds;
+    const double of_phase = share >= enough || step.cost == 0 ? (share > 0 ? elapsed / share - elapsed : 0)
+                                                              : step.cost * (1 - share) * pace;
     return of_phase + step.cost_after * pace;
 }
 
-// The progress as text: of the call, if that is known, else of the phase. Once a tenth is done, it
-// includes the time left.
+// The progress as text: of the call, if that is known, else of the phase. Once a tenth is done, it includes the time
+// left.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);
@@ -124,9 +122,7 @@ void start_progress(progress& fresh, MemoryContext memory)
     MemoryContextRegisterResetCallback(memory, &fresh.at_end);
     innermost = &fresh;
     if (fresh.outer == nullptr)
-        enable_timeout_every(timeout,
-                             TimestampTzPlusMilliseconds(fresh.began, title_interval),
-                             title_interval);
+        enable_timeout_every(timeout, TimestampTzPlusMilliseconds(fresh.began, title_interval), title_interval);
 }
 
 void show_progress(progress& call, const progress_step& step)

@@ -1,6 +1,5 @@
-// Shows the progress of a long call: by a NOTICE every minhash_lsh.progress_interval, and every
-// second in the title of the process. A timeout says when, as asking the clock for every row could
-// take longer than reading the row.
+// Shows the progress of a long call: by a NOTICE every minhash_lsh.progress_interval, and every second in the title of
+// the process. A timeout says when, as asking the clock for every row could take longer than reading the row.
 //
 // A call can run within the query of another one. Each shows its own progress.
 #pragma once
@@ -15,8 +14,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// How much of a phase is done; and what it and the phases after it will cost, if that is known
-// (bulk/memory/host.h).
+// How much of a phase is done; and what it and the phases after it will cost, if that is known (bulk/memory/host.h).
 struct progress_step {
     const char* phase;
     bool begins;

@@ -10,8 +10,8 @@ scheme scheme_of(FunctionCallInfo fcinfo, int num_hashes, int seed, int method)
 {
     scheme scheme = default_text_scheme;
     if (!PG_ARGISNULL(num_hashes))
-        scheme.num_hashes = static_cast<std::uint16_t>(
-            arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes));
+        scheme.num_hashes =
+            static_cast<std::uint16_t>(arg_between(fcinfo, num_hashes, "num_hashes", min_num_hashes, max_num_hashes));
     if (!PG_ARGISNULL(seed))
         scheme.seed = PG_GETARG_INT64(seed);
     if (!PG_ARGISNULL(method))

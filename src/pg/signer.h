@@ -48,8 +48,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL
-// is the default of each.
+// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL is the default of
+// each.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
 // The same for elements: the arguments num_hashes, seed and method, from `first` on.
@@ -64,12 +64,11 @@ constexpr scheme default_scheme(shingling shingles)
 constexpr scheme default_text_scheme = default_scheme(default_shingling);
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
-// Makes room for the bag of a text of `text_bytes` bytes, or of so many elements, and starts its
-// first pass.
+// Makes room for the bag of a text of `text_bytes` bytes, or of so many elements, and starts its first pass.
 void start_bag(set_signer& state, std::size_t text_bytes);
 
-// Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered
-// occurrences of a bag. Occurrences may come more than once.
+// Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered occurrences of a bag.
+// Occurrences may come more than once.
 template <typename Take>
 void each_batch(text_signer& state, const text* document, Take&& take)
 {

@@ -32,8 +32,8 @@ std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
     return slice;
 }
 
-// Converts the next bytes, as far as possible. A character that Unicode does not have is left as it
-// is, so that every text that can be stored can be signed.
+// Converts the next bytes, as far as possible. A character that Unicode does not have is left as it is, so that every
+// text that can be stored can be signed.
 std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 {
     const int converted = pg_do_encoding_conversion_buf(reader.conversion,
@@ -58,9 +58,8 @@ void open(text_reader& reader, const text* value)
          {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
           static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))});
 
-    // A table's page is filled from its end. So the text of the next row most likely lies just
-    // before this one; it is fetched while this one is signed. (A prefetch may ask for any
-    // address.)
+    // A table's page is filled from its end. So the text of the next row most likely lies just before this one; it is
+    // fetched while this one is signed. (A prefetch may ask for any address.)
     if (reader.left <= slice_bytes) {
         for (std::size_t before = 64; before <= reader.left + 64; before += 64)
             __builtin_prefetch(reader.at - before);
@@ -78,13 +77,12 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
     if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII) {
         reader.conversion = FindDefaultConversionProc(encoding, PG_UTF8);
         if (!OidIsValid(reader.conversion))
-            ereport(
-                ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
-                       pg_encoding_to_char(encoding),
-                       pg_encoding_to_char(PG_UTF8)),
-                errhint("Use a database with encoding UTF8."));
+            ereport(ERROR,
+                    errcode(ERRCODE_UNDEFINED_FUNCTION),
+                    errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+                           pg_encoding_to_char(encoding),
+                           pg_encoding_to_char(PG_UTF8)),
+                    errhint("Use a database with encoding UTF8."));
     }
 }
 
@@ -99,10 +97,9 @@ std::span<const std::uint8_t> read(text_reader& reader)
         return pass(reader, bytes);
     std::size_t fitting = std::min(bytes, convertible_bytes);
     if (fitting < reader.left)
-        fitting =
-            pg_mbcliplen(reinterpret_cast<const char*>(reader.at),
-                         static_cast<int>(std::min(reader.left, fitting + MAX_MULTIBYTE_CHAR_LEN)),
-                         static_cast<int>(fitting));
+        fitting = pg_mbcliplen(reinterpret_cast<const char*>(reader.at),
+                               static_cast<int>(std::min(reader.left, fitting + MAX_MULTIBYTE_CHAR_LEN)),
+                               static_cast<int>(fitting));
     return convert(reader, fitting);
 }
 

@@ -1,13 +1,11 @@
-// Rows that lie within others, found among texts with planted excerpts: how many of those that are
-// there, whether all that are found are right, and what it takes, besides near-duplicates by
-// Jaccard similarity of the same texts; and how many candidates bands for classes of sizes would
-// have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB 2016). containment_bench FILE COUNT
-// THRESHOLD [EVERY]
+// Rows that lie within others, found among texts with planted excerpts: how many of those that are there, whether all
+// that are found are right, and what it takes, besides near-duplicates by Jaccard similarity of the same texts; and how
+// many candidates bands for classes of sizes would have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB 2016).
+// containment_bench FILE COUNT THRESHOLD [EVERY]
 //
-// FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces
-// of these, of 500 to 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of
-// them, of 20 words at least, in which some words are replaced. What is there to be found is
-// counted for every EVERYth row, by all its shingles.
+// FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces of these, of 500 to
+// 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of them, of 20 words at least, in which
+// some words are replaced. What is there to be found is counted for every EVERYth row, by all its shingles.
 #include "bulk/containment/containment.h"
 
 #include "core/kernels.h"
@@ -107,8 +105,7 @@ std::vector<element_list> sets_of(const std::vector<std::string>& texts)
 // Whether a row is looked for in another: it is the smaller, or as small and comes later.
 bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::size_t within)
 {
-    return sets[row].size() != sets[within].size() ? sets[row].size() < sets[within].size()
-                                                   : row > within;
+    return sets[row].size() != sets[within].size() ? sets[row].size() < sets[within].size() : row > within;
 }
 
 using pair_map = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
@@ -128,8 +125,7 @@ pair_map truth_of(const std::vector<element_list>& sets, double threshold, std::
             for (const std::uint32_t other : having[element])
                 shared[other]++;
         for (std::uint32_t within = 0; within < sets.size(); within++) {
-            const double share =
-                static_cast<double>(shared[within]) / static_cast<double>(sets[row].size());
+            const double share = static_cast<double>(shared[within]) / static_cast<double>(sets[row].size());
             if (share >= threshold && is_smaller(sets, row, within))
                 found[{row, within}] = share;
         }
@@ -151,8 +147,8 @@ void keep_pairs(bulk::host& to, std::span<const bulk::found_pair> pairs)
     kept.insert(kept.end(), pairs.begin(), pairs.end());
 }
 
-// Candidates of bands that find the recall at the similarity which a row has with the largest of a
-// class of sizes that it lies within: sizes of a class differ by a factor of 2 at most.
+// Candidates of bands that find the recall at the similarity which a row has with the largest of a class of sizes that
+// it lies within: sizes of a class differ by a factor of 2 at most.
 double ensemble_candidates(const std::vector<std::string>& texts,
                            const std::vector<element_list>& sets,
                            double threshold,
@@ -186,8 +182,7 @@ double ensemble_candidates(const std::vector<std::string>& texts,
             bool meet = shape.bands == 0; // no bands find enough: all are candidates
             const std::uint32_t* a = slots[row].data();
             const std::uint32_t* b = slots[within].data();
-            for (int band = 0; band < shape.bands && !meet;
-                 band++, a += shape.rows, b += shape.rows)
+            for (int band = 0; band < shape.bands && !meet; band++, a += shape.rows, b += shape.rows)
                 meet = std::equal(a, a + shape.rows, b);
             candidates += meet;
         }
@@ -215,10 +210,7 @@ int main(int argc, char** argv)
     std::size_t bytes = 0;
     for (const std::string& text : texts)
         bytes += text.size();
-    std::printf("%zu texts of %zu bytes, threshold %g\n",
-                texts.size(),
-                bytes / texts.size(),
-                threshold);
+    std::printf("%zu texts of %zu bytes, threshold %g\n", texts.size(), bytes / texts.size(), threshold);
 
     const double start = cpu_seconds();
     engine_host host;
@@ -252,8 +244,7 @@ int main(int argc, char** argv)
     std::size_t found_of[ratios] = {};
     const auto ratio_of = [&](std::uint32_t row, std::uint32_t within) {
         const std::size_t ratio = sets[within].size() / sets[row].size();
-        return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(ratio)) - 1,
-                                     ratios - 1);
+        return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(ratio)) - 1, ratios - 1);
     };
     for (const auto& [pair, share] : truth)
         true_of[ratio_of(pair.first, pair.second)]++;
@@ -269,8 +260,7 @@ int main(int argc, char** argv)
         std::printf("ratio from %2d: %zu true pairs, recall %.4f\n",
                     1 << i,
                     true_of[i],
-                    static_cast<double>(found_of[i]) /
-                        static_cast<double>(std::max<std::size_t>(true_of[i], 1)));
+                    static_cast<double>(found_of[i]) / static_cast<double>(std::max<std::size_t>(true_of[i], 1)));
     for (const int hashes : {256, 1024})
         std::printf("bands by classes of sizes, %d hashes: %.0f candidates for each row\n",
                     hashes,

@@ -1,5 +1,5 @@
-// What signatures cost in the core, as ratios to a loop of XXH3 over every five-byte window of the
-// same texts in the same run. Every median is of interleaved repetitions.
+// What signatures cost in the core, as ratios to a loop of XXH3 over every five-byte window of the same texts in the
+// same run. Every median is of interleaved repetitions.
 #include "core/compress.h"
 #include "core/hash.h"
 #include "core/kernels.h"
@@ -125,9 +125,7 @@ constexpr std::size_t set_sizes[] = {10, 100, 1000, 10000};
 void register_all()
 {
     using bench::script;
-    const auto add = [](const std::string& name, auto work) {
-        benchmark::RegisterBenchmark(name.c_str(), work);
-    };
+    const auto add = [](const std::string& name, auto work) { benchmark::RegisterBenchmark(name.c_str(), work); };
     for (const std::size_t length : lengths) {
         add("xxh3/" + std::to_string(length), [=](benchmark::State& state) {
             std::vector<std::uint64_t> hashes(20000);
@@ -138,19 +136,16 @@ void register_all()
     }
     for (const kernel_table* const table : runnable_kernels()) {
         const std::string name = table->name;
-        const auto add_signing = [&](const std::string& what,
-                                     script of,
-                                     std::size_t length,
-                                     const shingling& how,
-                                     method method) {
-            add(name + "/" + what + "/" + std::to_string(length), [=](benchmark::State& state) {
-                kernels = table;
-                over_texts(state, corpus_of(of, length), [&](const std::string& text) {
-                    sign(text, how, method);
-                    benchmark::DoNotOptimize(signed_text.slots);
+        const auto add_signing =
+            [&](const std::string& what, script of, std::size_t length, const shingling& how, method method) {
+                add(name + "/" + what + "/" + std::to_string(length), [=](benchmark::State& state) {
+                    kernels = table;
+                    over_texts(state, corpus_of(of, length), [&](const std::string& text) {
+                        sign(text, how, method);
+                        benchmark::DoNotOptimize(signed_text.slots);
+                    });
                 });
-            });
-        };
+            };
         for (const std::size_t length : lengths) {
             add_signing("fss", script::english, length, five_characters, method::fss);
             add_signing("classic", script::english, length, five_characters, method::classic);
@@ -171,9 +166,8 @@ void register_all()
             const std::vector<std::uint32_t> slots = random_slots(1000);
             std::size_t next = 0;
             for (auto _ : state) {
-                benchmark::DoNotOptimize(count_equal(&slots[next * num_hashes],
-                                                     &slots[(next + 1) * num_hashes],
-                                                     num_hashes));
+                benchmark::DoNotOptimize(
+                    count_equal(&slots[next * num_hashes], &slots[(next + 1) * num_hashes], num_hashes));
                 next = next + 2 >= 1000 ? 0 : next + 2;
             }
         });
@@ -188,8 +182,7 @@ void register_all()
                 const std::size_t bytes = slot_bytes(bits, num_hashes);
                 std::size_t next = 0;
                 for (auto _ : state) {
-                    benchmark::DoNotOptimize(
-                        count_equal(scheme, packed + next * bytes, packed + (next + 1) * bytes));
+                    benchmark::DoNotOptimize(count_equal(scheme, packed + next * bytes, packed + (next + 1) * bytes));
                     next = next + 2 >= 1000 ? 0 : next + 2;
                 }
             });
@@ -199,10 +192,7 @@ void register_all()
             const std::vector<std::uint32_t> slots = random_slots(1000);
             std::size_t next = 0;
             for (auto _ : state) {
-                merge(&slots[next * num_hashes],
-                      &slots[(next + 1) * num_hashes],
-                      num_hashes,
-                      signed_text.slots);
+                merge(&slots[next * num_hashes], &slots[(next + 1) * num_hashes], num_hashes, signed_text.slots);
                 benchmark::DoNotOptimize(signed_text.slots);
                 benchmark::ClobberMemory();
                 next = next + 2 >= 1000 ? 0 : next + 2;
@@ -255,8 +245,7 @@ public:
 
     void print_tables() const
     {
-        std::printf(
-            "\nT / X: text to signature of 128 hashes over XXH3 of every window, by characters\n");
+        std::printf("\nT / X: text to signature of 128 hashes over XXH3 of every window, by characters\n");
         std::printf("%-10s %8s %8s %8s %8s\n", "", "50", "200", "1000", "10000");
         for_each_table([&](const std::string& name) {
             std::printf("%-10s", name.c_str());
@@ -296,9 +285,8 @@ public:
                         at(name + "/french/1000") / thousand,
                         at(name + "/compare"));
         });
-        std::printf(
-            "\nmillion integers signed a second, by the set's size; ns for a union, and to\n"
-            "compare signatures of 8 bits and of one\n");
+        std::printf("\nmillion integers signed a second, by the set's size; ns for a union, and to\n"
+                    "compare signatures of 8 bits and of one\n");
         std::printf("%-10s %8s %8s %8s %8s | %8s %8s %8s\n",
                     "",
                     "10",
@@ -312,19 +300,17 @@ public:
             std::printf("%-10s", name.c_str());
             for (const std::size_t size : set_sizes)
                 std::printf(" %8.0f",
-                            static_cast<double>(size) * 1000 /
-                                at(name + "/integers/" + std::to_string(size)));
+                            static_cast<double>(size) * 1000 / at(name + "/integers/" + std::to_string(size)));
             std::printf(" | %8.1f %8.1f %8.1f\n",
                         at(name + "/union"),
                         at(name + "/compare/8"),
                         at(name + "/compare/1"));
         });
-        std::printf(
-            "(X at 1,000 characters: %.2f ns per window; textbook: XXH3 and classic, over fss;\n"
-            " russian, chinese, french: time per character over english; largest spread of a\n"
-            " median's repetitions: %.0f %%)\n",
-            at("xxh3/1000") / 996,
-            spread_ * 100);
+        std::printf("(X at 1,000 characters: %.2f ns per window; textbook: XXH3 and classic, over fss;\n"
+                    " russian, chinese, french: time per character over english; largest spread of a\n"
+                    " median's repetitions: %.0f %%)\n",
+                    at("xxh3/1000") / 996,
+                    spread_ * 100);
     }
 
 private:

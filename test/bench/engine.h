@@ -1,5 +1,5 @@
-// The engine of the bulk functions for benchmarks: a host, texts of files, and the choice of
-// hashes, bands and rows as pg/bulk/choice.cpp makes it.
+// The engine of the bulk functions for benchmarks: a host, texts of files, and the choice of hashes, bands and rows as
+// pg/bulk/choice.cpp makes it.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -36,9 +36,7 @@ struct engine_host : bulk::host {
         allocate_shared = [](host& self, std::size_t bytes, bool) {
             return bulk::private_number(self.allocate(self, bytes));
         };
-        find_shared = [](host&, bulk::shared_number number) {
-            return bulk::private_memory(number);
-        };
+        find_shared = [](host&, bulk::shared_number number) { return bulk::private_memory(number); };
         release_shared = [](host& self, bulk::shared_number number) {
             self.release(self, bulk::private_memory(number));
         };
@@ -93,8 +91,8 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// The choice by cost for rows that have been taken; or what is foretold of another one, if `given`
-// has hashes and bands. It is set as their task.
+// The choice by cost for rows that have been taken; or what is foretold of another one, if `given` has hashes and
+// bands. It is set as their task.
 inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& given = {})
 {
     bulk::task task = rows.task;
@@ -113,18 +111,16 @@ inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& give
     const bulk::agreement_counts agreements = bulk::tally_agreements(sample, counts);
     bulk::end_sample(sample);
     const bulk::work_costs costs = bulk::costs_of(bytes, true);
-    const bulk::bands_plan plan =
-        given.num_hashes > 0
-            ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
-            : bulk::choose_by_cost(wanted, agreements, costs);
+    const bulk::bands_plan plan = given.num_hashes > 0
+                                      ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
+                                      : bulk::choose_by_cost(wanted, agreements, costs);
     task.shape = plan.shape;
     task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     bulk::set_task(rows, task);
     return plan;
 }
 
-inline bulk::row_set&
-take(bulk::memory_budget& budget, const std::vector<std::string>& texts, const bulk::task& task)
+inline bulk::row_set& take(bulk::memory_budget& budget, const std::vector<std::string>& texts, const bulk::task& task)
 {
     bulk::row_set& rows = *bulk::make_rows(budget, task, true);
     for (const std::string& text : texts)
@@ -133,8 +129,7 @@ take(bulk::memory_budget& budget, const std::vector<std::string>& texts, const b
 }
 
 // Leaves the pairs in the host. Returns what was chosen for them.
-inline bulk::bands_plan
-find_pairs(engine_host& host, const std::vector<std::string>& texts, const bulk::task& task)
+inline bulk::bands_plan find_pairs(engine_host& host, const std::vector<std::string>& texts, const bulk::task& task)
 {
     bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << 32);
     bulk::row_set& rows = take(budget, texts, task);

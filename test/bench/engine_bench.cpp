@@ -1,5 +1,5 @@
-// What the engine of the bulk functions costs on texts of a file, one in a line: CPU time of its
-// steps, with the choice by cost or a given one, and what that choice expected.
+// What the engine of the bulk functions costs on texts of a file, one in a line: CPU time of its steps, with the choice
+// by cost or a given one, and what that choice expected.
 // engine_bench FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]
 #include "bulk/search/clusters.h"
 #include "bulk/search/pairs.h"
@@ -44,9 +44,7 @@ void count_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::s
 int main(int argc, char** argv)
 {
     if (argc < 3) {
-        std::fprintf(stderr,
-                     "usage: %s FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]\n",
-                     argv[0]);
+        std::fprintf(stderr, "usage: %s FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]\n", argv[0]);
         return 2;
     }
     kernels = find_kernels("auto");
@@ -61,36 +59,32 @@ int main(int argc, char** argv)
     if (argc > 6)
         given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0, 0, 0, 0};
     bulk::memory_budget budget = bulk::make_budget(host, memory);
-    bulk::row_set& rows =
-        bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});
+    bulk::row_set& rows = bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});
     const double taken = cpu_seconds();
     const bulk::bands_plan plan = bench::choose(rows, given);
     const double chosen = cpu_seconds();
     bulk::start_steps(rows);
     const double signed_at = cpu_seconds();
     if (clusters)
-        bulk::find_clusters(rows,
-                            {},
-                            {[](bulk::host&, std::span<std::uint32_t>) {}, count_cluster});
+        bulk::find_clusters(rows, {}, {[](bulk::host&, std::span<std::uint32_t>) {}, count_cluster});
     else
         bulk::find_pairs(rows, false, count_pairs);
     const double found = cpu_seconds();
-    std::printf(
-        "%zu texts, %d hashes, %d bands of %d rows: reading %.3f s, choosing %.3f, "
-        "signing %.3f, finding %.3f, all %.3f; "
-        "%llu found; expected %.1f candidates and %.1f comparisons of texts for each row, %.3f s\n",
-        texts.size(),
-        plan.num_hashes,
-        plan.shape.bands,
-        plan.shape.rows,
-        taken - start,
-        chosen - taken,
-        signed_at - chosen,
-        found - signed_at,
-        found - start,
-        static_cast<unsigned long long>(host.found),
-        plan.candidates,
-        plan.checks,
-        plan.cost * 1e-9);
+    std::printf("%zu texts, %d hashes, %d bands of %d rows: reading %.3f s, choosing %.3f, signing %.3f, finding %.3f, "
+                "all %.3f; "
+                "%llu found; expected %.1f candidates and %.1f comparisons of texts for each row, %.3f s\n",
+                texts.size(),
+                plan.num_hashes,
+                plan.shape.bands,
+                plan.shape.rows,
+                taken - start,
+                chosen - taken,
+                signed_at - chosen,
+                found - signed_at,
+                found - start,
+                static_cast<unsigned long long>(host.found),
+                plan.candidates,
+                plan.checks,
+                plan.cost * 1e-9);
     return 0;
 }

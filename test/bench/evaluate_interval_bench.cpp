@@ -1,11 +1,10 @@
-// How often the true recall lies within the interval that an evaluation of bands and rows gives,
-// for texts whose near-duplicates come in families: the pairs of one are found or missed together,
-// so an interval that takes them for independent is too narrow. evaluate_interval_bench KIND SEEDS
-// ANCHORS THRESHOLD
+// How often the true recall lies within the interval that an evaluation of bands and rows gives, for texts whose
+// near-duplicates come in families: the pairs of one are found or missed together, so an interval that takes them for
+// independent is too narrow. evaluate_interval_bench KIND SEEDS ANCHORS THRESHOLD
 //
-// KIND unequal: edits of one text each, many families of few texts, few of many. KIND chains: each
-// text an edit of the one before it. The texts are the same for all seeds; anchors and hash
-// functions are not. The truth is the evaluation with all rows as anchors.
+// KIND unequal: edits of one text each, many families of few texts, few of many. KIND chains: each text an edit of the
+// one before it. The texts are the same for all seeds; anchors and hash functions are not. The truth is the evaluation
+// with all rows as anchors.
 #include "bulk/evaluation/evaluation.h"
 
 #include <cmath>
@@ -46,9 +45,7 @@ std::vector<std::string> make_texts(bool chains)
         words text(words_of_text);
         std::generate(text.begin(), text.end(), any_word);
         const words first = text;
-        for (int left = std::max(1, static_cast<int>((chains ? 60 : 80) / std::pow(family, 0.6)));
-             left > 0;
-             left--) {
+        for (int left = std::max(1, static_cast<int>((chains ? 60 : 80) / std::pow(family, 0.6))); left > 0; left--) {
             const double rate = chains ? 0.02 : 0.001 + 0.06 * uniform(random);
             if (!chains)
                 text = first;
@@ -101,12 +98,9 @@ int main(int count, char** arguments)
     }
     const std::vector<std::string> texts = make_texts(std::strcmp(arguments[1], "chains") == 0);
     const auto seeds = std::strtoull(arguments[2], nullptr, 10);
-    const std::size_t anchors =
-        std::min<std::size_t>(texts.size(), std::strtoull(arguments[3], nullptr, 10));
+    const std::size_t anchors = std::min<std::size_t>(texts.size(), std::strtoull(arguments[3], nullptr, 10));
     const double threshold = std::strtod(arguments[4], nullptr);
-    const std::vector<bulk::setting> fresh = {{{13, 7}, 0, 0, 0, {}},
-                                              {{10, 12}, 0, 0, 0, {}},
-                                              {{20, 6}, 0, 0, 0, {}}};
+    const std::vector<bulk::setting> fresh = {{{13, 7}, 0, 0, 0, {}}, {{10, 12}, 0, 0, 0, {}}, {{20, 6}, 0, 0, 0, {}}};
 
     struct sum {
         int holding;
@@ -129,9 +123,8 @@ int main(int count, char** arguments)
         }
     }
     for (std::size_t i = 0; i < fresh.size(); i++)
-        std::printf("%s, %zu texts, %zu anchors, threshold %.2f, %d bands of %d rows: %d of %d "
-                    "intervals hold, "
-                    "of width %.4f; recall %.4f\n",
+        std::printf("%s, %zu texts, %zu anchors, threshold %.2f, %d bands of %d rows: %d of %d intervals hold, of "
+                    "width %.4f; recall %.4f\n",
                     arguments[1],
                     texts.size(),
                     anchors,

@@ -1,6 +1,5 @@
-// What exact comparisons of pairs of texts cost: with the sets that are kept
-// (bulk/sets/exact_sets.h), as ratios to a table of the first text that each second one is entered
-// into, and taken out again. exact_sets_bench [THRESHOLD]
+// What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/sets/exact_sets.h), as ratios to a
+// table of the first text that each second one is entered into, and taken out again. exact_sets_bench [THRESHOLD]
 #include "bulk/sets/exact_sets.h"
 
 #include "core/probe.h"
@@ -57,24 +56,21 @@ struct result {
     std::size_t pairs;
 };
 
-// Calls compare(a, b) for all pairs that are at most `reach` apart, or of the same family of
-// `reach` texts.
+// Calls compare(a, b) for all pairs that are at most `reach` apart, or of the same family of `reach` texts.
 template <typename Compare>
 result time_pairs(const text_list& texts, std::size_t reach, bool families, Compare compare)
 {
     const std::clock_t from = std::clock();
     result all = {};
     for (std::uint32_t a = 0; a < texts.size(); a++)
-        for (std::uint32_t b = a + 1;
-             b < texts.size() && b <= (families ? a / reach * reach + reach - 1 : a + reach);
+        for (std::uint32_t b = a + 1; b < texts.size() && b <= (families ? a / reach * reach + reach - 1 : a + reach);
              b++, all.pairs++)
             all.sum += compare(a, b);
     all.seconds = static_cast<double>(std::clock() - from) / CLOCKS_PER_SEC;
     return all;
 }
 
-result
-with_kept_sets(const text_list& texts, std::size_t reach, bool families, double least, bool exactly)
+result with_kept_sets(const text_list& texts, std::size_t reach, bool families, double least, bool exactly)
 {
     plain_host host;
     bulk::exact_sets sets;
@@ -210,18 +206,11 @@ int main(int argc, char** argv)
     kernels = find_kernels("auto");
     const double least = argc > 1 ? std::atof(argv[1]) : 0.8;
     bench::text_source source(bench::script::english, 4000);
-    std::printf("%-58s %9s %9s %7s %9s %7s\n",
-                "ns a pair",
-                "before",
-                "kept",
-                "ratio",
-                "if any",
-                "ratio");
+    std::printf("%-58s %9s %9s %7s %9s %7s\n", "ns a pair", "before", "kept", "ratio", "if any", "ratio");
 
     text_list families;
     for (int i = 0; i < 3000; i++)
-        families.push_back(i % 3 == 0 ? source.text(1000)
-                                      : edited(families[families.size() - i % 3], source, 1));
+        families.push_back(i % 3 == 0 ? source.text(1000) : edited(families[families.size() - i % 3], source, 1));
     show("1 KB, families of 3, each met with the others", families, 3, true, least);
 
     text_list pairs;
@@ -243,13 +232,8 @@ int main(int argc, char** argv)
     const std::string once = source.text(1000);
     for (int i = 0; i < 1000; i++) {
         std::string number = std::to_string(i * 2654435761u);
-        copies.push_back(once + " copy number " + std::to_string(i) + " of " + number + number +
-                         number);
+        copies.push_back(once + " copy number " + std::to_string(i) + " of " + number + number + number);
     }
-    show("1 KB, 1,000 copies with a number of their own, all pairs",
-         copies,
-         copies.size(),
-         false,
-         least);
+    show("1 KB, 1,000 copies with a number of their own, all pairs", copies, copies.size(), false, least);
     show("the same at 0.97, which none reaches", copies, copies.size(), false, 0.97);
 }

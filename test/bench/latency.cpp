@@ -2,16 +2,14 @@
 //
 //     latency ROUNDS CALLS TEXTS SQL...
 //
-// Statements are prepared once on a server that the environment names, and executed in turns: in
-// each round, each of them CALLS times (or for three seconds) with texts that the query TEXTS
-// yields, of which no statement meets one twice as long as there are enough. Prints for each round
-// and statement
+// Statements are prepared once on a server that the environment names, and executed in turns: in each round, each of
+// them CALLS times (or for three seconds) with texts that the query TEXTS yields, of which no statement meets one twice
+// as long as there are enough. Prints for each round and statement
 //
 //     PLACE ROUND STATEMENT P50 P99        in microseconds, statements counted from 0
 //
-// Once with client and backend on one core ("one"), where a round trip is two switches of process,
-// and once on two ("two"), where it wakes an idle core each way. Left to the scheduler it is now
-// this, now that.
+// Once with client and backend on one core ("one"), where a round trip is two switches of process, and once on two
+// ("two"), where it wakes an idle core each way. Left to the scheduler it is now this, now that.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -65,8 +63,7 @@ double call(int statement, const std::string& text)
     const std::string name = "s" + std::to_string(statement);
     const char* const values[] = {text.c_str()};
     const auto start = steady::now();
-    PGresult* const result =
-        PQexecPrepared(connection, name.c_str(), 1, values, nullptr, nullptr, 0);
+    PGresult* const result = PQexecPrepared(connection, name.c_str(), 1, values, nullptr, nullptr, 0);
     const std::chrono::duration<double, std::micro> took = steady::now() - start;
     PQclear(checked(result));
     return took.count();

@@ -1,9 +1,9 @@
-// Prints texts as rows for COPY, with near-duplicates planted among them, and writes what there is
-// to be found to a file: make_pairs COUNT CHARACTERS TRUTH [SEED]
+// Prints texts as rows for COPY, with near-duplicates planted among them, and writes what there is to be found to a
+// file: make_pairs COUNT CHARACTERS TRUTH [SEED]
 //
-// Every tenth fresh text starts a family of two to five: copies of it with spans of up to 20
-// letters replaced, as many as bring a similarity drawn from 0.5 to 1. They follow within the next
-// 50,000 texts. TRUTH gets a row (left_id, right_id, jaccard) for each two of a family that have
+// Every tenth fresh text starts a family of two to five: copies of it with spans of up to 20 letters replaced, as many
+// as bring a similarity drawn from 0.5 to 1. They follow within the next 50,000 texts. TRUTH gets a row (left_id,
+// right_id, jaccard) for each two of a family that have
 // 0.5 or more: exactly, over the sets of five characters that the texts have with case and white
 // space folded. Texts of different families are far from each other.
 #include <cstdio>
@@ -39,9 +39,7 @@ shingle_set shingles_of(const std::string& text)
         const bool space = letter == ' ' || letter == '\n';
         if (space && (folded.empty() || folded.back() == ' '))
             continue;
-        folded += space                            ? ' '
-                  : letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32)
-                                                   : letter;
+        folded += space ? ' ' : letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
     }
     if (!folded.empty() && folded.back() == ' ')
         folded.pop_back();
@@ -63,8 +61,7 @@ double jaccard(const shingle_set& a, const shingle_set& b)
     return static_cast<double>(shared) / static_cast<double>(a.size() + b.size() - shared);
 }
 
-// A copy of about this similarity: a replaced span of n letters takes away n + 4 shingles and adds
-// as many.
+// A copy of about this similarity: a replaced span of n letters takes away n + 4 shingles and adds as many.
 std::string edited(std::string text, double similarity, bench::random_source& random)
 {
     const double size = static_cast<double>(text.size());

@@ -12,8 +12,7 @@ int main(int argc, char** argv)
     }
     const long count = std::atol(argv[1]);
     const std::size_t characters = std::strtoul(argv[2], nullptr, 10);
-    bench::text_source source(bench::script::english,
-                              argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+    bench::text_source source(bench::script::english, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
     for (long id = 1; id <= count; id++) {
         std::printf("%ld\t", id);
         for (const char letter : source.text(characters)) {

@@ -1,7 +1,6 @@
-// Whether the engine of the bulk functions finds what it promises, and nothing else: pairs of texts
-// of files, one in a line, with hashes, bands and rows chosen by cost, against the exact similarity
-// of all pairs. One file after the other, thresholds from 0.3 to 0.95, and as many seeds as wanted:
-// recall_bench SEEDS FILE...
+// Whether the engine of the bulk functions finds what it promises, and nothing else: pairs of texts of files, one in a
+// line, with hashes, bands and rows chosen by cost, against the exact similarity of all pairs. One file after the
+// other, thresholds from 0.3 to 0.95, and as many seeds as wanted: recall_bench SEEDS FILE...
 #include "bulk/search/pairs.h"
 #include "bulk/tuning/sample.h"
 
@@ -59,8 +58,7 @@ pair_map all_pairs(const std::vector<std::string>& texts)
         }
         for (std::uint32_t other = 0; other < row; other++) {
             const double similarity =
-                static_cast<double>(shared[other]) /
-                static_cast<double>(sizes[row] + sizes[other] - shared[other]);
+                static_cast<double>(shared[other]) / static_cast<double>(sizes[row] + sizes[other] - shared[other]);
             if (similarity >= thresholds[0])
                 found[key_of(other, row)] = similarity;
         }
@@ -75,10 +73,7 @@ struct outcome {
     std::size_t wrong;      // not in the truth, or of another similarity
 };
 
-outcome run(const std::vector<std::string>& texts,
-            double threshold,
-            std::int64_t seed,
-            const pair_map& truth)
+outcome run(const std::vector<std::string>& texts, double threshold, std::int64_t seed, const pair_map& truth)
 {
     engine_host host;
     scheme scheme = bench::default_scheme();
@@ -88,8 +83,7 @@ outcome run(const std::vector<std::string>& texts,
     task.recall = promised;
     result.plan = bench::find_pairs(host, texts, task);
     for (const bulk::found_pair& pair : host.pairs) {
-        const auto known =
-            truth.find(key_of(std::min(pair.left, pair.right), std::max(pair.left, pair.right)));
+        const auto known = truth.find(key_of(std::min(pair.left, pair.right), std::max(pair.left, pair.right)));
         if (known == truth.end() || known->second < threshold || known->second != pair.similarity) {
             result.wrong++;
             continue;
@@ -161,9 +155,7 @@ int main(int argc, char** argv)
                         worst,
                         kept,
                         seeds,
-                        near == 0
-                            ? 1.0
-                            : static_cast<double>(found_near) / (static_cast<double>(near) * seeds),
+                        near == 0 ? 1.0 : static_cast<double>(found_near) / (static_cast<double>(near) * seeds),
                         wrong);
         }
     }

@@ -95,10 +95,9 @@ private:
     std::vector<std::uint32_t> make_word(random_source& random, int rank)
     {
         std::vector<std::uint32_t> word;
-        const int length = of_ == script::chinese
-                               ? 1 + static_cast<int>(random.next() % 3)
-                               : 1 + static_cast<int>(random.fraction() * random.fraction() * 12) +
-                                     (rank > 200 ? 2 : 1);
+        const int length = of_ == script::chinese ? 1 + static_cast<int>(random.next() % 3)
+                                                  : 1 + static_cast<int>(random.fraction() * random.fraction() * 12) +
+                                                        (rank > 200 ? 2 : 1);
         for (int index = 0; index < length; index++) {
             const double skewed = random.fraction() * random.fraction();
             const auto letter = static_cast<std::uint32_t>(skewed * 26);

@@ -1,6 +1,6 @@
-// Any rows and options: the engine finds the pairs and clusters that comparing every row with every
-// other finds, and can be left at any call of its host. The input's first bytes choose the options;
-// texts, or the slots of signatures, follow.
+// Any rows and options: the engine finds the pairs and clusters that comparing every row with every other finds, and
+// can be left at any call of its host. The input's first bytes choose the options; texts, or the slots of signatures,
+// follow.
 #include "../unit/bulk_support.h"
 
 namespace {

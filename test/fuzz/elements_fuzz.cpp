@@ -1,5 +1,5 @@
-// Any bytes as members of sets: every table of kernels signs integers as the reference does, and a
-// text in pieces has the hash of the whole. The input's first bytes choose the arguments.
+// Any bytes as members of sets: every table of kernels signs integers as the reference does, and a text in pieces has
+// the hash of the whole. The input's first bytes choose the arguments.
 #include "core/kernels.h"
 
 #include <cstdlib>
@@ -25,8 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::memcpy(&value, data + at, width);
         list += (list.empty() ? "" : "|") + std::to_string(value);
     }
-    const support::slot_list expected =
-        reference::sign(reference::members("integer", list, scheme.seed), scheme);
+    const support::slot_list expected = reference::sign(reference::members("integer", list, scheme.seed), scheme);
     for (const minhash::kernel_table* const table : minhash::runnable_kernels()) {
         minhash::kernels = table;
         if (support::sign_members("integer", list, scheme) != expected)

@@ -1,5 +1,4 @@
-// Writes the golden file of element signatures anew from its own first six columns, with the
-// reference alone:
+// Writes the golden file of element signatures anew from its own first six columns, with the reference alone:
 //
 //     write_element_signatures element_signatures.tsv
 //
@@ -21,9 +20,7 @@ int main(int count, char** arguments)
         reference::string_list row = reference::split(line, '\t');
         row.resize(7);
         const minhash::scheme scheme = reference::element_scheme(row);
-        row[6] = reference::text_form(
-            scheme,
-            reference::sign(reference::members(row[0], row[1], scheme.seed), scheme));
+        row[6] = reference::text_form(scheme, reference::sign(reference::members(row[0], row[1], scheme.seed), scheme));
         std::cout << reference::join(row, "\t") << '\n';
     }
 }

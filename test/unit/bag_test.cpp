@@ -31,11 +31,9 @@ hash_list number(const hash_list& elements, std::size_t words, int* passes = nul
             const auto first = elements.begin() + static_cast<std::ptrdiff_t>(at);
             const auto many = std::min<std::size_t>(1000, elements.size() - at);
             const auto batch = batch_of({first, first + static_cast<std::ptrdiff_t>(many)});
-            minhash::each_occurrence(
-                *counter,
-                at + many == elements.size(),
-                *batch,
-                [&](const auto& numbered) { support::append(found, numbered); });
+            minhash::each_occurrence(*counter, at + many == elements.size(), *batch, [&](const auto& numbered) {
+                support::append(found, numbered);
+            });
         }
     } while (minhash::start_next_pass(*counter));
     if (passes != nullptr)
@@ -89,12 +87,10 @@ TEST(bag, a_small_table_takes_more_passes_to_the_same_elements)
     }
 }
 
-// Where passes begin and end depends on a secret, so hashes that share their upper bits are no
-// crowd.
+// Where passes begin and end depends on a secret, so hashes that share their upper bits are no crowd.
 TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 {
-    for (const std::uint64_t from :
-         {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0} - 99}) {
+    for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0} - 99}) {
         hash_list elements;
         for (std::uint64_t index = 0; index < 100; index++)
             elements.insert(elements.end(), 1 + index % 3, from + index);
@@ -109,8 +105,8 @@ TEST(bag, crowded_hashes_take_as_many_passes_as_others)
     }
 }
 
-// More distinct shingles than one table takes are counted in parts, and more than those take in
-// several passes. One shingle in ten comes a thousand times, so its part is counted often.
+// More distinct shingles than one table takes are counted in parts, and more than those take in several passes. One
+// shingle in ten comes a thousand times, so its part is counted often.
 TEST(bag, many_shingles_are_counted_in_parts)
 {
     for (const std::size_t distinct : {900'000u, 3'600'000u}) {

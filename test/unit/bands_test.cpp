@@ -37,8 +37,7 @@ TEST(bands, equal_the_reference)
             slot = static_cast<std::uint32_t>(random.next());
         for (const std::uint32_t rows : {1u, 2u, 3u, 5u, 8u, 16u, 60u, num_hashes}) {
             for (std::uint32_t band = 0; (band + 1) * rows <= num_hashes; band++)
-                ASSERT_EQ(static_cast<std::uint64_t>(
-                              key_of(slots, static_cast<int>(band), static_cast<int>(rows))),
+                ASSERT_EQ(static_cast<std::uint64_t>(key_of(slots, static_cast<int>(band), static_cast<int>(rows))),
                           reference::band_key(slots, band, rows));
         }
     }
@@ -49,15 +48,13 @@ TEST(bands, end_within_the_slots)
 {
     std::size_t banded = 0;
     for (const int bits : {1, 2, 4, 8, 16, 32}) {
-        for (const std::uint16_t num_hashes :
-             {std::uint16_t{16}, std::uint16_t{17}, std::uint16_t{128}}) {
+        for (const std::uint16_t num_hashes : {std::uint16_t{16}, std::uint16_t{17}, std::uint16_t{128}}) {
             minhash::scheme scheme = support::default_scheme;
             scheme.bits = static_cast<std::uint8_t>(bits);
             scheme.num_hashes = num_hashes;
             const std::vector<std::uint8_t> zeros(minhash::slot_bytes(bits, num_hashes));
             const auto slots = support::exact_copy<std::uint8_t>(zeros.data(), zeros.size());
-            const minhash::signature value =
-                minhash::with_slots(scheme, {slots.get(), zeros.size()});
+            const minhash::signature value = minhash::with_slots(scheme, {slots.get(), zeros.size()});
             for (int bands = 0; bands <= num_hashes + 1; bands++) {
                 for (int rows = 0; rows <= num_hashes + 1; rows++) {
                     if (!minhash::can_be_banded(scheme, bands, rows))
@@ -102,8 +99,7 @@ TEST(bands, of_the_example_in_sql)
     const slot_list first_bands[] = {{1, 3, 6, 0}, {2, 3, 1, 0}, {1, 3, 6, 0}, {2, 1, 3, 1}};
     for (std::size_t a = 0; a < 4; a++)
         for (std::size_t b = 0; b < a; b++)
-            EXPECT_EQ(key_of(first_bands[a], 0, 4) == key_of(first_bands[b], 0, 4),
-                      a == 2 && b == 0);
+            EXPECT_EQ(key_of(first_bands[a], 0, 4) == key_of(first_bands[b], 0, 4), a == 2 && b == 0);
 }
 
 } // namespace

@@ -15,17 +15,15 @@ using bucket_list = std::vector<std::vector<std::uint32_t>>;
 bucket_list group(const entry_list& entries)
 {
     const std::size_t count = entries.size();
-    const std::unique_ptr<std::uint32_t[]> table(
-        new std::uint32_t[minhash::bulk::bucket_table_size(count)]);
+    const std::unique_ptr<std::uint32_t[]> table(new std::uint32_t[minhash::bulk::bucket_table_size(count)]);
     const std::unique_ptr<std::uint32_t[]> next(new std::uint32_t[count]);
     const std::unique_ptr<std::uint32_t[]> shared(new std::uint32_t[count]);
     const std::unique_ptr<std::uint32_t[]> rows(new std::uint32_t[count]);
     bucket_list found;
-    minhash::bulk::each_bucket({entries.data(), count},
-                               {table.get(), next.get(), shared.get(), rows.get()},
-                               [&found](std::span<const std::uint32_t> bucket) {
-                                   found.emplace_back(bucket.begin(), bucket.end());
-                               });
+    minhash::bulk::each_bucket(
+        {entries.data(), count},
+        {table.get(), next.get(), shared.get(), rows.get()},
+        [&found](std::span<const std::uint32_t> bucket) { found.emplace_back(bucket.begin(), bucket.end()); });
     return found;
 }
 
@@ -57,8 +55,7 @@ entry_list make_entries(std::size_t count, Key key)
 {
     entry_list scheme;
     for (std::size_t i = 0; i < count; i++)
-        scheme.push_back(
-            minhash::bulk::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
+        scheme.push_back(minhash::bulk::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
     return scheme;
 }
 
@@ -66,21 +63,16 @@ TEST(buckets, are_those_of_a_map)
 {
     support::random_source random = {71};
     for (std::size_t count = 0; count <= 5000; count = count * 3 / 2 + 1) {
-        for (const std::size_t distinct :
-             {std::size_t{1}, std::size_t{2}, count / 2 + 1, count + 1})
+        for (const std::size_t distinct : {std::size_t{1}, std::size_t{2}, count / 2 + 1, count + 1})
             expect_groups(make_entries(count, [&](std::size_t) {
                 return static_cast<std::uint32_t>(random.below(distinct) * 0x9E3779B9u);
             }));
-        expect_groups(
-            make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(i); }));
+        expect_groups(make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(i); }));
         expect_groups(make_entries(count, [](std::size_t) { return 0xFFFFFFFFu; }));
         // Keys with equal low bits, or that follow each other, lie in one run of the table.
-        expect_groups(make_entries(count, [](std::size_t i) {
-            return static_cast<std::uint32_t>(i % 99) << 20;
-        }));
-        expect_groups(make_entries(count, [](std::size_t i) {
-            return static_cast<std::uint32_t>(0xFFFFFFF0u + i % 40);
-        }));
+        expect_groups(make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(i % 99) << 20; }));
+        expect_groups(
+            make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(0xFFFFFFF0u + i % 40); }));
     }
 }
 
@@ -97,13 +89,12 @@ TEST(buckets, all_buckets_of_a_partition_and_their_rows_in_order)
     EXPECT_TRUE(found == expected || found == bucket_list(expected.rbegin(), expected.rend()));
 }
 
-// Who crafts texts whose keys have equal low bits makes probing quadratic in the size of a
-// partition, of some thousand entries: one nanosecond for each of its pairs, which is less than
-// verifying the pairs of one honest bucket as large takes. So keys are not hashed anew.
+// Who crafts texts whose keys have equal low bits makes probing quadratic in the size of a partition, of some thousand
+// entries: one nanosecond for each of its pairs, which is less than verifying the pairs of one honest bucket as large
+// takes. So keys are not hashed anew.
 TEST(buckets, crafted_keys_cost_less_than_an_honest_bucket)
 {
-    const entry_list entries =
-        make_entries(4096, [](std::size_t i) { return static_cast<std::uint32_t>(i) << 20; });
+    const entry_list entries = make_entries(4096, [](std::size_t i) { return static_cast<std::uint32_t>(i) << 20; });
     const auto start = std::chrono::steady_clock::now();
     EXPECT_TRUE(group(entries).empty());
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));

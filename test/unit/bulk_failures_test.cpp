@@ -1,5 +1,5 @@
-// The engine is left at any of its calls: when memory or disk is short, or a user cancels. Nothing
-// may then be used that was freed, or be left that the host cannot free; and a call after it works.
+// The engine is left at any of its calls: when memory or disk is short, or a user cancels. Nothing may then be used
+// that was freed, or be left that the host cannot free; and a call after it works.
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"
@@ -62,8 +62,7 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         const long calls = host.calls[kind];
         const auto pairs = host.pairs.size();
         const auto clusters = host.clusters;
-        // What the engine does not free itself: the rows, and what they are signed with, by each
-        // worker in each step.
+        // What the engine does not free itself: the rows, and what they are signed with, by each worker in each step.
         EXPECT_LE(host.memory.size(), given.workers == 0 ? 5u : 80u);
         // Each of the first calls, then fewer and fewer of them, and the last ones.
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
@@ -84,8 +83,7 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
 
 INSTANTIATE_TEST_SUITE_P(all,
                          bulk_failures,
-                         testing::Combine(testing::Range(0, 4),
-                                          testing::Values(job::pairs, job::clusters)));
+                         testing::Combine(testing::Range(0, 4), testing::Values(job::pairs, job::clusters)));
 INSTANTIATE_TEST_SUITE_P(of_contained,
                          bulk_failures,
                          testing::Combine(testing::Range(4, 6), testing::Values(job::pairs)));

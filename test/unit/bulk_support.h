@@ -1,5 +1,5 @@
-// What tests of the engine need: a host that can fail at any point, rows to work on, and what the
-// engine should find among them, by comparing every row with every other.
+// What tests of the engine need: a host that can fail at any point, rows to work on, and what the engine should find
+// among them, by comparing every row with every other.
 #pragma once
 
 #include "bulk/containment/containment.h"
@@ -30,22 +30,14 @@ using bulk::row_set;
 using support::random_source;
 
 // How the engine was left.
-enum outcome {
-    finished,
-    out_of_memory,
-    write_failed,
-    read_failed,
-    stopped,
-    worker_failed,
-    too_many_shingles
-};
+enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, worker_failed, too_many_shingles };
 
 // Clusters, each with its rows and their similarities to the first of them.
 using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
-// A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then
-// jumps over the engine, and frees all that the engine had. Its workers are threads, each with a
-// host of its own, whose calls count as those of the first.
+// A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then jumps over the engine,
+// and frees all that the engine had. Its workers are threads, each with a host of its own, whose calls count as those
+// of the first.
 struct test_host : bulk::host {
     test_host* first = this;
     std::mutex guard; // of what follows, in the first host
@@ -74,8 +66,7 @@ struct test_host : bulk::host {
     bulk::shared_number rows = 0;
     random_source chance = {87};
 
-    // What rows are taken from, by their numbers from 1 on, and what the last of them was read
-    // into.
+    // What rows are taken from, by their numbers from 1 on, and what the last of them was read into.
     std::vector<std::vector<std::uint8_t>> documents;
     std::vector<std::uint8_t> read_last;
     std::vector<std::uint64_t> expected; // places to be read, the next one last
@@ -240,8 +231,7 @@ private:
         if (!needed && shared && self.chance.below(4) == 0)
             return 0;
         void* const memory = take(host, bytes);
-        return shared ? reinterpret_cast<std::uintptr_t>(memory) ^ sharing_mask
-                      : bulk::private_number(memory);
+        return shared ? reinterpret_cast<std::uintptr_t>(memory) ^ sharing_mask : bulk::private_number(memory);
     }
 
     static void* find_shared(bulk::host& host, bulk::shared_number number)
@@ -278,8 +268,7 @@ private:
         return first->files.at(file);
     }
 
-    static void
-    write(bulk::host& host, int file, const void* bytes, std::size_t count, std::uint64_t offset)
+    static void write(bulk::host& host, int file, const void* bytes, std::size_t count, std::uint64_t offset)
     {
         self_of(host).count(write_failed);
         const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
@@ -288,8 +277,7 @@ private:
         std::memcpy(to.data() + offset, bytes, count);
     }
 
-    static void
-    read(bulk::host& host, int file, void* bytes, std::size_t count, std::uint64_t offset)
+    static void read(bulk::host& host, int file, void* bytes, std::size_t count, std::uint64_t offset)
     {
         self_of(host).count(read_failed);
         const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
@@ -436,9 +424,7 @@ inline void order_rows(bulk::host& host, std::span<std::uint32_t> rows)
     });
 }
 
-inline void keep_cluster(bulk::host& host,
-                         std::span<const std::uint32_t> rows,
-                         std::span<const double> similarities)
+inline void keep_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::span<const double> similarities)
 {
     auto& kept = static_cast<test_host&>(host).clusters.emplace_back();
     for (std::size_t i = 0; i < rows.size(); i++)
@@ -467,10 +453,7 @@ inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t
     constexpr std::size_t enough = 64;
     const bulk::text_bytes bytes = bytes_of(text);
     if (place != 0 && bytes.size() > enough &&
-        bulk::take_long_text(rows,
-                             bytes.first(minhash::whole_characters(bytes.data(), enough)),
-                             bytes.size(),
-                             place))
+        bulk::take_long_text(rows, bytes.first(minhash::whole_characters(bytes.data(), enough)), bytes.size(), place))
         return;
     bulk::take_text(rows, bytes, place);
 }
@@ -497,9 +480,7 @@ inline row_set& take_rows(engine_call& call)
         if (given.from_texts)
             take_some_text(rows, given.texts[row], given.place_of(row));
         else
-            bulk::take_signature(rows,
-                                 minhash::with_slots(given.task.scheme, given.slots[row]),
-                                 given.place_of(row));
+            bulk::take_signature(rows, minhash::with_slots(given.task.scheme, given.slots[row]), given.place_of(row));
     }
     return rows;
 }
@@ -512,8 +493,7 @@ inline void call_engine(engine_call& call)
     else if (call.what == job::pairs && rows.count > 1)
         call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pairs);
     else if (call.what == job::clusters && rows.count > 0)
-        call.large_buckets =
-            bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
+        call.large_buckets = bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
     bulk::end_rows(rows);
     bulk::close_stores(call.budget);
 }
@@ -531,8 +511,7 @@ public:
                 const support::slot_list slots = support::sign(given.texts[row], scheme);
                 const auto* const bytes = reinterpret_cast<const std::uint8_t*>(slots.data());
                 stored.emplace_back(bytes, bytes + slots.size() * sizeof(slots[0]));
-                support::hash_list cut =
-                    support::cut(given.texts[row], scheme.shingles, scheme.seed);
+                support::hash_list cut = support::cut(given.texts[row], scheme.shingles, scheme.seed);
                 if (scheme.shingles.bag)
                     cut = reference::number_occurrences(cut);
                 sets.emplace_back(cut.begin(), cut.end());
@@ -554,11 +533,9 @@ public:
         minhash::scheme start = given.task.scheme;
         start.num_hashes = std::min(start.num_hashes, bulk::slots_at_start);
         const auto agree = [&](const minhash::scheme& part) {
-            const int least = minhash::least_agreement(given.task.threshold,
-                                                       part.num_hashes,
-                                                       bulk::share_missed(given.task.recall));
-            return static_cast<int>(
-                       minhash::count_equal(part, stored[a].data(), stored[b].data())) >= least;
+            const int least =
+                minhash::least_agreement(given.task.threshold, part.num_hashes, bulk::share_missed(given.task.recall));
+            return static_cast<int>(minhash::count_equal(part, stored[a].data(), stored[b].data())) >= least;
         };
         if (!agree(start) || !agree(given.task.scheme))
             return -1;
@@ -575,9 +552,7 @@ public:
     double estimate(std::uint32_t a, std::uint32_t b) const
     {
         const minhash::scheme& scheme = given.task.scheme;
-        return minhash::similarity_of(
-            scheme,
-            minhash::count_equal(scheme, stored[a].data(), stored[b].data()));
+        return minhash::similarity_of(scheme, minhash::count_equal(scheme, stored[a].data(), stored[b].data()));
     }
 
     double jaccard(std::uint32_t a, std::uint32_t b) const
@@ -585,8 +560,7 @@ public:
         std::size_t shared = 0;
         for (const std::uint64_t element : sets[a])
             shared += sets[b].count(element);
-        return static_cast<double>(shared) /
-               static_cast<double>(sets[a].size() + sets[b].size() - shared);
+        return static_cast<double>(shared) / static_cast<double>(sets[a].size() + sets[b].size() - shared);
     }
 
     // Whether two rows are compared: they are the same, or share a bucket that is not too large.
@@ -635,8 +609,7 @@ public:
                 std::vector<std::uint32_t> left;
                 for (const std::uint32_t row : rows) {
                     const bool near = !given.clusters.near_representative || cluster.empty() ||
-                                      leader[cluster[0]] == leader[row] ||
-                                      similarity(cluster[0], row) >= 0;
+                                      leader[cluster[0]] == leader[row] || similarity(cluster[0], row) >= 0;
                     (near ? cluster : left).push_back(row);
                 }
                 if (cluster.size() > 1 || given.clusters.singletons) {
@@ -687,8 +660,7 @@ private:
                 if (leader[row] != row)
                     continue;
                 const auto start = stored[row].begin() + static_cast<std::ptrdiff_t>(band * bytes);
-                const std::vector<std::uint8_t> slots(start,
-                                                      start + static_cast<std::ptrdiff_t>(bytes));
+                const std::vector<std::uint8_t> slots(start, start + static_cast<std::ptrdiff_t>(bytes));
                 buckets[{given.scope_of(row), slots}].push_back(row);
             }
             for (const auto& [key, rows] : buckets) {
@@ -740,8 +712,7 @@ inline problem many_alike(std::size_t count)
     made.task.threshold = 0.5;
     made.task.exact = true;
     for (std::size_t i = 0; i < count; i++)
-        made.texts.push_back("all of these texts are alike but for a number: " +
-                             std::to_string(i % 90));
+        made.texts.push_back("all of these texts are alike but for a number: " + std::to_string(i % 90));
     for (std::uint32_t row = 0; row < count; row++)
         made.ranks.push_back(row * 37 % 101);
     made.first_count = static_cast<std::uint32_t>(count / 3);
@@ -763,8 +734,7 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
                            random.below(2) == 0,
                            random.below(4) == 0};
         made.texts = random_texts(random, rows);
-        std::erase_if(made.texts,
-                      [&](const std::string& text) { return support::sign(text, scheme).empty(); });
+        std::erase_if(made.texts, [&](const std::string& text) { return support::sign(text, scheme).empty(); });
         made.task.exact = random.below(3) > 0;
     } else {
         scheme.method = minhash::method::external;
@@ -774,19 +744,16 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
             std::vector<std::uint8_t> slots(minhash::slot_bytes(scheme.bits, scheme.num_hashes));
             for (std::uint8_t& byte : slots)
                 byte = static_cast<std::uint8_t>(random.below(alphabet) / (alphabet - 1));
-            made.slots.push_back(row > 0 && random.below(4) == 0 ? made.slots[random.below(row)]
-                                                                 : slots);
+            made.slots.push_back(row > 0 && random.below(4) == 0 ? made.slots[random.below(row)] : slots);
         }
     }
     const int band_rows = static_cast<int>(1 + random.below(scheme.num_hashes));
-    made.task.shape = {
-        static_cast<int>(1 + random.below(static_cast<std::size_t>(scheme.num_hashes / band_rows))),
-        band_rows};
+    made.task.shape = {static_cast<int>(1 + random.below(static_cast<std::size_t>(scheme.num_hashes / band_rows))),
+                       band_rows};
     if (random.below(2) == 0)
         made.task.shape = {scheme.num_hashes / 2, 2};
     made.task.threshold = static_cast<double>(random.below(21)) / 20;
-    made.task.max_bucket =
-        random.below(3) == 0 ? static_cast<std::uint32_t>(1 + random.below(12)) : 0;
+    made.task.max_bucket = random.below(3) == 0 ? static_cast<std::uint32_t>(1 + random.below(12)) : 0;
     made.memory = std::size_t{1} << (random.below(2) == 0 ? 24 : random.below(18));
     made.first_count = static_cast<std::uint32_t>(random.below(made.count() + 1));
     made.crossing = random.below(2) == 0;
@@ -813,17 +780,13 @@ inline std::string check_pairs(const problem& given)
     pair_list pairs;
     for (const bulk::found_pair& each : host.pairs) {
         const bool in_order = given.crossing || each.left < each.right;
-        pairs.emplace_back(in_order ? each.left : each.right,
-                           in_order ? each.right : each.left,
-                           each.similarity);
+        pairs.emplace_back(in_order ? each.left : each.right, in_order ? each.right : each.left, each.similarity);
     }
     std::sort(pairs.begin(), pairs.end());
     if (pairs != expected.pairs())
-        return std::to_string(pairs.size()) + " pairs for " +
-               std::to_string(expected.pairs().size());
+        return std::to_string(pairs.size()) + " pairs for " + std::to_string(expected.pairs().size());
     if (given.count() > 1 && call.large_buckets != expected.large_buckets)
-        return std::to_string(call.large_buckets) + " large buckets for " +
-               std::to_string(expected.large_buckets);
+        return std::to_string(call.large_buckets) + " large buckets for " + std::to_string(expected.large_buckets);
     return host.files.empty() ? "" : "files are left";
 }
 
@@ -842,11 +805,9 @@ inline std::string check_clusters(problem given)
     std::sort(clusters.begin(), clusters.end());
     std::sort(host.clusters.begin(), host.clusters.end());
     if (host.clusters != clusters)
-        return std::to_string(host.clusters.size()) + " clusters for " +
-               std::to_string(clusters.size());
+        return std::to_string(host.clusters.size()) + " clusters for " + std::to_string(clusters.size());
     if (given.count() > 0 && call.large_buckets != expected.large_buckets)
-        return std::to_string(call.large_buckets) + " large buckets for " +
-               std::to_string(expected.large_buckets);
+        return std::to_string(call.large_buckets) + " large buckets for " + std::to_string(expected.large_buckets);
     return host.files.empty() ? "" : "files are left";
 }
 

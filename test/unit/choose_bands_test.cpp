@@ -32,14 +32,7 @@ counts sample_of(const std::vector<double>& similarities, int times, support::ra
 
 bands_wanted wanted_of(double rows, double threshold, double recall)
 {
-    return {rows,
-            rows * (rows - 1) / 2,
-            threshold,
-            recall,
-            minhash::bulk::share_missed(recall),
-            64,
-            1024,
-            true};
+    return {rows, rows * (rows - 1) / 2, threshold, recall, minhash::bulk::share_missed(recall), 64, 1024, true};
 }
 
 const minhash::bulk::work_costs costs = minhash::bulk::costs_of(1000, true);
@@ -57,8 +50,7 @@ TEST(choose_bands, foretells_the_candidates_of_a_sample)
             expected += minhash::band_probability(similarity, bands, rows) / 500;
         const bands_wanted wanted = wanted_of(1000, 0.5, 0.99);
         const bands_plan plan = foretell(wanted, 512, {bands, rows}, sample, costs);
-        EXPECT_NEAR(plan.candidates, expected * 999 / 2, 0.15 * expected * 999 / 2 + 0.002)
-            << bands << " x " << rows;
+        EXPECT_NEAR(plan.candidates, expected * 999 / 2, 0.15 * expected * 999 / 2 + 0.002) << bands << " x " << rows;
     }
 }
 
@@ -93,8 +85,7 @@ TEST(choose_bands, finds_the_recall_wanted_at_the_threshold)
                 EXPECT_LE(plan.shape.bands * plan.shape.rows, plan.num_hashes);
                 EXPECT_GE(plan.num_hashes, wanted.least_hashes);
                 EXPECT_LE(plan.num_hashes, wanted.most_hashes);
-                EXPECT_GE(minhash::band_probability(threshold, plan.shape.bands, plan.shape.rows),
-                          recall);
+                EXPECT_GE(minhash::band_probability(threshold, plan.shape.bands, plan.shape.rows), recall);
             }
 }
 
@@ -123,11 +114,9 @@ TEST(choose_bands, cost_grows_far_slower_than_pairs)
     const bands_plan few = choose_by_cost(wanted_of(25e3, 0.5, 0.9975), sample, costs);
     const bands_plan many = choose_by_cost(wanted_of(100e3, 0.5, 0.9975), sample, costs);
     EXPECT_LT(many.cost, 8 * few.cost);
-    EXPECT_GT(many.shape.rows,
-              choose_by_cost(wanted_of(1e3, 0.5, 0.9975), sample, costs).shape.rows);
+    EXPECT_GT(many.shape.rows, choose_by_cost(wanted_of(1e3, 0.5, 0.9975), sample, costs).shape.rows);
     const minhash::band_choice usual = minhash::choose_by_recall(0.5, 128, 0.99);
-    EXPECT_LT(many.cost,
-              0.5 * foretell(wanted_of(100e3, 0.5, 0.99), 128, usual, sample, costs).cost);
+    EXPECT_LT(many.cost, 0.5 * foretell(wanted_of(100e3, 0.5, 0.99), 128, usual, sample, costs).cost);
     // Nothing helps at 0.2: that is told.
     EXPECT_GT(choose_by_cost(wanted_of(100e3, 0.2, 0.9975), sample, costs).candidates, 1000);
     EXPECT_LT(many.candidates, 1000);

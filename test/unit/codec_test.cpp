@@ -19,8 +19,7 @@ std::vector<scheme> schemes()
     for (const method method : {method::fss, method::classic})
         for (const unit of : {unit::character, unit::word})
             for (const bool flag : {false, true})
-                for (const std::int64_t seed :
-                     {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
+                for (const std::int64_t seed : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
                     for (const int size : {1, 255})
                         for (const int num_hashes : {16, 100, 4096})
                             scheme.push_back({1,
@@ -54,28 +53,23 @@ bool in_range(const scheme& scheme)
 {
     const bool text = scheme.shingles.of == unit::character || scheme.shingles.of == unit::word;
     const bool set = scheme.shingles.of == unit::element && scheme.shingles.size == 1;
-    return scheme.version == 1 && scheme.method >= method::fss &&
-           scheme.method <= method::external &&
-           (scheme.bits == 1 || scheme.bits == 2 || scheme.bits == 4 || scheme.bits == 8 ||
-            scheme.bits == 16 || scheme.bits == 32) &&
-           scheme.num_hashes >= 8 && scheme.num_hashes <= 4096 &&
-           (text || (set && !scheme.shingles.fold)) && scheme.shingles.size >= 1 &&
-           scheme.shingles.size <= 255;
+    return scheme.version == 1 && scheme.method >= method::fss && scheme.method <= method::external &&
+           (scheme.bits == 1 || scheme.bits == 2 || scheme.bits == 4 || scheme.bits == 8 || scheme.bits == 16 ||
+            scheme.bits == 32) &&
+           scheme.num_hashes >= 8 && scheme.num_hashes <= 4096 && (text || (set && !scheme.shingles.fold)) &&
+           scheme.shingles.size >= 1 && scheme.shingles.size <= 255;
 }
 
 bool equal(const scheme& a, const scheme& b)
 {
-    return a.version == b.version && a.method == b.method && a.bits == b.bits &&
-           a.num_hashes == b.num_hashes && a.shingles.of == b.shingles.of &&
-           a.shingles.size == b.shingles.size && a.shingles.fold == b.shingles.fold &&
+    return a.version == b.version && a.method == b.method && a.bits == b.bits && a.num_hashes == b.num_hashes &&
+           a.shingles.of == b.shingles.of && a.shingles.size == b.shingles.size && a.shingles.fold == b.shingles.fold &&
            a.shingles.bag == b.shingles.bag && a.seed == b.seed;
 }
 
 // Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches
 // no further than the bytes, and is written back as the same bytes.
-status decode(const std::vector<std::uint8_t>& stored,
-              scheme* scheme = nullptr,
-              slot_list* slots = nullptr)
+status decode(const std::vector<std::uint8_t>& stored, scheme* scheme = nullptr, slot_list* slots = nullptr)
 {
     const auto copy = support::exact_copy<std::uint8_t>(stored.data(), stored.size());
     minhash::signature out = {};
@@ -168,15 +162,12 @@ TEST(codec, every_single_bit_flip_is_valid_or_refused)
 TEST(codec, random_bytes_never_decode_out_of_range)
 {
     support::random_source random = {64};
-    const std::vector<std::uint8_t> whole =
-        store(support::default_scheme, random_slots(support::default_scheme, 65));
+    const std::vector<std::uint8_t> whole = store(support::default_scheme, random_slots(support::default_scheme, 65));
     for (int trial = 0; trial < 20000; trial++) {
-        std::vector<std::uint8_t> bytes(
-            whole.begin(),
-            whole.begin() + static_cast<std::ptrdiff_t>(random.below(whole.size() + 1)));
+        std::vector<std::uint8_t> bytes(whole.begin(),
+                                        whole.begin() + static_cast<std::ptrdiff_t>(random.below(whole.size() + 1)));
         for (std::size_t changes = random.below(4); changes > 0 && !bytes.empty(); changes--)
-            bytes[random.below(std::min<std::size_t>(bytes.size(), 16))] =
-                static_cast<std::uint8_t>(random.next());
+            bytes[random.below(std::min<std::size_t>(bytes.size(), 16))] = static_cast<std::uint8_t>(random.next());
         decode(bytes);
     }
 }
@@ -197,8 +188,7 @@ TEST(codec, packed_slots_have_their_length_and_no_spare_bits)
             }
             std::vector<std::uint8_t> stored = store(scheme, {});
             stored.resize(stored.size() + bytes, 0xFF);
-            EXPECT_EQ(decode(stored),
-                      num_hashes * bits % 8 == 0 ? status::ok : status::bad_spare_bits);
+            EXPECT_EQ(decode(stored), num_hashes * bits % 8 == 0 ? status::ok : status::bad_spare_bits);
         }
 }
 

@@ -25,9 +25,8 @@ struct collecting_host : test_host {
 
 void collect(bulk::host& host, int level, const bulk::component_rows& found)
 {
-    static_cast<collecting_host&>(host).found.emplace(
-        level,
-        std::vector<std::uint32_t>(found.rows.begin(), found.rows.end()));
+    static_cast<collecting_host&>(host).found.emplace(level,
+                                                      std::vector<std::uint32_t>(found.rows.begin(), found.rows.end()));
 }
 
 component_list components(const std::vector<edge>& edges, int levels)
@@ -101,9 +100,8 @@ TEST(components, a_path_of_a_million_is_one_component)
         std::vector<edge> edges;
         for (std::uint64_t i = 0, at = 0; i < rows; i++, at = (at + step) % rows)
             if (at + 1 < rows)
-                edges.push_back({static_cast<std::uint32_t>(at),
-                                 static_cast<std::uint32_t>(at + 1),
-                                 static_cast<int>(at % 2)});
+                edges.push_back(
+                    {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + 1), static_cast<int>(at % 2)});
         EXPECT_EQ(components(edges, 2).count({1, all}), 1u);
     }
 }
@@ -124,12 +122,9 @@ TEST(numbering, numbers_values_in_the_order_in_which_they_come)
             bulk::prefetch_entry(numbers, hash);
             const std::uint32_t likely = bulk::likely_number(numbers, hash);
             EXPECT_TRUE(likely == bulk::no_row || likely < values.size());
-            const std::uint32_t number = bulk::number_of(numbers, hash, [&](std::uint32_t other) {
-                return values[other] == value;
-            });
-            EXPECT_EQ(number,
-                      expected.try_emplace(value, static_cast<std::uint32_t>(values.size()))
-                          .first->second);
+            const std::uint32_t number =
+                bulk::number_of(numbers, hash, [&](std::uint32_t other) { return values[other] == value; });
+            EXPECT_EQ(number, expected.try_emplace(value, static_cast<std::uint32_t>(values.size())).first->second);
             if (number == values.size())
                 values.push_back(value);
         }

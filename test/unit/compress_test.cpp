@@ -71,22 +71,8 @@ TEST(compress, eight_bits_of_a_known_signature)
                              0x1ccba55d,
                              0x097590b6,
                              0x39660c2e};
-    const std::vector<std::uint8_t> expected = {0x42,
-                                                0xe5,
-                                                0xed,
-                                                0xde,
-                                                0xa0,
-                                                0xab,
-                                                0x76,
-                                                0xb3,
-                                                0xb7,
-                                                0xc5,
-                                                0x41,
-                                                0x59,
-                                                0x78,
-                                                0x16,
-                                                0x86,
-                                                0xed};
+    const std::vector<std::uint8_t> expected =
+        {0x42, 0xe5, 0xed, 0xde, 0xa0, 0xab, 0x76, 0xb3, 0xb7, 0xc5, 0x41, 0x59, 0x78, 0x16, 0x86, 0xed};
     EXPECT_EQ(compress(view(slots), 8).bytes, expected);
     // Four bits: the upper half of each, the first slot in the lower half of the first byte.
     EXPECT_EQ(compress(view(slots), 4).bytes[0], 0xe4);
@@ -101,15 +87,13 @@ TEST(compress, keeps_the_top_bits_and_spares_none)
         for (const int bits : widths) {
             const packed_signature packed = compress(view(slots), bits);
             for (std::size_t slot = 0; slot < count; slot++)
-                ASSERT_EQ(minhash::slot_of(packed.view(), slot),
-                          slots[slot] * 0x9E3779B1u >> (32 - bits));
+                ASSERT_EQ(minhash::slot_of(packed.view(), slot), slots[slot] * 0x9E3779B1u >> (32 - bits));
             if (const std::size_t used = count * static_cast<std::size_t>(bits) % 8; used != 0) {
                 ASSERT_EQ(packed.bytes.back() >> used, 0);
             }
             for (const int fewer : widths)
                 if (fewer < bits) {
-                    ASSERT_EQ(compress(packed.view(), fewer).bytes,
-                              compress(view(slots), fewer).bytes);
+                    ASSERT_EQ(compress(packed.view(), fewer).bytes, compress(view(slots), fewer).bytes);
                 }
         }
     }
@@ -197,8 +181,7 @@ TEST(compress, kernels_keep_the_same_bits)
             for (const int bits : {4, 8}) {
                 const packed_signature packed = compress(given, bits);
                 for (std::size_t slot = 0; slot < count; slot++)
-                    ASSERT_EQ(minhash::slot_of(packed.view(), slot),
-                              slots[slot] * 0x9E3779B1 >> (32 - bits))
+                    ASSERT_EQ(minhash::slot_of(packed.view(), slot), slots[slot] * 0x9E3779B1 >> (32 - bits))
                         << table->name << ", slot " << slot << " of " << count;
             }
         }
@@ -244,15 +227,13 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
                     minhash::start(sketches[side], method, scheme.num_hashes);
                     const int from = side == 0 ? 0 : (either - shared) / 2;
                     minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
-                    sides[side] =
-                        compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
+                    sides[side] = compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
                 }
                 // Unclamped, as similarity_of() is this far from 0.
                 const double error =
-                    minhash::similarity_of(sides[0].scheme,
-                                           minhash::count_equal(sides[0].scheme,
-                                                                sides[0].bytes.data(),
-                                                                sides[1].bytes.data())) -
+                    minhash::similarity_of(
+                        sides[0].scheme,
+                        minhash::count_equal(sides[0].scheme, sides[0].bytes.data(), sides[1].bytes.data())) -
                     jaccard;
                 sum += error;
                 squares += error * error;

@@ -27,12 +27,9 @@ std::vector<shingle_set> sets_of(const problem& given)
     return sets;
 }
 
-// The share of a row's shingles that another has, if it reaches the threshold and they have one
-// scope; else -1. Without a common shingle there is none.
-double share_of(const problem& given,
-                const std::vector<shingle_set>& sets,
-                std::uint32_t row,
-                std::uint32_t within)
+// The share of a row's shingles that another has, if it reaches the threshold and they have one scope; else -1. Without
+// a common shingle there is none.
+double share_of(const problem& given, const std::vector<shingle_set>& sets, std::uint32_t row, std::uint32_t within)
 {
     std::uint64_t shared = 0;
     const shingle_set& other = sets[within];
@@ -42,8 +39,7 @@ double share_of(const problem& given,
         shared += at != other.end() && *at == element;
     }
     const double share = containment({sets[row].size(), 0, shared});
-    const bool found = shared > 0 && share >= given.task.threshold &&
-                       given.scope_of(row) == given.scope_of(within);
+    const bool found = shared > 0 && share >= given.task.threshold && given.scope_of(row) == given.scope_of(within);
     return found ? share : -1;
 }
 
@@ -54,8 +50,7 @@ pair_list expected_pairs(const problem& given)
     pair_list found;
     for (std::uint32_t a = 0; a < given.count(); a++)
         for (std::uint32_t b = a + 1; b < given.count(); b++) {
-            const bool is_pair =
-                !given.crossing || (a < given.first_count && b >= given.first_count);
+            const bool is_pair = !given.crossing || (a < given.first_count && b >= given.first_count);
             const bool a_lies = given.crossing || sets[a].size() <= sets[b].size();
             const double share = a_lies ? share_of(given, sets, a, b) : share_of(given, sets, b, a);
             if (is_pair && share >= 0)
@@ -78,9 +73,7 @@ pair_list find_pairs(const problem& given, outcome expected = finished)
             EXPECT_LT(each.left, given.first_count);
         else
             EXPECT_LE(sets[each.left].size(), sets[each.right].size());
-        found.emplace_back(std::min(each.left, each.right),
-                           std::max(each.left, each.right),
-                           each.similarity);
+        found.emplace_back(std::min(each.left, each.right), std::max(each.left, each.right), each.similarity);
     }
     std::sort(found.begin(), found.end());
     return found;
@@ -98,9 +91,7 @@ problem random_parts(random_source& random, std::size_t most_rows)
     for (std::string& text : made.texts)
         if (random.below(2) == 0)
             text = text.substr(random.below(text.size()), 1 + random.below(text.size()));
-    const auto is_empty = [&made](const std::string& text) {
-        return support::sign(text, made.task.scheme).empty();
-    };
+    const auto is_empty = [&made](const std::string& text) { return support::sign(text, made.task.scheme).empty(); };
     std::erase_if(made.texts, is_empty);
     if (made.task.scoped)
         made.scopes.resize(made.count());
@@ -194,13 +185,11 @@ TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
                         if (number <= shared && plan.count - number <= pool - shared)
                             chance +=
                                 choose(static_cast<double>(shared), static_cast<double>(number)) *
-                                choose(static_cast<double>(pool - shared),
-                                       static_cast<double>(plan.count - number)) /
+                                choose(static_cast<double>(pool - shared), static_cast<double>(plan.count - number)) /
                                 choose(static_cast<double>(pool), plan.count);
                     return chance;
                 };
-                EXPECT_LE(chance_below(plan.least), missed + 1e-9)
-                    << pool << " " << shared << " " << missed;
+                EXPECT_LE(chance_below(plan.least), missed + 1e-9) << pool << " " << shared << " " << missed;
                 EXPECT_GT(chance_below(plan.least + 1), missed - 1e-9);
             }
 }

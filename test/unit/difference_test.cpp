@@ -76,9 +76,8 @@ span_list differences(const std::string (&texts)[2], int which, const shingling&
         const text_place first = minhash::start_in_original(source.original, left.offset);
         source.read_to(left.offset + left.bytes);
         const text_place last = minhash::end_in_original(source.original, left.offset + left.bytes);
-        found.push_back({first.characters,
-                         last.characters,
-                         texts[which].substr(first.bytes, last.bytes - first.bytes)});
+        found.push_back(
+            {first.characters, last.characters, texts[which].substr(first.bytes, last.bytes - first.bytes)});
     };
     minhash::shingle_walk walk = minhash::start_walk(buffer.get(), from[which], to[which], how);
     while (minhash::next(walk, shingle))
@@ -135,8 +134,7 @@ string_list windows(const std::vector<folded_unit>& units, const shingling& how)
     return found;
 }
 
-span_list
-expected_differences(const std::string (&texts)[2], std::size_t which, const shingling& how)
+span_list expected_differences(const std::string (&texts)[2], std::size_t which, const shingling& how)
 {
     const std::vector<folded_unit> units = folded_units(texts[which], how);
     const string_list mine = windows(units, how);
@@ -170,10 +168,7 @@ expected_differences(const std::string (&texts)[2], std::size_t which, const shi
 // --- the two compared -----------------------------------------------------------------------
 
 // Two texts that share passages, some of them more than once.
-void make_texts(const texts::kind& kind,
-                std::size_t length,
-                support::random_source& random,
-                std::string (&made)[2])
+void make_texts(const texts::kind& kind, std::size_t length, support::random_source& random, std::string (&made)[2])
 {
     std::string pieces[6];
     for (std::string& piece : pieces)
@@ -189,8 +184,7 @@ void make_texts(const texts::kind& kind,
 
 std::size_t shared_shingles(const std::string (&texts)[2], const shingling& how)
 {
-    string_list shingles[2] = {reference::shingles(texts[0], how),
-                               reference::shingles(texts[1], how)};
+    string_list shingles[2] = {reference::shingles(texts[0], how), reference::shingles(texts[1], how)};
     for (string_list& of : shingles) {
         std::sort(of.begin(), of.end());
         if (!how.bag)
@@ -222,8 +216,8 @@ std::string replace(const std::string& text, const span_list& spans, const std::
     return made;
 }
 
-// Compares differences with their definition, and tests what makes them the only possible ones:
-// what remains without them has all shared shingles, and no more can be left out.
+// Compares differences with their definition, and tests what makes them the only possible ones: what remains without
+// them has all shared shingles, and no more can be left out.
 void expect_right(const std::string (&texts)[2], const shingling& how)
 {
     const span_list found[2] = {differences(texts, 0, how), differences(texts, 1, how)};
@@ -231,8 +225,7 @@ void expect_right(const std::string (&texts)[2], const shingling& how)
     ASSERT_EQ(found[1], expected_differences(texts, 1, how));
 
     static const std::string marks[2] = {"\U000F0000", "\U000F0001"};
-    const std::string remaining[2] = {replace(texts[0], found[0], marks[0]),
-                                      replace(texts[1], found[1], marks[1])};
+    const std::string remaining[2] = {replace(texts[0], found[0], marks[0]), replace(texts[1], found[1], marks[1])};
     ASSERT_EQ(shared_shingles(remaining, how), shared_shingles(texts, how));
     for (const int which : {0, 1}) {
         const span_list again = differences(remaining, which, how);
@@ -253,8 +246,8 @@ TEST(difference, equals_the_reference)
                 for (shingling how : texts::shinglings({1, 2, 5, 40})) {
                     for (const bool bag : {false, true}) {
                         how.bag = bag;
-                        SCOPED_TRACE(kind.name + (" " + std::to_string(length)) + " " +
-                                     texts::describe(how) + (bag ? ", bag" : ""));
+                        SCOPED_TRACE(kind.name + (" " + std::to_string(length)) + " " + texts::describe(how) +
+                                     (bag ? ", bag" : ""));
                         ASSERT_NO_FATAL_FAILURE(expect_right(made, how));
                     }
                 }
@@ -283,8 +276,7 @@ TEST(difference, of_equal_and_of_empty_texts)
 TEST(difference, of_a_changed_character)
 {
     EXPECT_EQ(of_first("abcdeXfghij", "abcdeYfghij", characters), (span_list{{5, 6, "X"}}));
-    EXPECT_EQ(of_first("abcdefghij", "abcdeYfghij", characters),
-              span_list{}); // nothing is too much
+    EXPECT_EQ(of_first("abcdefghij", "abcdeYfghij", characters), span_list{}); // nothing is too much
 }
 
 // A text shorter than a window is one shingle.
@@ -295,12 +287,11 @@ TEST(difference, of_short_texts)
     EXPECT_EQ(of_first("cat", "cat dog", words), (span_list{{0, 3, "cat"}}));
 }
 
-// The space between two characters that differ belongs to the difference, one at its end does not,
-// and punctuation between words that differ does.
+// The space between two characters that differ belongs to the difference, one at its end does not, and punctuation
+// between words that differ does.
 TEST(difference, of_separators)
 {
-    EXPECT_EQ(of_first("abcde  x \n y  fghij", "abcdefghij", characters),
-              (span_list{{5, 14, "  x \n y  "}}));
+    EXPECT_EQ(of_first("abcde  x \n y  fghij", "abcdefghij", characters), (span_list{{5, 14, "  x \n y  "}}));
     EXPECT_EQ(of_first("one two, three -- four; five six", "one two five six", words),
               (span_list{{9, 22, "three -- four"}}));
     EXPECT_EQ(of_first("one two five six", "one two -- five six", words), span_list{});

@@ -35,8 +35,7 @@ void run_evaluation(const problem& given)
 }
 
 // Different rows in random order.
-std::vector<std::uint32_t>
-draw(support::random_source& random, std::uint32_t rows, std::size_t count)
+std::vector<std::uint32_t> draw(support::random_source& random, std::uint32_t rows, std::size_t count)
 {
     std::vector<std::uint32_t> drawn;
     for (std::uint32_t row = 0; row < rows; row++)
@@ -67,9 +66,7 @@ void check(const problem& given)
                 all += is_true;
                 found += is_true && met;
                 if (is_true)
-                    predicted += minhash::band_probability(expected.jaccard(a, b),
-                                                           each.shape.bands,
-                                                           each.shape.rows);
+                    predicted += minhash::band_probability(expected.jaccard(a, b), each.shape.bands, each.shape.rows);
             }
         EXPECT_EQ(result.true_pairs, all);
         EXPECT_EQ(each.candidates, candidates);
@@ -96,11 +93,8 @@ TEST(evaluation, counts_what_brute_force_counts)
         given.task.threshold = round % 3 == 0 ? 0.8 : 0.3;
         given.task.max_bucket = 0;
         const int hashes = given.task.scheme.num_hashes;
-        const auto shapes = std::vector<minhash::band_choice>{{1, 1},
-                                                              {hashes, 1},
-                                                              {hashes / 3, 3},
-                                                              {1, hashes},
-                                                              given.task.shape};
+        const auto shapes =
+            std::vector<minhash::band_choice>{{1, 1}, {hashes, 1}, {hashes / 3, 3}, {1, hashes}, given.task.shape};
         const std::uint32_t rows = given.count();
         anchors = draw(random, rows, random.below(3) == 0 ? rows : 1 + random.below(rows));
         most_pairs = bulk::most_true_pairs;
@@ -124,8 +118,7 @@ TEST(evaluation, uses_fewer_anchors_for_many_pairs)
     given.task.exact = true;
     given.task.whole_slots = true;
     for (int i = 0; i < 300; i++)
-        given.texts.push_back("one text that all rows have in common, and a number: " +
-                              std::to_string(i % 250));
+        given.texts.push_back("one text that all rows have in common, and a number: " + std::to_string(i % 250));
     anchors = draw(random, given.count(), 260);
     for (const std::size_t room : {30000, 1}) {
         most_pairs = room;

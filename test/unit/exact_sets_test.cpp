@@ -92,8 +92,7 @@ public:
         const std::optional<double> found = compare(by.sets, a, b, least, exactly);
         ASSERT_EQ(found.has_value(), right >= least) << a << ", " << b << " at " << least;
         const double low = exactly ? right : least;
-        ASSERT_TRUE(!found || (*found >= low && *found <= right))
-            << a << ", " << b << " at " << least;
+        ASSERT_TRUE(!found || (*found >= low && *found <= right)) << a << ", " << b << " at " << least;
     }
 
 private:
@@ -103,8 +102,7 @@ private:
 };
 
 // Groups of rows, each made from one by leaving out, adding and repeating elements.
-rows_of_elements
-grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
+rows_of_elements grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
 {
     rows_of_elements made;
     for (std::size_t group = 0; group < groups; group++) {
@@ -148,10 +146,7 @@ TEST(exact_sets, equal_brute_force_in_any_order)
                 const auto a = static_cast<std::uint32_t>(random.below(count));
                 const auto b = static_cast<std::uint32_t>(random.below(count));
                 if (a != b)
-                    by.check(a,
-                             b,
-                             thresholds[random.below(std::size(thresholds))],
-                             random.below(2) == 0);
+                    by.check(a, b, thresholds[random.below(std::size(thresholds))], random.below(2) == 0);
             }
         }
     }
@@ -281,8 +276,7 @@ TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
         }
         hash_list second;
         while (second.size() < first.size()) { // runs, some of them again, and strangers
-            for (std::size_t at = random.below(came.size()), left = 1 + random.below(40);
-                 at < came.size() && left > 0;
+            for (std::size_t at = random.below(came.size()), left = 1 + random.below(40); at < came.size() && left > 0;
                  at++, left--)
                 second.push_back(came[at]);
             for (std::size_t left = random.below(4); left > 0; left--)

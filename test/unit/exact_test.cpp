@@ -18,8 +18,7 @@ struct comparison {
 
     double jaccard() const
     {
-        return static_cast<double>(set.shared) /
-               static_cast<double>(set.first + set.second - set.shared);
+        return static_cast<double>(set.shared) / static_cast<double>(set.first + set.second - set.shared);
     }
 };
 
@@ -54,8 +53,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
                 counts = {buffer.get(), table, moved.used};
             }
             const minhash::counted_shingle& entry = minhash::count(counts, range, text);
-            EXPECT_EQ(both.substr(entry.first.offset, entry.first.bytes),
-                      both.substr(range.offset, range.bytes));
+            EXPECT_EQ(both.substr(entry.first.offset, entry.first.bytes), both.substr(range.offset, range.bytes));
             EXPECT_GE(entry.occurrences[text], 1u);
         }
         EXPECT_FALSE(minhash::next(walk, range)); // the end stays the end
@@ -114,14 +112,12 @@ TEST(exact, equals_the_reference)
     for (const texts::kind& kind : texts::kinds) {
         for (const std::size_t length : {0u, 1u, 2u, 3u, 7u, 50u, 600u}) {
             const std::string left = texts::make(kind, length, random);
-            const std::string right = left.substr(0, random.below(left.size() + 1)) +
-                                      texts::make(kind, length / 2, random);
+            const std::string right =
+                left.substr(0, random.below(left.size() + 1)) + texts::make(kind, length / 2, random);
             for (const shingling& how : texts::shinglings({1, 2, 3, 5, 40, 255})) {
-                SCOPED_TRACE(kind.name + (" " + std::to_string(length)) + " " +
-                             texts::describe(how));
+                SCOPED_TRACE(kind.name + (" " + std::to_string(length)) + " " + texts::describe(how));
                 const comparison found = compare(left, right, how);
-                const string_list expected[2] = {reference::shingles(left, how),
-                                                 reference::shingles(right, how)};
+                const string_list expected[2] = {reference::shingles(left, how), reference::shingles(right, how)};
                 ASSERT_EQ(found.shingles[0], expected[0]);
                 ASSERT_EQ(found.shingles[1], expected[1]);
                 expect_equal(found.set, reference_set(expected[0], expected[1]));
@@ -158,8 +154,7 @@ TEST(exact, moving_keeps_all_counts)
 
 TEST(exact, examples_of_characters)
 {
-    EXPECT_EQ(shingles("abcdabd", characters(2)),
-              (string_list{"ab", "bc", "cd", "da", "ab", "bd"}));
+    EXPECT_EQ(shingles("abcdabd", characters(2)), (string_list{"ab", "bc", "cd", "da", "ab", "bd"}));
     const comparison a = compare("abcdabd", "", characters(2));
     EXPECT_EQ(a.set.first, 5u);
     EXPECT_EQ(a.bag.first, 6u);
@@ -189,9 +184,7 @@ TEST(exact, examples_of_sets)
     EXPECT_DOUBLE_EQ(compare("2 3 5 7", "3 4 7", words(1)).jaccard(), 2.0 / 5);
     // Bit vectors 10111 and 10011: the places of their ones.
     EXPECT_DOUBLE_EQ(compare("1 3 4 5", "1 4 5", words(1)).jaccard(), 3.0 / 4);
-    EXPECT_DOUBLE_EQ(
-        compare("chair, desk, rug, keyboard, mouse", "chair, rug, keyboard", words(1)).jaccard(),
-        3.0 / 5);
+    EXPECT_DOUBLE_EQ(compare("chair, desk, rug, keyboard, mouse", "chair, rug, keyboard", words(1)).jaccard(), 3.0 / 5);
 }
 
 TEST(exact, examples_of_word_order)

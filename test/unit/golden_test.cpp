@@ -27,8 +27,7 @@ TEST(golden, element_signatures)
         const minhash::scheme scheme = reference::element_scheme(row);
         const auto hashes = reference::members(row[0], row[1], scheme.seed);
         EXPECT_EQ(reference::text_form(scheme, reference::sign(hashes, scheme)), row.at(6));
-        EXPECT_EQ(support::write_text(scheme, support::sign_members(row[0], row[1], scheme)),
-                  row.at(6));
+        EXPECT_EQ(support::write_text(scheme, support::sign_members(row[0], row[1], scheme)), row.at(6));
     }
 }
 
@@ -61,11 +60,8 @@ TEST(golden, the_quick_brown_fox)
 
 TEST(golden, files_can_be_copied_into_a_table)
 {
-    for (const char* const name : {"signatures.tsv",
-                                   "element_signatures.tsv",
-                                   "band_keys.tsv",
-                                   "shingle_hashes.tsv",
-                                   "multipliers.tsv"}) {
+    for (const char* const name :
+         {"signatures.tsv", "element_signatures.tsv", "band_keys.tsv", "shingle_hashes.tsv", "multipliers.tsv"}) {
         const auto rows = support::read_golden(name);
         for (const auto& row : rows) {
             EXPECT_EQ(row.size(), rows.front().size()) << name;

@@ -57,8 +57,7 @@ TEST(hash, equals_the_reference)
 
         const std::uint64_t hash = random.next();
         const auto occurrence = static_cast<std::uint32_t>(random.next() >> random.below(64));
-        ASSERT_EQ(minhash::hash_occurrence(hash, occurrence),
-                  reference::hash_occurrence(hash, occurrence));
+        ASSERT_EQ(minhash::hash_occurrence(hash, occurrence), reference::hash_occurrence(hash, occurrence));
         ASSERT_EQ(minhash::fmix64(hash), reference::fmix64(hash));
         ASSERT_EQ(minhash::join(minhash::low(hash), minhash::high(hash)), hash);
     }
@@ -85,8 +84,7 @@ TEST(hash, bytes_may_end_in_zeros)
         const std::string zeros(count, '\0');
         const auto copy = support::exact_copy<std::uint8_t>(zeros.data(), count);
         seen.insert(minhash::hash_any_bytes(copy.get(), count, 42));
-        EXPECT_EQ(minhash::hash_any_bytes(copy.get(), count, 42),
-                  reference::hash_any_bytes(zeros, 42));
+        EXPECT_EQ(minhash::hash_any_bytes(copy.get(), count, 42), reference::hash_any_bytes(zeros, 42));
     }
     EXPECT_EQ(seen.size(), 300u);
 }
@@ -147,8 +145,7 @@ TEST(hash, avalanche)
         const std::uint64_t hash = hash_of(std::string(reinterpret_cast<const char*>(&x), 8), 0);
         for (unsigned in = 0; in < 64; in++) {
             const std::uint64_t y = x ^ std::uint64_t{1} << in;
-            const std::uint64_t changed =
-                hash ^ hash_of(std::string(reinterpret_cast<const char*>(&y), 8), 0);
+            const std::uint64_t changed = hash ^ hash_of(std::string(reinterpret_cast<const char*>(&y), 8), 0);
             for (unsigned out = 0; out < 64; out++)
                 flips[in * 64 + out] += (changed >> out & 1) != 0;
         }

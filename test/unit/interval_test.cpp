@@ -59,9 +59,7 @@ TEST(interval, few_degrees_of_freedom_count_less)
                               entry{10, 2.228, 5e-4},
                               entry{30, 2.042, 5e-4},
                               entry{1e9, 1.960, 5e-4}})
-        EXPECT_NEAR(1.959964 / std::sqrt(adjust_trials(1, line.freedom)),
-                    line.quantile,
-                    line.error);
+        EXPECT_NEAR(1.959964 / std::sqrt(adjust_trials(1, line.freedom)), line.quantile, line.error);
     EXPECT_EQ(adjust_trials(5, 0), 0);
 }
 

@@ -1,5 +1,5 @@
-// Every table of kernels gives what the baseline gives, and that is what the reference says (the
-// other tests, which run once for each table).
+// Every table of kernels gives what the baseline gives, and that is what the reference says (the other tests, which run
+// once for each table).
 #include "core/kernels.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ TEST(kernels, the_slowest_come_first_and_have_names)
         EXPECT_EQ(minhash::find_kernels(table->name), table);
 }
 
-// Characters that folding changes, or that separate words, stand among others that pass vector code
-// as they are: each at several distances from the start of a vector.
+// Characters that folding changes, or that separate words, stand among others that pass vector code as they are: each
+// at several distances from the start of a vector.
 TEST(kernels, every_code_point_is_folded_as_the_reference_says)
 {
     const minhash::shingling ways[] = {{minhash::unit::character, 5, true, false},
@@ -92,8 +92,7 @@ TEST(kernels, integers_are_hashed_as_the_reference_says)
             const std::unique_ptr<std::uint32_t[]> hi(new std::uint32_t[room]);
             table->hash_integers(exact.get(), count, seed, lo.get(), hi.get());
             for (std::size_t index = 0; index < count; index++)
-                ASSERT_EQ(minhash::join(lo[index], hi[index]),
-                          reference::hash_integer(values[index], seed))
+                ASSERT_EQ(minhash::join(lo[index], hi[index]), reference::hash_integer(values[index], seed))
                     << table->name << ", " << index << " of " << count;
         }
     }
@@ -116,8 +115,7 @@ TEST(kernels, occurrences_are_hashed_as_the_scheme_says)
             table->hash_occurrences(new_lo.get(), new_hi.get(), occurrences.data(), count);
             for (std::size_t index = 0; index < count; index++)
                 ASSERT_EQ(minhash::join(new_lo[index], new_hi[index]),
-                          minhash::hash_occurrence(minhash::join(lo[index], hi[index]),
-                                                   occurrences[index]))
+                          minhash::hash_occurrence(minhash::join(lo[index], hi[index]), occurrences[index]))
                     << table->name << ", " << index << " of " << count;
         }
     }
@@ -130,16 +128,13 @@ TEST(kernels, halves_are_joined_to_elements_other_than_zero)
         const std::size_t room = count + minhash::padding;
         support::slot_list lo(room), hi(room);
         for (std::size_t index = 0; index < count; index++)
-            minhash::split(random.below(4) == 0 ? 0 : random.next() << random.below(64),
-                           lo[index],
-                           hi[index]);
+            minhash::split(random.below(4) == 0 ? 0 : random.next() << random.below(64), lo[index], hi[index]);
         for (const kernel_table* const table : minhash::runnable_kernels()) {
             const std::unique_ptr<std::uint64_t[]> elements(new std::uint64_t[count]);
             table->join_halves(lo.data(), hi.data(), count, elements.get());
             for (std::size_t index = 0; index < count; index++) {
                 const std::uint64_t joined = minhash::join(lo[index], hi[index]);
-                ASSERT_EQ(elements[index], joined == 0 ? 1 : joined)
-                    << table->name << ", " << index << " of " << count;
+                ASSERT_EQ(elements[index], joined == 0 ? 1 : joined) << table->name << ", " << index << " of " << count;
             }
         }
     }
@@ -181,8 +176,7 @@ TEST(kernels, marks_are_packed_to_bits_and_counted)
         for (const kernel_table* const table : minhash::runnable_kernels()) {
             const std::unique_ptr<std::uint64_t[]> bits(new std::uint64_t[words]);
             EXPECT_EQ(table->pack_marks(exact.get(), words, bits.get()), set) << table->name;
-            EXPECT_EQ(std::vector<std::uint64_t>(bits.get(), bits.get() + words), expected)
-                << table->name;
+            EXPECT_EQ(std::vector<std::uint64_t>(bits.get(), bits.get() + words), expected) << table->name;
         }
     }
 }

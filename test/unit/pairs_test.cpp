@@ -66,8 +66,7 @@ TEST(pairs, long_texts_outgrow_the_first_table)
     EXPECT_EQ(check_pairs(given), "");
 }
 
-// Signatures of more slots than are compared first, where the first ones alone cannot tell that two
-// rows are not near.
+// Signatures of more slots than are compared first, where the first ones alone cannot tell that two rows are not near.
 problem families_of_signatures(std::uint8_t bits, std::uint16_t num_hashes, std::size_t rows)
 {
     support::random_source random = {95};
@@ -96,8 +95,7 @@ TEST(pairs, long_signatures_lose_nothing_by_their_first_slots)
         problem given = families_of_signatures(8, static_cast<std::uint16_t>(num_hashes), 40);
         for (given.task.threshold = 0; given.task.threshold < 1; given.task.threshold += 0.1) {
             EXPECT_EQ(check_pairs(given), "") << num_hashes << " at " << given.task.threshold;
-            EXPECT_EQ(bulk_support::check_clusters(given), "")
-                << num_hashes << " at " << given.task.threshold;
+            EXPECT_EQ(bulk_support::check_clusters(given), "") << num_hashes << " at " << given.task.threshold;
         }
     }
 }
@@ -112,8 +110,7 @@ TEST(pairs, low_thresholds_of_exact_pairs_lose_nothing_by_first_slots)
     support::random_source random = {96};
     const std::string common = texts::make(texts::kinds[0], 150, random);
     for (std::size_t i = 0; i < 60; i++)
-        given.texts.push_back(common +
-                              texts::make(texts::kinds[0], 500 + random.below(1500), random));
+        given.texts.push_back(common + texts::make(texts::kinds[0], 500 + random.below(1500), random));
     for (const double recall : {0.95, 0.99999})
         for (const double threshold : {0.02, 0.05, 0.1, 0.2}) {
             given.task.recall = recall;

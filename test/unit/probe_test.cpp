@@ -1,5 +1,5 @@
-// Crafted sets are as cheap as random ones in every table with open addressing. What is counted is
-// probes: how far entries lie from their place.
+// Crafted sets are as cheap as random ones in every table with open addressing. What is counted is probes: how far
+// entries lie from their place.
 
 #include "bulk/sets/distinct_elements.h"
 
@@ -17,8 +17,8 @@ using reference::hash_list;
 constexpr std::size_t count = 20000;
 constexpr std::size_t entries = 65536;
 
-// The probes that finding each entry takes, over the number of entries. `hash_at` gives the hash of
-// the entry at an index, if that is in use.
+// The probes that finding each entry takes, over the number of entries. `hash_at` gives the hash of the entry at an
+// index, if that is in use.
 template <typename HashAt>
 double probes_per_entry(std::size_t table_size, HashAt hash_at)
 {
@@ -43,8 +43,7 @@ std::uint64_t unmix(std::uint64_t x)
     return x ^ x >> 33;
 }
 
-// Sets that share bits: those at the ends, those that a public mix would leave at the ends, and
-// numbers in a row.
+// Sets that share bits: those at the ends, those that a public mix would leave at the ends, and numbers in a row.
 std::vector<hash_list> crafted_sets()
 {
     std::vector<hash_list> sets(6);
@@ -85,12 +84,8 @@ double probes_of_distinct_elements(const hash_list& elements)
 {
     minhash::bulk::host host = {};
     int stop = 0;
-    host.allocate = [](minhash::bulk::host&, std::size_t bytes) -> void* {
-        return new std::uint8_t[bytes];
-    };
-    host.release = [](minhash::bulk::host&, void* memory) {
-        delete[] static_cast<std::uint8_t*>(memory);
-    };
+    host.allocate = [](minhash::bulk::host&, std::size_t bytes) -> void* { return new std::uint8_t[bytes]; };
+    host.release = [](minhash::bulk::host&, void* memory) { delete[] static_cast<std::uint8_t*>(memory); };
     host.stopping = &stop;
     minhash::bulk::distinct_elements set = {};
     set.owner = &host;

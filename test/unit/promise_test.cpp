@@ -1,5 +1,5 @@
-// What is chosen by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has
-// more texts and seeds.)
+// What is chosen by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and
+// seeds.)
 #include "bulk/tuning/sample.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +14,7 @@ using minhash::bulk::bands_plan;
 // Texts of which most are an earlier one with some words replaced.
 std::vector<std::string> edited_texts(std::size_t count, std::size_t words, random_source& random)
 {
-    const auto word = [&random] {
-        return texts::make(texts::kinds[0], 2 + random.below(6), random) + " ";
-    };
+    const auto word = [&random] { return texts::make(texts::kinds[0], 2 + random.below(6), random) + " "; };
     std::vector<std::vector<std::string>> made;
     for (std::size_t i = 0; i < count; i++) {
         made.emplace_back(words);

@@ -1,5 +1,5 @@
-// A slow and obvious second implementation of all that the core computes, written from the
-// definition of the scheme. It shares the core's plain types and its Unicode tables, and calls
+// A slow and obvious second implementation of all that the core computes, written from the definition of the scheme. It
+// shares the core's plain types and its Unicode tables, and calls
 // none of the functions under test.
 #pragma once
 
@@ -52,9 +52,7 @@ inline std::size_t well_formed(const std::string& text, std::size_t at)
         {{0xF1, 0xF3}, {0x80, 0xBF}, 4},
         {{0xF4, 0xF4}, {0x80, 0x8F}, 4},
     };
-    const auto within = [](unsigned byte, const unsigned(&range)[2]) {
-        return byte >= range[0] && byte <= range[1];
-    };
+    const auto within = [](unsigned byte, const unsigned(&range)[2]) { return byte >= range[0] && byte <= range[1]; };
     for (const line& row : table) {
         if (!within(byte_at(text, at), row.first) || at + row.length > text.size())
             continue;
@@ -190,10 +188,7 @@ inline std::uint64_t fmix64(std::uint64_t x)
 struct halves {
     std::uint32_t a, b;
 
-    explicit halves(std::uint64_t x)
-        : a(static_cast<std::uint32_t>(x)), b(static_cast<std::uint32_t>(x >> 32))
-    {
-    }
+    explicit halves(std::uint64_t x) : a(static_cast<std::uint32_t>(x)), b(static_cast<std::uint32_t>(x >> 32)) {}
 
     std::uint64_t whole() const
     {
@@ -242,8 +237,8 @@ inline std::uint64_t hash_bytes(const std::string& text, std::int64_t seed)
 
 inline std::uint64_t hash_integer(std::int64_t value, std::int64_t seed)
 {
-    return mixed(static_cast<std::uint64_t>(value) ^ fmix64(static_cast<std::uint64_t>(seed)) ^
-                 0x85A308D3243F6A88u ^ 0x0370734413198A2Eu);
+    return mixed(static_cast<std::uint64_t>(value) ^ fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88u ^
+                 0x0370734413198A2Eu);
 }
 
 inline std::uint64_t hash_any_bytes(const std::string& bytes, std::int64_t seed)
@@ -273,8 +268,7 @@ inline hash_list hashes(const std::string& text, const shingling& how, std::int6
 {
     hash_list found;
     for (const string_list& window : windows(text, how))
-        found.push_back(how.of == unit::word ? hash_words(window, seed)
-                                             : hash_bytes(join(window, ""), seed));
+        found.push_back(how.of == unit::word ? hash_words(window, seed) : hash_bytes(join(window, ""), seed));
     return found;
 }
 
@@ -322,8 +316,7 @@ inline slot_list fss(const hash_list& elements, std::uint32_t num_hashes)
         for (std::uint32_t round = 0; round < 4; round++) {
             const std::uint32_t where = c.bin[round] * lo + hi;
             const std::uint32_t value = c.value[round] * hi + lo;
-            const std::uint32_t code =
-                round == 0 ? value / 2 : 0x80000000u + (round - 1) * 0x20000000u + value / 8;
+            const std::uint32_t code = round == 0 ? value / 2 : 0x80000000u + (round - 1) * 0x20000000u + value / 8;
             std::uint32_t& slot = slots[(std::uint64_t{where} * num_hashes) >> 32];
             slot = std::min(slot, code);
         }
@@ -362,9 +355,7 @@ inline slot_list sign(const hash_list& elements, const minhash::scheme& scheme)
 {
     if (elements.empty())
         return {};
-    return sketch(scheme.method,
-                  scheme.shingles.bag ? number_occurrences(elements) : elements,
-                  scheme.num_hashes);
+    return sketch(scheme.method, scheme.shingles.bag ? number_occurrences(elements) : elements, scheme.num_hashes);
 }
 
 inline slot_list sign(const std::string& text, const minhash::scheme& scheme)

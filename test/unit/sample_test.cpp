@@ -25,8 +25,7 @@ TEST(sample, counts_in_how_many_slots_each_two_rows_agree)
     scheme.num_hashes = 20;
     row_sample sample = minhash::bulk::start_sample(host, scheme);
     for (const int different : {0, 3, 3, 5}) {
-        const std::vector<std::uint32_t> slots =
-            slots_of(20, different, sample.count + std::uint32_t{7});
+        const std::vector<std::uint32_t> slots = slots_of(20, different, sample.count + std::uint32_t{7});
         add_to_sample(sample, {scheme, slots});
     }
     add_to_sample(sample, {scheme, {}}); // the empty set is near nothing
@@ -65,9 +64,7 @@ TEST(sample, long_signatures_are_compared_by_their_first_slots)
         row_sample sample = minhash::bulk::start_sample(host, scheme);
         for (const std::uint8_t last : {std::uint8_t{1}, std::uint8_t{2}}) {
             std::vector<std::uint8_t> slots(minhash::slot_bytes(bits, 300), 9);
-            std::fill(slots.begin() + static_cast<long>(minhash::slot_bytes(bits, 100)),
-                      slots.end(),
-                      last);
+            std::fill(slots.begin() + static_cast<long>(minhash::slot_bytes(bits, 100)), slots.end(), last);
             add_to_sample(sample, minhash::with_slots(scheme, slots));
         }
         minhash::bulk::sampled_counts room;

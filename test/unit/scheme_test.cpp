@@ -27,9 +27,8 @@ TEST(scheme, number_of_hashes)
 {
     for (int number = 0; number <= 0xFFFF; number++) {
         const bool valid = number >= 8 && number <= 4096;
-        ASSERT_EQ(
-            changed([=](auto& scheme) { scheme.num_hashes = static_cast<std::uint16_t>(number); }),
-            valid ? status::ok : status::bad_num_hashes)
+        ASSERT_EQ(changed([=](auto& scheme) { scheme.num_hashes = static_cast<std::uint16_t>(number); }),
+                  valid ? status::ok : status::bad_num_hashes)
             << number;
     }
 }
@@ -38,9 +37,8 @@ TEST(scheme, shingle_size)
 {
     for (int size = 0; size <= 0xFFFF; size++) {
         const bool valid = size >= 1 && size <= 255;
-        ASSERT_EQ(
-            changed([=](auto& scheme) { scheme.shingles.size = static_cast<std::uint16_t>(size); }),
-            valid ? status::ok : status::bad_shingle_size)
+        ASSERT_EQ(changed([=](auto& scheme) { scheme.shingles.size = static_cast<std::uint16_t>(size); }),
+                  valid ? status::ok : status::bad_shingle_size)
             << size;
     }
 }
@@ -49,8 +47,7 @@ TEST(scheme, bytes_of_other_versions)
 {
     for (int value = 0; value <= 0xFF; value++) {
         const auto byte = static_cast<std::uint8_t>(value);
-        EXPECT_EQ(changed([=](auto& scheme) { scheme.version = byte; }),
-                  value == 1 ? status::ok : status::bad_version);
+        EXPECT_EQ(changed([=](auto& scheme) { scheme.version = byte; }), value == 1 ? status::ok : status::bad_version);
         EXPECT_EQ(changed([=](auto& scheme) { scheme.method = minhash::method{byte}; }),
                   value >= 1 && value <= 3 ? status::ok : status::bad_method);
         EXPECT_EQ(changed([=](auto& scheme) { scheme.bits = byte; }),
@@ -66,14 +63,9 @@ TEST(scheme, a_given_set_has_elements_of_size_1_as_they_are)
 {
     for (const bool fold : {false, true})
         for (const int size : {1, 2, 255}) {
-            const status expected = size > 1 ? status::bad_shingle_size
-                                    : fold   ? status::bad_flags
-                                             : status::ok;
+            const status expected = size > 1 ? status::bad_shingle_size : fold ? status::bad_flags : status::ok;
             EXPECT_EQ(changed([=](auto& scheme) {
-                          scheme.shingles = {minhash::unit::element,
-                                             static_cast<std::uint16_t>(size),
-                                             fold,
-                                             fold};
+                          scheme.shingles = {minhash::unit::element, static_cast<std::uint16_t>(size), fold, fold};
                       }),
                       expected);
         }

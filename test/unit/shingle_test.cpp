@@ -9,8 +9,7 @@ using minhash::unit;
 
 std::string name_of(const texts::kind& kind, std::size_t characters, const shingling& how)
 {
-    return std::string(kind.name) + ", " + std::to_string(characters) + " characters, " +
-           texts::describe(how);
+    return std::string(kind.name) + ", " + std::to_string(characters) + " characters, " + texts::describe(how);
 }
 
 TEST(shingle, short_text_is_one_shingle_and_empty_text_none)
@@ -18,8 +17,7 @@ TEST(shingle, short_text_is_one_shingle_and_empty_text_none)
     for (const shingling& how : texts::shinglings({1, 2, 5, 255})) {
         SCOPED_TRACE(texts::describe(how));
         EXPECT_EQ(support::cut("", how, 0).size(), 0u);
-        EXPECT_EQ(support::cut("abc", how, 0).size(),
-                  how.of == unit::character && how.size < 4 ? 4u - how.size : 1u);
+        EXPECT_EQ(support::cut("abc", how, 0).size(), how.of == unit::character && how.size < 4 ? 4u - how.size : 1u);
     }
     const shingling folded_words = {unit::word, 3, true, false};
     EXPECT_EQ(support::cut("one, two.", folded_words, 0).size(), 1u);
@@ -43,8 +41,7 @@ TEST(shingle, equals_the_reference)
 {
     support::random_source random = {11};
     for (const texts::kind& kind : texts::kinds) {
-        for (const std::size_t characters :
-             {0u, 1u, 2u, 3u, 4u, 5u, 8u, 9u, 10u, 31u, 32u, 33u, 100u, 700u}) {
+        for (const std::size_t characters : {0u, 1u, 2u, 3u, 4u, 5u, 8u, 9u, 10u, 31u, 32u, 33u, 100u, 700u}) {
             const std::string text = texts::make(kind, characters, random);
             for (const shingling& how : texts::shinglings({1, 2, 3, 5, 8, 9, 64, 255})) {
                 const auto seed = static_cast<std::int64_t>(random.next());
@@ -97,28 +94,15 @@ TEST(shingle, chunked_is_whole_for_every_slice_size)
                                  shingling{unit::word, 3, true, false}}) {
         const reference::hash_list expected = reference::hashes(text, how, 7);
         for (std::size_t slice = 1; slice <= minhash::slice_bytes && slice <= text.size(); slice++)
-            ASSERT_EQ(support::cut(text, how, 7, slice), expected)
-                << texts::describe(how) << ", slice " << slice;
+            ASSERT_EQ(support::cut(text, how, 7, slice), expected) << texts::describe(how) << ", slice " << slice;
     }
 }
 
 // Words around the sizes at which they leave the buffer for the streaming hash.
 TEST(shingle, hashes_long_words_in_pieces)
 {
-    for (const std::size_t length : {8u,
-                                     9u,
-                                     240u,
-                                     241u,
-                                     1023u,
-                                     1024u,
-                                     1025u,
-                                     2047u,
-                                     2048u,
-                                     2049u,
-                                     3072u,
-                                     3073u,
-                                     4097u,
-                                     9000u}) {
+    for (const std::size_t length :
+         {8u, 9u, 240u, 241u, 1023u, 1024u, 1025u, 2047u, 2048u, 2049u, 3072u, 3073u, 4097u, 9000u}) {
         std::string word;
         for (std::size_t index = 0; index < length; index++)
             word += static_cast<char>('a' + index * index % 26);
@@ -130,8 +114,7 @@ TEST(shingle, hashes_long_words_in_pieces)
                 const reference::hash_list expected = reference::hashes(text, how, 5);
                 for (const std::size_t slice : {1u, 100u, 1024u, 1025u, 2047u, 2048u})
                     ASSERT_EQ(support::cut(text, how, 5, slice), expected)
-                        << "word of " << length << " bytes, size " << how.size << ", slice "
-                        << slice;
+                        << "word of " << length << " bytes, size " << how.size << ", slice " << slice;
             }
         }
     }
@@ -183,11 +166,7 @@ TEST(shingle, memory_that_was_used_before_does_not_matter)
     state->long_word.extSecret = nullptr;
 
     minhash::start(*state, how, 42);
-    minhash::cut(*state,
-                 reinterpret_cast<const std::uint8_t*>(word.data()),
-                 word.size(),
-                 false,
-                 *batch);
+    minhash::cut(*state, reinterpret_cast<const std::uint8_t*>(word.data()), word.size(), false, *batch);
     EXPECT_EQ(batch->count, 0u);
     const std::uint8_t none = 0;
     minhash::cut(*state, &none, 0, true, *batch);

@@ -13,10 +13,7 @@ constexpr method methods[] = {method::fss, method::classic};
 
 // Gives the elements to the sketch in batches of the sizes that `next_size` says.
 template <typename NextSize>
-slot_list sketch_in_batches(method method,
-                            const hash_list& elements,
-                            std::uint32_t num_hashes,
-                            NextSize next_size)
+slot_list sketch_in_batches(method method, const hash_list& elements, std::uint32_t num_hashes, NextSize next_size)
 {
     const auto state = std::make_unique<minhash::sketch>();
     minhash::start(*state, method, num_hashes);
@@ -32,8 +29,7 @@ slot_list sketch_in_batches(method method,
 TEST(sketch, equals_the_reference)
 {
     support::random_source random = {31};
-    for (const std::uint32_t num_hashes :
-         {8u, 12u, 16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
+    for (const std::uint32_t num_hashes : {8u, 12u, 16u, 17u, 64u, 100u, 128u, 200u, 512u, 1000u, 4096u}) {
         for (const std::size_t count : {0u, 1u, 2u, 5u, 20u, 100u, 1000u, 20000u}) {
             const hash_list elements = support::random_hashes(random, count);
             for (const method method : methods) {
@@ -42,8 +38,7 @@ TEST(sketch, equals_the_reference)
                     continue;
                 ASSERT_EQ(support::sketch(method, elements, num_hashes),
                           reference::sketch(method, elements, num_hashes))
-                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
-                    << " elements";
+                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count << " elements";
             }
         }
     }
@@ -59,8 +54,7 @@ TEST(sketch, equals_the_reference_for_every_small_count)
             for (const method method : methods)
                 ASSERT_EQ(support::sketch(method, elements, num_hashes),
                           reference::sketch(method, elements, num_hashes))
-                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
-                    << " elements";
+                    << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count << " elements";
         }
     }
 }
@@ -72,11 +66,9 @@ TEST(sketch, equals_the_reference_for_every_number_of_hashes)
     const hash_list many = support::random_hashes(random, 150);
     for (std::uint32_t num_hashes = 16; num_hashes <= 4096; num_hashes += 1 + num_hashes / 64) {
         for (const method method : methods) {
-            ASSERT_EQ(support::sketch(method, few, num_hashes),
-                      reference::sketch(method, few, num_hashes))
+            ASSERT_EQ(support::sketch(method, few, num_hashes), reference::sketch(method, few, num_hashes))
                 << num_hashes;
-            ASSERT_EQ(support::sketch(method, many, num_hashes),
-                      reference::sketch(method, many, num_hashes))
+            ASSERT_EQ(support::sketch(method, many, num_hashes), reference::sketch(method, many, num_hashes))
                 << num_hashes;
         }
     }
@@ -93,8 +85,7 @@ TEST(sketch, equals_the_reference_for_extreme_hashes)
             elements.push_back(hi << 32 | lo);
     for (const std::uint32_t num_hashes : {16u, 100u, 128u, 4096u}) {
         for (const method method : methods) {
-            EXPECT_EQ(support::sketch(method, elements, num_hashes),
-                      reference::sketch(method, elements, num_hashes));
+            EXPECT_EQ(support::sketch(method, elements, num_hashes), reference::sketch(method, elements, num_hashes));
             for (const std::uint64_t element : elements)
                 ASSERT_EQ(support::sketch(method, {element}, num_hashes),
                           reference::sketch(method, {element}, num_hashes))
@@ -115,8 +106,8 @@ TEST(sketch, batches_make_no_difference)
                 const slot_list whole = support::sketch(method, elements, num_hashes);
                 const auto check = [&](const char* how, auto next_size) {
                     ASSERT_EQ(sketch_in_batches(method, elements, num_hashes, next_size), whole)
-                        << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count
-                        << " elements, " << how;
+                        << minhash::name_of(method) << ", " << num_hashes << " hashes, " << count << " elements, "
+                        << how;
                 };
                 if (num_hashes * count < 100'000)
                     check("one by one", [] { return std::size_t{1}; });
@@ -139,11 +130,7 @@ TEST(sketch, order_and_repetition_make_no_difference)
                 hash_list twice = elements;
                 twice.insert(twice.end(), elements.rbegin(), elements.rend());
                 EXPECT_EQ(support::sketch(method, twice, num_hashes), once);
-                EXPECT_EQ(sketch_in_batches(method,
-                                            twice,
-                                            num_hashes,
-                                            [&] { return 1 + random.below(9); }),
-                          once);
+                EXPECT_EQ(sketch_in_batches(method, twice, num_hashes, [&] { return 1 + random.below(9); }), once);
                 const hash_list reversed(elements.rbegin(), elements.rend());
                 EXPECT_EQ(support::sketch(method, reversed, num_hashes), once);
             }
@@ -172,8 +159,8 @@ TEST(sketch, absorbing_nothing_changes_nothing)
     }
 }
 
-// With the classic method an element with the halves 0 and 0xFFFFFFFF leaves all slots as they are
-// at the start. Such texts can be made: the mix is invertible.
+// With the classic method an element with the halves 0 and 0xFFFFFFFF leaves all slots as they are at the start. Such
+// texts can be made: the mix is invertible.
 TEST(sketch, no_element_leaves_a_sketch_empty)
 {
     const std::string text = "e.Yl*\\<|";
@@ -183,8 +170,7 @@ TEST(sketch, no_element_leaves_a_sketch_empty)
     ASSERT_EQ(support::cut(text, scheme.shingles, scheme.seed), hash_list{0xFFFFFFFF00000000u});
     for (const method method : methods) {
         scheme.method = method;
-        EXPECT_EQ(support::sign(text, scheme), reference::sign(text, scheme))
-            << minhash::name_of(method);
+        EXPECT_EQ(support::sign(text, scheme), reference::sign(text, scheme)) << minhash::name_of(method);
     }
 }
 
@@ -260,8 +246,7 @@ TEST(sketch, goes_on_with_slots)
             const auto state = std::make_unique<minhash::sketch>();
             std::vector<std::uint32_t> slots;
             for (std::size_t at = 0; at < elements.size();) {
-                const std::size_t count =
-                    std::min(1 + random.below(at < 100 ? 10 : 2000), elements.size() - at);
+                const std::size_t count = std::min(1 + random.below(at < 100 ? 10 : 2000), elements.size() - at);
                 if (at == 0)
                     minhash::start(*state, method, num_hashes);
                 else

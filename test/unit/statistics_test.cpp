@@ -1,5 +1,5 @@
-// What the estimates are worth: unbiased, as exact as theory says or better, and banded along the
-// S-curve. Seeds are fixed, so a failure is a failure every time. Built without sanitizers.
+// What the estimates are worth: unbiased, as exact as theory says or better, and banded along the S-curve. Seeds are
+// fixed, so a failure is a failure every time. Built without sanitizers.
 #include "core/tuning.h"
 
 #include <cmath>
@@ -75,9 +75,9 @@ measurement measure(method method, std::uint32_t num_hashes, int size, double wa
         minhash::absorb(*left, lo.data(), hi.data(), in_left);
         minhash::absorb(*right, lo.data() + skipped, hi.data() + skipped, count - skipped);
 
-        const double error = minhash::count_equal(left->slots, right->slots, num_hashes) /
-                                 static_cast<double>(num_hashes) -
-                             scheme.jaccard;
+        const double error =
+            minhash::count_equal(left->slots, right->slots, num_hashes) / static_cast<double>(num_hashes) -
+            scheme.jaccard;
         sum += error;
         squares += error * error;
         for (std::size_t index = 0; index < std::size(bandings); index++)
@@ -109,17 +109,14 @@ TEST_P(estimates, are_unbiased_exact_and_follow_the_curve)
 {
     constexpr std::uint32_t num_hashes = 128;
     for (const double wanted : {.1, .3, .5, .65, .8, .9, .95}) {
-        const measurement found =
-            measure(GetParam().method, num_hashes, GetParam().size, wanted, GetParam().trials);
+        const measurement found = measure(GetParam().method, num_hashes, GetParam().size, wanted, GetParam().trials);
         SCOPED_TRACE("J = " + std::to_string(found.jaccard) + ", seeds 0 to 31");
         EXPECT_LT(std::abs(found.bias), 4 * found.bias_error);
         EXPECT_LE(found.ratio, GetParam().largest_ratio);
         EXPECT_GE(found.ratio, GetParam().least_ratio);
         for (std::size_t index = 0; index < std::size(bandings); index++) {
             const auto& [bands, rows] = bandings[index];
-            EXPECT_NEAR(found.found[index],
-                        minhash::band_probability(found.jaccard, bands, rows),
-                        0.025)
+            EXPECT_NEAR(found.found[index], minhash::band_probability(found.jaccard, bands, rows), 0.025)
                 << bands << " x " << rows;
         }
     }
@@ -155,8 +152,8 @@ TEST(estimate, is_good_for_any_number_of_hashes)
     }
 }
 
-// What one hash function XORed with many numbers gets wrong: more slots do not help it. Here the
-// error falls with the square root of their number, even on a union of 19 elements.
+// What one hash function XORed with many numbers gets wrong: more slots do not help it. Here the error falls with the
+// square root of their number, even on a union of 19 elements.
 TEST(estimate, converges)
 {
     for (const method method : {method::fss, method::classic}) {
@@ -185,9 +182,8 @@ TEST(estimate, of_texts_scatters_as_it_should)
             for (scheme.seed = 0; scheme.seed < seeds; scheme.seed++) {
                 const auto a = support::sign(left, scheme);
                 const auto b = support::sign(right, scheme);
-                const double estimate =
-                    minhash::count_equal(a.data(), b.data(), scheme.num_hashes) /
-                    static_cast<double>(scheme.num_hashes);
+                const double estimate = minhash::count_equal(a.data(), b.data(), scheme.num_hashes) /
+                                        static_cast<double>(scheme.num_hashes);
                 sum += estimate;
                 error[which] += (estimate - 22.0 / 47) * (estimate - 22.0 / 47) / seeds;
             }

@@ -14,16 +14,14 @@ TEST(store, gives_back_what_was_appended_in_memory_and_in_files)
     support::random_source random = {81};
     for (int round = 0; round < 60; round++) {
         test_host host;
-        bulk::memory_budget budget =
-            bulk::make_budget(host, std::size_t{1} << (10 + random.below(8)));
+        bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << (10 + random.below(8)));
         const std::size_t stores = 1 + random.below(4);
         std::vector<bulk::byte_store*> all;
         std::vector<std::string> expected(stores);
         for (std::size_t i = 0; i < stores; i++)
             all.push_back(bulk::open_store(budget,
                                            std::size_t{1} << (10 + random.below(3)),
-                                           random.below(2) == 0 ? bulk::reading::in_order
-                                                                : bulk::reading::at_random));
+                                           random.below(2) == 0 ? bulk::reading::in_order : bulk::reading::at_random));
         for (int step = 0; step < 400; step++) {
             const std::size_t i = random.below(stores);
             std::string bytes(random.below(10) == 0 ? random.below(9000) : random.below(40), 'x');
@@ -35,12 +33,10 @@ TEST(store, gives_back_what_was_appended_in_memory_and_in_files)
             if (expected[i].empty())
                 continue;
             const std::size_t offset = random.below(expected[i].size());
-            const std::size_t count =
-                1 + random.below(std::min<std::size_t>(expected[i].size() - offset, 5000));
+            const std::size_t count = 1 + random.below(std::min<std::size_t>(expected[i].size() - offset, 5000));
             const std::unique_ptr<char[]> buffer(new char[count]);
             const void* const found = bulk::fetch(*all[i], offset, count, buffer.get());
-            ASSERT_EQ(std::string(static_cast<const char*>(found), count),
-                      expected[i].substr(offset, count));
+            ASSERT_EQ(std::string(static_cast<const char*>(found), count), expected[i].substr(offset, count));
         }
         std::uint64_t filed = 0;
         for (std::size_t i = 0; i < stores; i++) {
@@ -50,8 +46,7 @@ TEST(store, gives_back_what_was_appended_in_memory_and_in_files)
             std::string read;
             while (read.size() < all[i]->size) {
                 const void* piece;
-                const std::size_t count =
-                    bulk::fetch_piece(*all[i], read.size(), buffer.get(), piece);
+                const std::size_t count = bulk::fetch_piece(*all[i], read.size(), buffer.get(), piece);
                 read.append(static_cast<const char*>(piece), count);
             }
             ASSERT_EQ(read, expected[i]);

@@ -77,8 +77,7 @@ void for_each_slice(const std::string& text, std::size_t slice, Take take)
     }
 }
 
-inline std::string
-fold(const std::string& text, const shingling& how, std::size_t slice = minhash::slice_bytes)
+inline std::string fold(const std::string& text, const shingling& how, std::size_t slice = minhash::slice_bytes)
 {
     minhash::folder state = minhash::start_folding(how);
     std::string folded;
@@ -92,8 +91,7 @@ fold(const std::string& text, const shingling& how, std::size_t slice = minhash:
 
 // Calls `take(batch)` with every batch of shingles of the text.
 template <typename Take>
-void for_each_batch(
-    const std::string& text, const shingling& how, std::int64_t seed, std::size_t slice, Take take)
+void for_each_batch(const std::string& text, const shingling& how, std::int64_t seed, std::size_t slice, Take take)
 {
     const auto state = std::make_unique<minhash::shingler>();
     const auto batch = std::make_unique<minhash::shingle_batch>();
@@ -124,10 +122,8 @@ inline void append(hash_list& to, const minhash::shingle_batch& batch)
         to.push_back(std::uint64_t{batch.hi[index]} << 32 | batch.lo[index]);
 }
 
-inline hash_list cut(const std::string& text,
-                     const shingling& how,
-                     std::int64_t seed,
-                     std::size_t slice = minhash::slice_bytes)
+inline hash_list
+cut(const std::string& text, const shingling& how, std::int64_t seed, std::size_t slice = minhash::slice_bytes)
 {
     hash_list found;
     for_each_batch(text, how, seed, slice, [&](auto& batch) { append(found, batch); });
@@ -168,10 +164,8 @@ inline minhash::signature view(const scheme& scheme, const slot_list& slots)
 }
 
 // A text signed as the SQL function does it: sliced, in passes if it is a bag.
-inline slot_list sign(const std::string& text,
-                      const scheme& scheme,
-                      std::size_t slice = minhash::slice_bytes,
-                      std::size_t bag_words = 0)
+inline slot_list
+sign(const std::string& text, const scheme& scheme, std::size_t slice = minhash::slice_bytes, std::size_t bag_words = 0)
 {
     const auto state = std::make_unique<minhash::sketch>();
     minhash::start(*state, scheme.method, scheme.num_hashes);
@@ -184,16 +178,12 @@ inline slot_list sign(const std::string& text,
     };
     const auto none = std::make_unique<minhash::shingle_batch>();
     do {
-        for_each_batch(text,
-                       scheme.shingles,
-                       scheme.seed,
-                       slice,
-                       [&](minhash::shingle_batch& batch) {
-                           if (scheme.shingles.bag)
-                               minhash::each_occurrence(*counter, false, batch, take);
-                           else
-                               take(batch);
-                       });
+        for_each_batch(text, scheme.shingles, scheme.seed, slice, [&](minhash::shingle_batch& batch) {
+            if (scheme.shingles.bag)
+                minhash::each_occurrence(*counter, false, batch, take);
+            else
+                take(batch);
+        });
         none->count = 0;
         if (scheme.shingles.bag)
             minhash::each_occurrence(*counter, true, *none, take);
@@ -209,8 +199,7 @@ inline std::string write_text(const minhash::signature& value)
 }
 
 // Members (reference.h: members) signed by the core: integers by the kernel.
-inline slot_list
-sign_members(const std::string& type, const std::string& list, const scheme& scheme)
+inline slot_list sign_members(const std::string& type, const std::string& list, const scheme& scheme)
 {
     std::vector<std::int64_t> integers;
     hash_list hashes;
@@ -220,8 +209,7 @@ sign_members(const std::string& type, const std::string& list, const scheme& sch
         } else if (type == "bytes") {
             std::vector<std::uint8_t> bytes;
             for (std::size_t at = 0; at < member.size(); at += 2)
-                bytes.push_back(
-                    static_cast<std::uint8_t>(std::stoi(member.substr(at, 2), nullptr, 16)));
+                bytes.push_back(static_cast<std::uint8_t>(std::stoi(member.substr(at, 2), nullptr, 16)));
             hashes.push_back(minhash::hash_any_bytes(bytes.data(), bytes.size(), scheme.seed));
         } else {
             const auto* const bytes = reinterpret_cast<const std::uint8_t*>(member.data());

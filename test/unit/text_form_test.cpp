@@ -30,8 +30,7 @@ parsed parse(const std::string& text)
     const std::size_t room = text.size() / minhash::digits_per_slot;
     const std::unique_ptr<std::uint32_t[]> slots(new std::uint32_t[room]);
     minhash::signature value = {};
-    const minhash::parse_result result =
-        minhash::parse_text({copy.get(), text.size()}, value, slots.get());
+    const minhash::parse_result result = minhash::parse_text({copy.get(), text.size()}, value, slots.get());
     EXPECT_LE(result.position, text.size());
     EXPECT_LE(value.stored_slots().size(), room * sizeof(std::uint32_t));
     parsed found = {result.what, result.position, value.scheme, {}, {}};
@@ -67,18 +66,16 @@ TEST(text_form, round_trip)
 {
     support::random_source random = {71};
     for (int trial = 0; trial < 500; trial++) {
-        const std::int64_t seeds[] =
-            {0, -1, 42, INT64_MIN, INT64_MAX, static_cast<std::int64_t>(random.next())};
-        const scheme scheme = {
-            1,
-            random.below(2) == 0 ? method::fss : method::classic,
-            32,
-            static_cast<std::uint16_t>(trial == 0 ? 4096 : 16 + random.below(300)),
-            {random.below(2) == 0 ? unit::character : unit::word,
-             static_cast<std::uint16_t>(1 + random.below(255)),
-             random.below(2) == 0,
-             random.below(2) == 0},
-            seeds[random.below(6)]};
+        const std::int64_t seeds[] = {0, -1, 42, INT64_MIN, INT64_MAX, static_cast<std::int64_t>(random.next())};
+        const scheme scheme = {1,
+                               random.below(2) == 0 ? method::fss : method::classic,
+                               32,
+                               static_cast<std::uint16_t>(trial == 0 ? 4096 : 16 + random.below(300)),
+                               {random.below(2) == 0 ? unit::character : unit::word,
+                                static_cast<std::uint16_t>(1 + random.below(255)),
+                                random.below(2) == 0,
+                                random.below(2) == 0},
+                               seeds[random.below(6)]};
         slot_list slots(random.below(5) == 0 ? 0 : scheme.num_hashes);
         for (std::uint32_t& slot : slots)
             slot = static_cast<std::uint32_t>(random.next() >> random.below(64));
@@ -101,8 +98,7 @@ TEST(text_form, round_trip)
 TEST(text_form, the_longest_prefix_fits)
 {
     const scheme scheme = {1, method::classic, 32, 4096, {unit::word, 255, true, false}, INT64_MIN};
-    EXPECT_EQ(support::write_text(scheme, {}),
-              "classic1:4096x32:word255:fold:set:-9223372036854775808:");
+    EXPECT_EQ(support::write_text(scheme, {}), "classic1:4096x32:word255:fold:set:-9223372036854775808:");
 }
 
 TEST(text_form, every_prefix_is_refused_but_the_empty_signature)
@@ -245,9 +241,7 @@ TEST(text_form, ranges_are_checked)
     EXPECT_EQ(replaced("16x", "4097x"), status::bad_num_hashes);
     for (int bits = 0; bits <= 64; bits++)
         EXPECT_EQ(replaced("x32", "x" + std::to_string(bits)),
-                  std::has_single_bit(static_cast<unsigned>(bits)) && bits <= 32
-                      ? status::ok
-                      : status::bad_bits);
+                  std::has_single_bit(static_cast<unsigned>(bits)) && bits <= 32 ? status::ok : status::bad_bits);
     EXPECT_EQ(replaced("fss1", "external1"), status::ok);
     EXPECT_EQ(replaced("char5:fold", "element1:raw"), status::ok);
     EXPECT_EQ(replaced("char5:fold", "element1:fold"), status::bad_flags);

@@ -137,8 +137,8 @@ inline std::vector<minhash::shingling> shinglings(std::vector<std::uint16_t> siz
 
 inline std::string describe(const minhash::shingling& how)
 {
-    return std::string(how.of == minhash::unit::word ? "words" : "characters") + " of " +
-           std::to_string(how.size) + (how.fold ? ", folded" : ", raw");
+    return std::string(how.of == minhash::unit::word ? "words" : "characters") + " of " + std::to_string(how.size) +
+           (how.fold ? ", folded" : ", raw");
 }
 
 } // namespace texts

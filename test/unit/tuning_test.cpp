@@ -43,9 +43,7 @@ TEST(tuning, points_on_the_curve)
     };
 
     for (const auto& point : points)
-        EXPECT_NEAR(band_probability(point.similarity, point.bands, point.rows),
-                    point.probability,
-                    point.within)
+        EXPECT_NEAR(band_probability(point.similarity, point.bands, point.rows), point.probability, point.within)
             << point.bands << " x " << point.rows;
     EXPECT_NEAR(1 - band_probability(0.8, 20, 5), 0.000356, 5e-7);
 }
@@ -118,9 +116,7 @@ TEST(tuning, similarities_of_given_probabilities)
     static const double probability[] = {.05, .50, .95, .99};
     for (const auto& choice : choices)
         for (int index = 0; index < 4; index++)
-            EXPECT_NEAR(similarity_at(probability[index], choice.bands, choice.rows),
-                        choice.similarity[index],
-                        5e-4)
+            EXPECT_NEAR(similarity_at(probability[index], choice.bands, choice.rows), choice.similarity[index], 5e-4)
                 << choice.bands << " x " << choice.rows << " at " << probability[index];
 }
 
@@ -159,8 +155,7 @@ TEST(tuning, equal_areas_as_datasketch_has_them)
     };
 
     for (const auto& expected : choices) {
-        const minhash::band_choice found =
-            minhash::choose_by_area(expected.threshold, expected.num_hashes, 0.5, 0.5);
+        const minhash::band_choice found = minhash::choose_by_area(expected.threshold, expected.num_hashes, 0.5, 0.5);
         EXPECT_EQ(found.bands, expected.bands) << expected.threshold;
         EXPECT_EQ(found.rows, expected.rows) << expected.threshold;
     }
@@ -178,12 +173,8 @@ void expect_picked(const picked& expected, const minhash::band_choice& choice)
 {
     EXPECT_EQ(choice.bands, expected.bands) << expected.threshold;
     EXPECT_EQ(choice.rows, expected.rows) << expected.threshold;
-    EXPECT_NEAR(band_probability(expected.threshold, choice.bands, choice.rows),
-                expected.found,
-                5.1e-4);
-    EXPECT_NEAR(band_probability(expected.threshold - .1, choice.bands, choice.rows),
-                expected.below,
-                5.1e-4);
+    EXPECT_NEAR(band_probability(expected.threshold, choice.bands, choice.rows), expected.found, 5.1e-4);
+    EXPECT_NEAR(band_probability(expected.threshold - .1, choice.bands, choice.rows), expected.below, 5.1e-4);
 }
 
 TEST(tuning, equal_areas)
@@ -307,8 +298,7 @@ TEST(tuning, pickers_at_the_ends)
 TEST(tuning, the_scale_of_the_weights_does_not_matter)
 {
     for (const double scale : {1e-13, 1.0, 1e12}) {
-        const minhash::band_choice chosen =
-            minhash::choose_by_area(0.8, 128, 0.5 * scale, 0.5 * scale);
+        const minhash::band_choice chosen = minhash::choose_by_area(0.8, 128, 0.5 * scale, 0.5 * scale);
         EXPECT_EQ(chosen.bands, 9) << scale;
         EXPECT_EQ(chosen.rows, 13) << scale;
     }

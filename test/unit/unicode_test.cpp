@@ -7,8 +7,8 @@ namespace {
 
 using minhash::separator;
 
-// FNV-1a over numbers: a table as one figure, computed from the Unicode 15.0.0 files by a script
-// that has nothing in common with unicode_tables.pl.
+// FNV-1a over numbers: a table as one figure, computed from the Unicode 15.0.0 files by a script that has nothing in
+// common with unicode_tables.pl.
 std::uint64_t checksum(const std::vector<std::uint64_t>& numbers)
 {
     std::uint64_t sum = 0xcbf29ce484222325u;
@@ -48,10 +48,8 @@ TEST(unicode, folds_1454_code_points)
 
 TEST(unicode, knows_the_separators)
 {
-    const auto white = code_points_where(
-        [](char32_t c) { return minhash::separator_of(c) == separator::white_space; });
-    const auto marks = code_points_where(
-        [](char32_t c) { return minhash::separator_of(c) == separator::punctuation; });
+    const auto white = code_points_where([](char32_t c) { return minhash::separator_of(c) == separator::white_space; });
+    const auto marks = code_points_where([](char32_t c) { return minhash::separator_of(c) == separator::punctuation; });
     EXPECT_EQ(white.size(), 25u);
     EXPECT_EQ(checksum(white), 0x231591ad12ffe059u);
     EXPECT_EQ(marks.size(), 851u);
@@ -90,8 +88,7 @@ TEST(unicode, encodes_and_decodes_every_code_point)
 
 TEST(unicode, refuses_every_ill_formed_sequence)
 {
-    static const int edges[] =
-        {0x01, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xFF};
+    static const int edges[] = {0x01, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xFF};
     for (int first = 1; first <= 0xFF; first++) {
         for (int second = 1; second <= 0xFF; second++) {
             for (const int third : edges) {

@@ -60,8 +60,7 @@ TEST(workers, number_of_them_changes_nothing)
     EXPECT_GT(helped, 1000);
 }
 
-// Where documents are far, each is read once to be signed and once to be compared; and the answers
-// are the same.
+// Where documents are far, each is read once to be signed and once to be compared; and the answers are the same.
 TEST(workers, read_far_documents_in_order_and_once)
 {
     support::random_source random = {93};

@@ -1,8 +1,7 @@
-// Rows with equal band keys, found in cache: the entries of a band are scattered by the top bits of
-// their keys into partitions of a few thousand, and each partition is grouped by a small hash
-// table. An entry is 64 bits: the key's upper half, and the row. Rows that share only this half,
-// about a hundred pairs in a band of a million rows, are false candidates, which verification
-// drops.
+// Rows with equal band keys, found in cache: the entries of a band are scattered by the top bits of their keys into
+// partitions of a few thousand, and each partition is grouped by a small hash table. An entry is 64 bits: the key's
+// upper half, and the row. Rows that share only this half, about a hundred pairs in a band of a million rows, are false
+// candidates, which verification drops.
 #pragma once
 
 #include <bit>
@@ -44,8 +43,7 @@ constexpr std::size_t bucket_table_size(std::size_t entries) noexcept
     return std::bit_ceil(entries * 2 + 1);
 }
 
-// The caller's memory for grouping: a table of bucket_table_size(), and three arrays as long as the
-// partition.
+// The caller's memory for grouping: a table of bucket_table_size(), and three arrays as long as the partition.
 struct bucket_room {
     std::uint32_t* table;
     std::uint32_t* next;
@@ -53,8 +51,8 @@ struct bucket_room {
     std::uint32_t* rows;
 };
 
-// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a
-// partition share; rows come in the order of the entries.
+// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a partition share; rows come
+// in the order of the entries.
 template <typename Visit>
 void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
 {

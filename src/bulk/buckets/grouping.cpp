@@ -6,8 +6,7 @@ namespace {
 
 void free_room(grouping& state)
 {
-    for (std::uint32_t* const memory :
-         {state.room.table, state.room.next, state.room.shared, state.room.rows})
+    for (std::uint32_t* const memory : {state.room.table, state.room.next, state.room.shared, state.room.rows})
         release(*state.owner, memory);
     state.room = {};
 }

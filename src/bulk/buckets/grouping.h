@@ -1,7 +1,6 @@
-// Groups the rows of a band by their keys, or those of a slice, whose keys begin with the same
-// bits. Rows are counted and then placed, by the upper bits of their keys, into partitions that fit
-// into the processor's cache; inside a partition a small hash table groups the rows of each key
-// (buckets.h).
+// Groups the rows of a band by their keys, or those of a slice, whose keys begin with the same bits. Rows are counted
+// and then placed, by the upper bits of their keys, into partitions that fit into the processor's cache; inside a
+// partition a small hash table groups the rows of each key (buckets.h).
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -38,8 +37,7 @@ inline std::size_t partition_count(const grouping& state)
 inline std::span<const std::uint64_t> partition(const grouping& state, std::size_t number)
 {
     assert(number < partition_count(state));
-    return {state.entries.values + state.starts[number],
-            state.starts[number + 1] - state.starts[number]};
+    return {state.entries.values + state.starts[number], state.starts[number + 1] - state.starts[number]};
 }
 
 // Puts rows into partitions. each_key(take) calls take(key, row) for all rows; it is called twice.
@@ -50,8 +48,8 @@ void scatter(grouping& state, EachKey&& each_key)
     const std::size_t partitions = partition_count(state);
     std::uint32_t* const starts = state.starts;
     std::fill_n(starts, partitions + 2, 0);
-    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves
-    // that on to its end, the start of partition i + 1: so starts[i] ends as the start of i.
+    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves that on to its end,
+    // the start of partition i + 1: so starts[i] ends as the start of i.
     each_key([=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
     std::size_t largest = 0;
     for (std::size_t i = 2; i < partitions + 2; i++) {

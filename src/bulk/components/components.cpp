@@ -56,9 +56,7 @@ void take_rows(component_finder& finder, std::uint32_t count)
         return;
     for (int level = 0; level < finder.levels; level++) {
         grow(*finder.owner, finder.parents[level], finder.count, count);
-        std::fill(finder.parents[level].values + finder.count,
-                  finder.parents[level].values + count,
-                  no_row);
+        std::fill(finder.parents[level].values + finder.count, finder.parents[level].values + count, no_row);
     }
     finder.count = count;
 }
@@ -72,8 +70,7 @@ void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int l
     join(parent, a, b);
 }
 
-void end_finder(component_finder& finder,
-                void (*visit)(host& owner, int level, const component_rows& rows))
+void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows))
 {
     host& owner = *finder.owner;
     for (int level = 0; level < finder.levels; level++) {
@@ -83,12 +80,9 @@ void end_finder(component_finder& finder,
         pause(owner);
         if (level + 1 < finder.levels)
             take_over(parents_of(finder, level + 1), parent);
-        each_component(owner,
-                       parent,
-                       1,
-                       [&](std::span<const std::uint32_t> rows, std::size_t later) {
-                           visit(owner, level, {rows, later});
-                       });
+        each_component(owner, parent, 1, [&](std::span<const std::uint32_t> rows, std::size_t later) {
+            visit(owner, level, {rows, later});
+        });
         release(owner, parent.data());
     }
 }

@@ -1,6 +1,6 @@
-// Connected components of a stream of pairs, for one or several thresholds (levels) at once, from
-// the highest to the lowest. A pair is joined only at the first level whose threshold it reaches;
-// at the end each level takes over what the one before it has connected.
+// Connected components of a stream of pairs, for one or several thresholds (levels) at once, from the highest to the
+// lowest. A pair is joined only at the first level whose threshold it reaches; at the end each level takes over what
+// the one before it has connected.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -33,8 +33,7 @@ void take_rows(component_finder& finder, std::uint32_t count);
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
 // Prefetches what joining a row at a level reads first.
-[[gnu::always_inline]] inline void
-prefetch_row(const component_finder& finder, std::uint32_t row, int level)
+[[gnu::always_inline]] inline void prefetch_row(const component_finder& finder, std::uint32_t row, int level)
 {
     __builtin_prefetch(&finder.parents[level].values[row]);
 }
@@ -46,18 +45,14 @@ struct component_rows {
 };
 
 // Calls visit(owner, level, rows) for each component, level by level. Frees the finder's memory.
-void end_finder(component_finder& finder,
-                void (*visit)(host& owner, int level, const component_rows& rows));
+void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
-// Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest
-// row of each row's component, or no_row for a row in none. Rows come in rising order, and after
-// them in memory lie `later` rows of the next components. (They are sorted by counting: walking a
-// linked list of a component's rows would wait for memory at each row.)
+// Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
+// component, or no_row for a row in none. Rows come in rising order, and after them in memory lie `later` rows of the
+// next components. (They are sorted by counting: walking a linked list of a component's rows would wait for memory at
+// each row.)
 template <typename Visit>
-void each_component(host& owner,
-                    std::span<const std::uint32_t> roots,
-                    std::size_t least,
-                    Visit&& visit)
+void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {
     const std::uint32_t count = static_cast<std::uint32_t>(roots.size());
     std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // of each root's members

@@ -1,6 +1,6 @@
-// Gives values that the engine does not know numbers, in the order in which they are first met: a
-// hash table with open addressing (core/probe.h). An entry is 64 bits, a part of the value's hash
-// and its number. The caller, who has the values, says whether two are the same.
+// Gives values that the engine does not know numbers, in the order in which they are first met: a hash table with open
+// addressing (core/probe.h). An entry is 64 bits, a part of the value's hash and its number. The caller, who has the
+// values, says whether two are the same.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -42,8 +42,8 @@ inline void end_numbering(numbering& numbers)
     numbers.entries = nullptr;
 }
 
-// Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32
-// while both tables exist.
+// Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32 while both tables
+// exist.
 inline void widen(numbering& numbers)
 {
     const std::size_t mask = numbers.mask * 2 + 1;
@@ -52,8 +52,7 @@ inline void widen(numbering& numbers)
         pause(*numbers.owner);
         const std::uint64_t entry = numbers.entries[i];
         if (entry != no_entry)
-            wider[probe(mask, entry >> 32, [&](std::size_t at) { return wider[at] == no_entry; })] =
-                entry;
+            wider[probe(mask, entry >> 32, [&](std::size_t at) { return wider[at] == no_entry; })] = entry;
     }
     release(*numbers.owner, numbers.entries);
     numbers.entries = wider;
@@ -69,22 +68,20 @@ inline void widen(numbering& numbers)
 // The number of the first value with this hash, most likely the one sought; no_row: there is none.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
-    return static_cast<std::uint32_t>(
-        numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
-            return numbers.entries[place] == no_entry || numbers.entries[place] >> 32 == hash;
-        })]);
+    return static_cast<std::uint32_t>(numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
+        return numbers.entries[place] == no_entry || numbers.entries[place] >> 32 == hash;
+    })]);
 }
 
-// The number of a value. A value without one gets the next number, which is numbers.count before
-// the call. Nobody outside may be able to predict the hash; is_same(number) says whether the value
-// with that number is this one. At most `most_rows` values can have numbers.
+// The number of a value. A value without one gets the next number, which is numbers.count before the call. Nobody
+// outside may be able to predict the hash; is_same(number) says whether the value with that number is this one. At most
+// `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)
 {
     const std::size_t at = probe(numbers.mask, hash, [&](std::size_t place) {
         const std::uint64_t entry = numbers.entries[place];
-        return entry == no_entry ||
-               (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
+        return entry == no_entry || (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
     });
     if (numbers.entries[at] != no_entry)
         return static_cast<std::uint32_t>(numbers.entries[at]);

@@ -1,6 +1,6 @@
-// The steps: count the shingles of some rows; read each row, and note its size, a digest and its
-// witnesses; compare rows with equal digests; look each row up in the index. Notes of a row are
-// found by its number; of witnesses, only their place in a store is.
+// The steps: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
+// rows with equal digests; look each row up in the index. Notes of a row are found by its number; of witnesses, only
+// their place in a store is.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/witnesses.h"
@@ -17,8 +17,8 @@
 
 namespace minhash::bulk {
 
-// The state that all processes share. Rows are known by their positions in `order`, in which a row
-// comes after all that may contain it, unless there are two queries.
+// The state that all processes share. Rows are known by their positions in `order`, in which a row comes after all that
+// may contain it, unless there are two queries.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
@@ -80,8 +80,8 @@ struct containment_part {
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
     growing<std::span<const std::uint32_t>> having; // index places in these buckets
-    std::uint8_t* missing;         // of each place, how many more witnesses it needs
-    growing<std::uint32_t> enough; // places of rows with enough
+    std::uint8_t* missing;                          // of each place, how many more witnesses it needs
+    growing<std::uint32_t> enough;                  // places of rows with enough
 };
 
 shared_containment& shared_of(const row_set& rows)
@@ -155,8 +155,7 @@ void read_row(containment_part& self, std::uint32_t row)
 
 // Calls work(first, end) for the blocks of `count` numbers that this process gets as its units.
 template <typename Work>
-void each_unit(
-    const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
+void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
 {
     for (std::uint64_t first; (first = next_unit(rows) * at_once) < count;) {
         report(*rows.owner, phase, first, count);
@@ -177,8 +176,7 @@ void count_shingles(containment_part& self)
         std::uint16_t& having = self.counts.of(self.set.elements()[i]);
         if (alone)
             having = static_cast<std::uint16_t>(having + (having < enough));
-        else if (const std::atomic_ref shared(having);
-                 shared.load(std::memory_order_relaxed) < enough)
+        else if (const std::atomic_ref shared(having); shared.load(std::memory_order_relaxed) < enough)
             shared.fetch_add(1, std::memory_order_relaxed);
     }
 }
@@ -196,13 +194,8 @@ void note_row(containment_part& self, witness_choice& choice, byte_store& store)
     const auto size = static_cast<std::uint32_t>(self.set.count);
     self.sizes[row] = size;
     self.digests[row] = digest;
-    self.witness_at[row] =
-        static_cast<std::uint64_t>(self.rows->member) << member_shift | store.size;
-    const auto tags = choose_witnesses(choice,
-                                       self.counts,
-                                       self.set,
-                                       salt_of(*self.rows, row),
-                                       plan_for(self, size));
+    self.witness_at[row] = static_cast<std::uint64_t>(self.rows->member) << member_shift | store.size;
+    const auto tags = choose_witnesses(choice, self.counts, self.set, salt_of(*self.rows, row), plan_for(self, size));
     append(store, tags.data(), tags.size_bytes());
 }
 
@@ -239,23 +232,20 @@ std::uint64_t count_shared(containment_part& self, std::uint32_t row)
     const searched_elements in(self.set);
     std::uint32_t* const times = self.times.values;
     std::uint64_t shared = 0;
-    each_batch(*self.rows->signer,
-               fetch_document(*self.rows, row, self.text),
-               [&](const shingle_batch& batch) {
-                   for (std::size_t i = 0; i < batch.count; i++) {
-                       const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
-                       shared += number != 0 && times[number] != self.time;
-                       times[number] = self.time;
-                   }
-               });
+    each_batch(*self.rows->signer, fetch_document(*self.rows, row, self.text), [&](const shingle_batch& batch) {
+        for (std::size_t i = 0; i < batch.count; i++) {
+            const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
+            shared += number != 0 && times[number] != self.time;
+            times[number] = self.time;
+        }
+    });
     return shared;
 }
 
 bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint32_t b)
 {
     const row_set& rows = *self.rows;
-    return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] &&
-           in_one_scope(rows, a, b) &&
+    return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] && in_one_scope(rows, a, b) &&
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
 }
 
@@ -264,8 +254,7 @@ std::optional<double> contained_share(containment_part& self, std::uint32_t row)
 {
     const row_set& rows = *self.rows;
     const std::uint64_t size = self.sizes[row];
-    if (!in_one_scope(rows, row, self.in_hand) ||
-        least_contained(size, rows.task.threshold) > self.set.count)
+    if (!in_one_scope(rows, row, self.in_hand) || least_contained(size, rows.task.threshold) > self.set.count)
         return std::nullopt;
     const double share = containment({size, 0, count_shared(self, row)});
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
@@ -276,9 +265,7 @@ std::uint32_t& entry_of_tag(const containment_part& self, std::uint32_t tag, std
 {
     assert(tag != 0 && place == place_in(self.index, tag));
     std::uint32_t* const tags = self.tags.values;
-    return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) {
-        return tags[at] == 0 || tags[at] == tag;
-    })];
+    return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
 }
 
 // Keeps the tags of those shingles of the current row that may be witnesses. Returns their number.
@@ -312,8 +299,8 @@ std::size_t take_tags(containment_part& self)
     return count;
 }
 
-// Finds the index buckets of the current row's tags: each lists the places of rows with such a
-// witness. Returns the number of lists.
+// Finds the index buckets of the current row's tags: each lists the places of rows with such a witness. Returns the
+// number of lists.
 std::size_t find_having(containment_part& self)
 {
     const witness_index& index = self.index;
@@ -352,9 +339,8 @@ void start_count(containment_part& self, std::uint32_t from, std::size_t lists, 
             self.missing[places[at]] = least[places[at]];
 }
 
-// Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses.
-// Returns how many it wrote; adds to `met` how many it counted down. Not inlined, as it needs all
-// registers.
+// Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses. Returns how many it
+// wrote; adds to `met` how many it counted down. Not inlined, as it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -374,8 +360,8 @@ void start_count(containment_part& self, std::uint32_t from, std::size_t lists, 
     return enough;
 }
 
-// Finds rows, by their places from `from` on, of whose indexed witnesses the current row may have
-// enough. Returns how many.
+// Finds rows, by their places from `from` on, of whose indexed witnesses the current row may have enough. Returns how
+// many.
 std::size_t find_enough(containment_part& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);
@@ -390,8 +376,7 @@ std::size_t find_enough(containment_part& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the current row has enough of all witnesses of the row at a place, not just of indexed
-// ones.
+// Whether the current row has enough of all witnesses of the row at a place, not just of indexed ones.
 bool has_enough(const containment_part& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
@@ -412,8 +397,7 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
         return;
     const std::uint32_t first = self.shared->first;
     read_row(self, within);
-    const std::size_t enough =
-        find_enough(self, self.shared->crossing || position < first ? 0 : position - first + 1);
+    const std::size_t enough = find_enough(self, self.shared->crossing || position < first ? 0 : position - first + 1);
     std::uint32_t* const places = self.enough.values;
     std::size_t count = 0;
     for (std::size_t i = 0; i < enough; i++) {
@@ -433,8 +417,8 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
     }
 }
 
-// Orders rows by falling numbers of shingles, then by row number: a radix sort by the lower and
-// then the upper half of the number of shingles.
+// Orders rows by falling numbers of shingles, then by row number: a radix sort by the lower and then the upper half of
+// the number of shingles.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
     constexpr std::size_t keys = 1 << 16;
@@ -446,9 +430,7 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
     for (std::uint32_t row = 0; row < rows.count; row++)
         from[row] = row;
     for (const int shift : {0, 16}) {
-        const auto key_of = [&](std::uint32_t row) {
-            return ~set_size(rows, row) >> shift & 0xFFFF;
-        };
+        const auto key_of = [&](std::uint32_t row) { return ~set_size(rows, row) >> shift & 0xFFFF; };
         std::fill_n(starts, keys + 1, 0);
         for (std::uint32_t row = 0; row < rows.count; row++) {
             pause(owner);
@@ -496,9 +478,8 @@ void find_same(containment_search& self)
         pause(owner);
         const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
         const std::uint32_t count = numbers.count;
-        const std::uint32_t number = number_of(numbers, hash, [&](std::uint32_t known) {
-            return have_same_digests(part, leaders[known], row);
-        });
+        const std::uint32_t number =
+            number_of(numbers, hash, [&](std::uint32_t known) { return have_same_digests(part, leaders[known], row); });
         if (number == count)
             leaders[number] = row;
         part.leader[row] = leaders[number];
@@ -518,10 +499,8 @@ void find_same(containment_search& self)
     release(owner, leaders);
 }
 
-// Chooses the next part of the index, from a position on: as many rows as fit into `room` bytes,
-// and at least one.
-index_shape
-shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
+// Chooses the next part of the index, from a position on: as many rows as fit into `room` bytes, and at least one.
+index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     containment_part& part = self.part;
@@ -535,8 +514,7 @@ shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std:
             next.tags += plan.count;
             next.indexed += indexed_of({0, plan.least}, {plan.count, 0});
         }
-        if (shape.places > 0 &&
-            (next.tags > most || index_bytes(shape.places + 1, next.tags, next.indexed) > room))
+        if (shape.places > 0 && (next.tags > most || index_bytes(shape.places + 1, next.tags, next.indexed) > room))
             break;
         shape.tags = next.tags;
         shape.indexed = next.indexed;
@@ -544,8 +522,7 @@ shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std:
     return shape;
 }
 
-// Makes the part of the index that begins at a position. The part is smaller where shared memory is
-// short.
+// Makes the part of the index that begins at a position. The part is smaller where shared memory is short.
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;
@@ -554,13 +531,11 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     shared_containment& shared = *part.shared;
     shared.first = from;
     shared.index = 0;
-    for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0;
-         room /= 2) {
+    for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0; room /= 2) {
         shared.shape = shape_from(self, from, end, room);
-        shared.index = owner.allocate_shared(
-            owner,
-            index_bytes(shared.shape.places, shared.shape.tags, shared.shape.indexed),
-            shared.shape.places == 1);
+        shared.index = owner.allocate_shared(owner,
+                                             index_bytes(shared.shape.places, shared.shape.tags, shared.shape.indexed),
+                                             shared.shape.places == 1);
     }
     witness_index index = open_index(find_shared<char>(rows, shared.index), shared.shape);
     std::uint32_t tags = 0;
@@ -574,8 +549,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
             byte_store& store = *self.witnesses[at >> member_shift];
             const std::size_t bytes = plan.count * sizeof(std::uint32_t);
             std::uint32_t* const to = index.tags + tags;
-            if (const void* const lie =
-                    fetch(store, at & ((std::uint64_t{1} << member_shift) - 1), bytes, to);
+            if (const void* const lie = fetch(store, at & ((std::uint64_t{1} << member_shift) - 1), bytes, to);
                 lie != to)
                 std::memcpy(to, lie, bytes);
             note.least = plan.least;
@@ -595,14 +569,12 @@ void search_part(containment_search& self)
     row_set& rows = *part.rows;
     shared_containment& shared = *part.shared;
     shared_rows& all = *rows.shared;
-    const std::uint32_t count =
-        shared.crossing ? rows.count - rows.first_count : shared.first + shared.shape.places;
+    const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.shape.places;
     all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
     expect_pairs(rows);
     do_step(rows, step::look_up);
     owner.release_shared(owner, shared.index);
-    byte_store* const store =
-        open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
+    byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
     grow(owner, self.of_parts, self.parts, self.parts + 1);
     self.of_parts.values[self.parts++] = store;
     each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
@@ -625,8 +597,8 @@ void add(containment_search& self, std::uint32_t row, std::uint32_t within, doub
     }
 }
 
-// Emits the pairs of equal rows, and then the pairs that were found, in the order of their
-// positions, however the index was split into parts.
+// Emits the pairs of equal rows, and then the pairs that were found, in the order of their positions, however the index
+// was split into parts.
 void emit_all(containment_search& self)
 {
     const containment_part& part = self.part;
@@ -675,9 +647,7 @@ void share_search(row_set& rows, bool crossing)
     allocate_shared<std::uint32_t>(owner, shared->sizes, rows.count);
     allocate_shared<std::uint64_t>(owner, shared->digests, rows.count);
     allocate_shared<std::uint64_t>(owner, shared->witness_at, rows.count);
-    allocate_shared<store_note>(owner,
-                                shared->witnesses,
-                                static_cast<std::size_t>(rows.shared->processes));
+    allocate_shared<store_note>(owner, shared->witnesses, static_cast<std::size_t>(rows.shared->processes));
     allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
     allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
 }
@@ -713,16 +683,12 @@ void choose_witnesses_of_units(row_set& rows)
     memory_budget budget = step_budget(rows);
     byte_store* const store = open_shared_store(budget, chunk_for(budget, 1, found_chunk));
     witness_choice choice = {};
-    each_unit(rows,
-              "choosing witnesses of rows",
-              rows.count,
-              rows_at_once,
-              [&](auto row, auto end) {
-                  for (; row < end; row++) {
-                      read_row(self, row);
-                      note_row(self, choice, *store);
-                  }
-              });
+    each_unit(rows, "choosing witnesses of rows", rows.count, rows_at_once, [&](auto row, auto end) {
+        for (; row < end; row++) {
+            read_row(self, row);
+            note_row(self, choice, *store);
+        }
+    });
     raise(self.shared->most_mark, choice.most_mark);
     leave_store(store, find_shared<store_note>(rows, self.shared->witnesses)[rows.member]);
     end_budget(budget, *rows.budget);
@@ -810,12 +776,8 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
                                static_cast<void*>(self.found),
                                static_cast<void*>(self.next)})
         release(owner, memory);
-    for (const shared_number number : {shared.counts,
-                                       shared.sizes,
-                                       shared.digests,
-                                       shared.witnesses,
-                                       shared.witness_at,
-                                       shared.order})
+    for (const shared_number number :
+         {shared.counts, shared.sizes, shared.digests, shared.witnesses, shared.witness_at, shared.order})
         owner.release_shared(owner, number);
     rows.set_sizes = nullptr;
     end_part(self.part);

@@ -13,16 +13,16 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many witnesses a row has, if so many are enough. With fewer, more rows have the least number
-// without containing it; with more, the index is larger.
+// How many witnesses a row has, if so many are enough. With fewer, more rows have the least number without containing
+// it; with more, the index is larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// The least size of the pool that witnesses are drawn from, beyond twice the shingles that may be
-// missing: so that there is a pool at thresholds near 1, too.
+// The least size of the pool that witnesses are drawn from, beyond twice the shingles that may be missing: so that
+// there is a pool at thresholds near 1, too.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// How many rows have their shingles counted, at most (a counter holds no more), and how many
-// counters there are for each of them. Different shingles may share a counter.
+// How many rows have their shingles counted, at most (a counter holds no more), and how many counters there are for
+// each of them. Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
 static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
@@ -30,25 +30,21 @@ static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 // Classes of frequency: each holds counts up to twice those of the class before.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
-// The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most
-// `missed`.
-std::uint32_t
-least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
+// The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most `missed`.
+std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
 {
     const double others = static_cast<double>(pool - shared);
     const double all = static_cast<double>(pool);
     const double good = static_cast<double>(shared);
     const double count = drawn;
     double number = std::max(0.0, count - others);
-    double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) -
-                             log_choose(all, count));
+    double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) - log_choose(all, count));
     // At least `number` are shared in any case. (The chance may be too small for a double.)
     if (missed <= 0 || chance <= 0)
         return static_cast<std::uint32_t>(number);
     double below = chance;
     while (below <= missed && number < count) {
-        chance *=
-            (good - number) * (count - number) / ((number + 1) * (others - count + number + 1));
+        chance *= (good - number) * (count - number) / ((number + 1) * (others - count + number + 1));
         number++;
         below += chance;
     }
@@ -151,10 +147,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 
     const std::size_t count = plan.witnesses.count;
     grow(owner, choice.marks, 0, 2 * count);
-    smallest_marks kept = {choice.marks.values,
-                           0,
-                           count,
-                           std::numeric_limits<std::uint64_t>::max()};
+    smallest_marks kept = {choice.marks.values, 0, count, std::numeric_limits<std::uint64_t>::max()};
     for (std::size_t i = 0; i < elements.size(); i++) {
         if (i % 4096 == 0)
             pause(owner);
@@ -190,8 +183,8 @@ std::size_t filter_words(std::uint64_t indexed) noexcept
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept
 {
     const std::uint64_t words = 2 * (places + std::uint64_t{1}) + tags + indexed;
-    return filter_words(indexed) * sizeof(std::uint64_t) +
-           (words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + places;
+    return filter_words(indexed) * sizeof(std::uint64_t) + (words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) +
+           places;
 }
 
 witness_index open_index(void* memory, const index_shape& shape) noexcept
@@ -234,8 +227,7 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // Counts become the ends of buckets. Filling from the last row to the first moves these down to
-    // the starts.
+    // Counts become the ends of buckets. Filling from the last row to the first moves these down to the starts.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)
@@ -244,9 +236,8 @@ void make_index(host& owner, witness_index& index)
         index.starts[i] = end;
     }
     assert(end == index.shape.indexed);
-    each_indexed([&index](std::uint32_t place, std::uint64_t at) {
-        index.postings[--index.starts[at & index.mask]] = place;
-    });
+    each_indexed(
+        [&index](std::uint32_t place, std::uint64_t at) { index.postings[--index.starts[at & index.mask]] = place; });
 }
 
 } // namespace minhash::bulk

@@ -1,15 +1,13 @@
-// Witnesses: a few shingles of a row that are looked for in all others, to find the rows that may
-// contain it.
+// Witnesses: a few shingles of a row that are looked for in all others, to find the rows that may contain it.
 //
-// If a row has n shingles and its containment in another reaches the threshold, at most m of the n
-// are missing there, common or not, where m follows from n and the threshold. So of any p of its
-// shingles the other has at least p - m. Of w
-// witnesses drawn from these p at random it has a hypergeometrically distributed number: at least
-// some k, with a probability of the recall wanted, whatever the sizes of the two rows. The p are
-// the row's rarest shingles, at least twice m, so that common shingles bring no rows together. "At
-// random" means those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in
-// FracMinHash (Irber et al. 2022), so that only the small hashes of the other row need to be looked
-// up.
+// If a row has n shingles and its containment in another reaches the threshold, at most m of the n are missing there,
+// common or not, where m follows from n and the threshold. So of any p of its shingles the other has at least p - m. Of
+// w
+// witnesses drawn from these p at random it has a hypergeometrically distributed number: at least some k, with a
+// probability of the recall wanted, whatever the sizes of the two rows. The p are the row's rarest shingles, at least
+// twice m, so that common shingles bring no rows together. "At random" means those with the smallest hashes, as in
+// bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022), so that only the small hashes of the
+// other row need to be looked up.
 //
 // A row that has k of w witnesses has at least 4 of any w - k + 4 of them. So only the rarest w - k
 // + 4 are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked
@@ -31,8 +29,8 @@ struct witness_plan {
     std::uint32_t least;
 };
 
-// Plans for a pool of shingles, of which a row that contains theirs has at least `shared`, which is
-// not 0. All but a share `missed` of such rows have the plan's least number of witnesses.
+// Plans for a pool of shingles, of which a row that contains theirs has at least `shared`, which is not 0. All but a
+// share `missed` of such rows have the plan's least number of witnesses.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
 // The fewest shared shingles that reach the threshold for a set of a given size, at least 1.
@@ -69,16 +67,16 @@ struct witness_choice {
     std::uint64_t most_mark; // of all that were chosen
 };
 
-// The tags of a row's witnesses, the rarest first. `salt` turns shingles into marks, so that only
-// rows with the same salt (of the same scope) meet.
+// The tags of a row's witnesses, the rarest first. `salt` turns shingles into marks, so that only rows with the same
+// salt (of the same scope) meet.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// What is kept of a mark; never 0, which marks a free entry in a table of tags. Two marks share a
-// tag by chance, one in four thousand million.
+// What is kept of a mark; never 0, which marks a free entry in a table of tags. Two marks share a tag by chance, one in
+// four thousand million.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);

@@ -1,8 +1,7 @@
-// One of several equal rows, their leader, stands for all of them, anchors and others: so thousands
-// of copies of one text take no longer than one. To find true pairs, rows are banded into so many
-// bands that hardly any pair is lost, and rows that share a band are verified as lsh_pairs() does.
-// For each band in turn, a table is made of the anchors' slots, and all rows are looked up in it. A
-// pair counts in the first band that it shares.
+// One of several equal rows, their leader, stands for all of them, anchors and others: so thousands of copies of one
+// text take no longer than one. To find true pairs, rows are banded into so many bands that hardly any pair is lost,
+// and rows that share a band are verified as lsh_pairs() does. For each band in turn, a table is made of the anchors'
+// slots, and all rows are looked up in it. A pair counts in the first band that it shares.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -156,8 +155,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         const std::uint32_t* const slots = slots_of_row(self, row);
         const std::uint64_t hash = hash_slots(slots + offset, shape.rows);
         const auto key = static_cast<std::uint32_t>(hash >> 32);
-        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != none;
-             anchor = self.next[anchor]) {
+        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != none; anchor = self.next[anchor]) {
             pause(*self.owner);
             // If both are leaders of anchors, the first one counts the pair.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
@@ -173,14 +171,13 @@ void halve_anchors(evaluation& self)
 {
     self.anchors = self.anchors.first(self.anchors.size() / 2);
     self.count = static_cast<std::uint32_t>(
-        std::lower_bound(self.first_anchor, self.first_anchor + self.count, self.anchors.size()) -
-        self.first_anchor);
+        std::lower_bound(self.first_anchor, self.first_anchor + self.count, self.anchors.size()) - self.first_anchor);
     candidate* const all = self.candidates.values;
-    self.candidate_count = static_cast<std::size_t>(
-        std::remove_if(all,
-                       all + self.candidate_count,
-                       [&self](const candidate& each) { return each.anchor >= self.count; }) -
-        all);
+    self.candidate_count =
+        static_cast<std::size_t>(std::remove_if(all,
+                                                all + self.candidate_count,
+                                                [&self](const candidate& each) { return each.anchor >= self.count; }) -
+                                 all);
 }
 
 void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
@@ -204,8 +201,7 @@ void add_all_candidates(evaluation& self)
         const std::uint32_t* const slots = slots_of_row(self, row);
         for (std::uint32_t anchor = 0; anchor < self.count && anchor < self.number[row]; anchor++) {
             pause(*self.owner);
-            if (count_equal(self.check.start, slots, slots_of_anchor(self, anchor)) >=
-                self.check.least_at_start)
+            if (count_equal(self.check.start, slots, slots_of_anchor(self, anchor)) >= self.check.least_at_start)
                 add_candidate(self, anchor, row);
         }
     }
@@ -214,8 +210,7 @@ void add_all_candidates(evaluation& self)
 void find_candidates(evaluation& self)
 {
     const task& task = self.rows->task;
-    const band_choice shape =
-        choose_by_recall(task.threshold, task.scheme.num_hashes, truth_recall);
+    const band_choice shape = choose_by_recall(task.threshold, task.scheme.num_hashes, truth_recall);
     if (shape.rows < least_rows) {
         add_all_candidates(self);
         return;
@@ -285,10 +280,7 @@ void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
     }
 }
 
-void add_to_counts(const evaluation& self,
-                   const candidate& pair,
-                   double* of_anchors,
-                   double* of_rows)
+void add_to_counts(const evaluation& self, const candidate& pair, double* of_anchors, double* of_rows)
 {
     const std::uint32_t leader = self.leaders[pair.anchor];
     of_anchors[pair.anchor] += self.members[pair.row];
@@ -311,28 +303,23 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
         const true_pair& pair = self.pairs.values[i];
         const auto [anchor, row] = pair.rows;
         const std::uint64_t weight = pairs_between(self, self.leaders[anchor], row);
-        tried.predicted += static_cast<double>(weight) *
-                           band_probability(pair.similarity, shape.bands, shape.rows);
-        if (first_shared(slots_of_anchor(self, anchor), slots_of_row(self, row), shape) ==
-            shape.bands)
+        tried.predicted += static_cast<double>(weight) * band_probability(pair.similarity, shape.bands, shape.rows);
+        if (first_shared(slots_of_anchor(self, anchor), slots_of_row(self, row), shape) == shape.bands)
             continue;
         tried.found += weight;
         add_to_counts(self, pair.rows, self.found, self.seen_found);
     }
     for (int band = 0; band < shape.bands; band++) {
-        report(*self.owner,
-               "counting candidates of anchors",
-               done + static_cast<unsigned>(band),
-               total);
+        report(*self.owner, "counting candidates of anchors", done + static_cast<unsigned>(band), total);
         each_meeting(self, shape, band, [&](std::uint32_t anchor, std::uint32_t row) {
             tried.candidates += pairs_between(self, self.leaders[anchor], row);
         });
     }
 }
 
-// The sum over the rows that are no anchors of the square of (found - recall * near), taken over
-// all pairs of a row. It is estimated without bias from the row's pairs with anchors, as each other
-// row is an anchor with the same probability `drawn`.
+// The sum over the rows that are no anchors of the square of (found - recall * near), taken over all pairs of a row. It
+// is estimated without bias from the row's pairs with anchors, as each other row is an anchor with the same probability
+// `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -346,17 +333,15 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
         const double found = self.seen_found[row];
         const double difference = found - recall * near;
         const double rest = self.members[row] - static_cast<double>(anchors_in(self, row));
-        squares += rest * (difference * difference -
-                           (1 - drawn) * (found * met + (near - found) * missed));
+        squares += rest * (difference * difference - (1 - drawn) * (found * met + (near - found) * missed));
     }
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. Pairs of one anchor go together, so they count
-// as more or fewer independent pairs, by how much anchors differ. A row whose pairs are all missed
-// is seldom an anchor itself, and then only the anchors near it show it: so the variance is also
-// estimated from all rows, and the larger estimate counts. If all pairs are found, nothing tells
-// how anchors differ, and the pairs of an anchor count as one.
+// A confidence interval for the recall of a setting. Pairs of one anchor go together, so they count as more or fewer
+// independent pairs, by how much anchors differ. A row whose pairs are all missed is seldom an anchor itself, and then
+// only the anchors near it show it: so the variance is also estimated from all rows, and the larger estimate counts. If
+// all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);
@@ -381,8 +366,7 @@ interval recall_between(const evaluation& self, double recall)
     double trials = pairs * pairs / squares / left_out;
     if (differences > 0) {
         const double of_all = drawn * (differences + differences_of_rest(self, recall, drawn));
-        const double variance =
-            std::max(differences * used / (used - 1), of_all) * left_out / (pairs * pairs);
+        const double variance = std::max(differences * used / (used - 1), of_all) * left_out / (pairs * pairs);
         trials = std::min(pairs / left_out, recall * (1 - recall) / variance);
     }
     return wilson_interval(recall, adjust_trials(trials, paired - 1));
@@ -413,10 +397,8 @@ void end_evaluation(evaluation& self)
 
 } // namespace
 
-evaluation_result evaluate(row_set& rows,
-                           std::span<const std::uint32_t> anchors,
-                           std::span<setting> settings,
-                           std::size_t most_pairs)
+evaluation_result
+evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<setting> settings, std::size_t most_pairs)
 {
     assert(rows.task.whole_slots || rows.kept.bits == bits_per_slot);
     host& owner = *rows.owner;
@@ -434,8 +416,7 @@ evaluation_result evaluate(row_set& rows,
     find_candidates(self);
     verify_candidates(self);
 
-    evaluation_result result = {static_cast<std::uint32_t>(self.anchors.size()),
-                                pairs_within(self)};
+    evaluation_result result = {static_cast<std::uint32_t>(self.anchors.size()), pairs_within(self)};
     self.near = allocate<double>(owner, self.count);
     self.found = allocate<double>(owner, self.count);
     self.seen_near = allocate<double>(owner, rows.count);
@@ -454,9 +435,8 @@ evaluation_result evaluate(row_set& rows,
         try_setting(self, each, done, total);
         done += static_cast<unsigned>(each.shape.bands);
         if (result.true_pairs > 0)
-            each.recall = recall_between(self,
-                                         static_cast<double>(each.found) /
-                                             static_cast<double>(result.true_pairs));
+            each.recall =
+                recall_between(self, static_cast<double>(each.found) / static_cast<double>(result.true_pairs));
     }
     end_evaluation(self);
     return result;

@@ -1,12 +1,10 @@
-// How well bands and rows would do on a user's own texts: some rows, drawn at random, are anchors,
-// and the rows near to an anchor are looked for among all rows. Each setting is then asked which of
-// these true pairs it would have found, and that share estimates its recall among all rows, as
-// every pair has the same chance to have an anchor in it. A sample of one row in 100 keeps one true
-// pair in 10,000; the same rows as anchors see one in 50.
+// How well bands and rows would do on a user's own texts: some rows, drawn at random, are anchors, and the rows near to
+// an anchor are looked for among all rows. Each setting is then asked which of these true pairs it would have found,
+// and that share estimates its recall among all rows, as every pair has the same chance to have an anchor in it. A
+// sample of one row in 100 keeps one true pair in 10,000; the same rows as anchors see one in 50.
 //
-// The error of the share is estimated from how it differs between anchors, as for any cluster
-// sample (Cochran 1977: Sampling Techniques, section 2.11 on ratios), since pairs of one anchor are
-// not independent.
+// The error of the share is estimated from how it differs between anchors, as for any cluster sample (Cochran 1977:
+// Sampling Techniques, section 2.11 on ratios), since pairs of one anchor are not independent.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -32,8 +30,8 @@ struct evaluation_result {
 // If there may be more true pairs, anchors are halved until there are not.
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
-// Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows of
-// an exact task, in any order.
+// Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows of an exact task, in
+// any order.
 evaluation_result evaluate(row_set& rows,
                            std::span<const std::uint32_t> anchors,
                            std::span<setting> settings,

@@ -1,9 +1,9 @@
-// What the engine asks of whoever runs it: memory, files, and a chance to stop. The glue answers
-// with PostgreSQL's means, tests with their own.
+// What the engine asks of whoever runs it: memory, files, and a chance to stop. The glue answers with PostgreSQL's
+// means, tests with their own.
 //
-// No call has to return: pause() may leave by longjmp() when a user cancels, and so may every other
-// call when memory or disk is short. Therefore nothing in src/bulk has a destructor, and the host
-// frees all that it gave once the engine has been left.
+// No call has to return: pause() may leave by longjmp() when a user cancels, and so may every other call when memory or
+// disk is short. Therefore nothing in src/bulk has a destructor, and the host frees all that it gave once the engine
+// has been left.
 //
 // The engine calls the host once a chunk, not once a value, so calls through pointers cost nothing.
 #pragma once
@@ -25,8 +25,7 @@ struct host {
 
     // A temporary file; its number is not 0.
     int (*open_file)(host& self);
-    void (*write_file)(
-        host& self, int file, const void* bytes, std::size_t count, std::uint64_t offset);
+    void (*write_file)(host& self, int file, const void* bytes, std::size_t count, std::uint64_t offset);
     void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
     void (*close_file)(host& self, int file);
 
@@ -34,49 +33,49 @@ struct host {
     void (*pause)(host& self);
     const volatile int* stopping;
 
-    // Called with the progress of a phase when it begins, and while `*reporting` is not 0. `total`
-    // is 0 if it is not known.
+    // Called with the progress of a phase when it begins, and while `*reporting` is not 0. `total` is 0 if it is not
+    // known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
     const char* phase; // while report() is called, the phase before
 
-    // Estimates of what this phase, and the phases after it, will cost each process, in nanoseconds
-    // for so many rows. 0 rows: there is no estimate.
+    // Estimates of what this phase, and the phases after it, will cost each process, in nanoseconds for so many rows. 0
+    // rows: there is no estimate.
     double cost;
     double cost_after;
     std::uint64_t cost_rows;
 
-    // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h).
-    // The bytes are good until the next call.
+    // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h). The bytes are good
+    // until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
-    // Whether what can be read again is larger than memory. Then each document should be read only
-    // once, in the order of places.
+    // Whether what can be read again is larger than memory. Then each document should be read only once, in the order
+    // of places.
     bool far;
-    // Says which places will be read again next, in this order, so that they can be fetched ahead.
-    // The array `places` must last until all are read, or others are expected.
+    // Says which places will be read again next, in this order, so that they can be fetched ahead. The array `places`
+    // must last until all are read, or others are expected.
     void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
 
     // There are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 
-    // Workers: other processes, each with a host of its own, that do parts of steps
-    // (bulk/rows/steps.h). There are at most `most_workers` of them, perhaps none.
+    // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
+    // most `most_workers` of them, perhaps none.
     int most_workers;
     std::uint64_t least_work; // bytes of texts from which on workers are worth it
-    // From now on, makes memory and files that the engine asks for accessible to workers. False if
-    // they cannot be: then there will be no workers.
+    // From now on, makes memory and files that the engine asks for accessible to workers. False if they cannot be: then
+    // there will be no workers.
     bool (*start_sharing)(host& self);
-    // Whether `bytes` of shared memory can be had, for what cannot be a file instead. If not,
-    // memory that is asked for from now on is not shared, and there will be no workers.
+    // Whether `bytes` of shared memory can be had, for what cannot be a file instead. If not, memory that is asked for
+    // from now on is not shared, and there will be no workers.
     bool (*keep_sharing)(host& self, std::size_t bytes);
-    // Memory that workers reach, too, if memory is shared; else private memory, numbered by
-    // private_number(). If none is left, the result is 0, or this does not return if `needed`.
+    // Memory that workers reach, too, if memory is shared; else private memory, numbered by private_number(). If none
+    // is left, the result is 0, or this does not return if `needed`.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
-    // Starts workers, which call help(their host, rows, member) in each step. Returns the number of
-    // processes, including this one, which is member 0.
+    // Starts workers, which call help(their host, rows, member) in each step. Returns the number of processes,
+    // including this one, which is member 0.
     int (*start_workers)(host& self, shared_number rows);
     // Waits until all processes are at the beginning, or the end, of a step.
     void (*meet_workers)(host& self);

@@ -1,7 +1,6 @@
-// A store's first `filed` bytes are in a file, the others in chunks in memory, of which only the
-// newest is written to. When the budget is used up, the store with most full chunks writes its
-// oldest one to its file. Chunks that were written out are kept for reuse, by any store with chunks
-// of that size.
+// A store's first `filed` bytes are in a file, the others in chunks in memory, of which only the newest is written to.
+// When the budget is used up, the store with most full chunks writes its oldest one to its file. Chunks that were
+// written out are kept for reuse, by any store with chunks of that size.
 #include "bulk/memory/store.h"
 
 #include <algorithm>
@@ -26,8 +25,8 @@ void free_spare(memory_budget& budget)
     release(*budget.owner, spare);
 }
 
-// Keeps a chunk for reuse while there is room for it: it is in the processor's cache, while the
-// kernel would have to clear fresh memory first.
+// Keeps a chunk for reuse while there is room for it: it is in the processor's cache, while the kernel would have to
+// clear fresh memory first.
 void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
 {
     spare_chunk* const spare = reinterpret_cast<spare_chunk*>(chunk);
@@ -38,8 +37,8 @@ void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
     budget.used -= bytes;
 }
 
-// A chunk for a store, counted as used even beyond the budget. If a shared store finds no shared
-// memory, it is private memory, to be written to the file later, if `needed`, and else none.
+// A chunk for a store, counted as used even beyond the budget. If a shared store finds no shared memory, it is private
+// memory, to be written to the file later, if `needed`, and else none.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     memory_budget& budget = *store.budget;
@@ -103,8 +102,8 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Moves a chunk to a file: of the stores that are read most seldom, from the largest. `most_read`:
-// stores that are read more often keep theirs.
+// Moves a chunk to a file: of the stores that are read most seldom, from the largest. `most_read`: stores that are read
+// more often keep theirs.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
@@ -113,8 +112,7 @@ bool make_room(memory_budget& budget, reading most_read = reading::often)
         const std::size_t bytes = full_chunks(*store) * store->chunk_bytes;
         if (bytes == 0 || store->view || store->how > most_read)
             continue;
-        if (largest == nullptr || store->how < largest->how ||
-            (store->how == largest->how && bytes > most)) {
+        if (largest == nullptr || store->how < largest->how || (store->how == largest->how && bytes > most)) {
             most = bytes;
             largest = store;
         }
@@ -135,8 +133,7 @@ void add_chunk(byte_store& store, const store_chunk& chunk)
 void advance(byte_store& store)
 {
     memory_budget& budget = *store.budget;
-    while (store.chunk_count > 0 && budget.used + store.chunk_bytes > budget.limit &&
-           make_room(budget))
+    while (store.chunk_count > 0 && budget.used + store.chunk_bytes > budget.limit && make_room(budget))
         continue;
     store_chunk chunk = take_chunk(store, store.chunk_count == 0);
     while (chunk.at == nullptr) {
@@ -322,12 +319,8 @@ void leave_store(byte_store* store, store_note& note)
     while (store->budget->sharing &&
            std::any_of(store->chunks.values, store->chunks.values + store->chunk_count, is_private))
         flush_chunk(*store);
-    note = {store->size,
-            store->filed,
-            store->chunk_bytes,
-            store->file,
-            static_cast<std::uint32_t>(store->chunk_count),
-            0};
+    note =
+        {store->size, store->filed, store->chunk_bytes, store->file, static_cast<std::uint32_t>(store->chunk_count), 0};
     auto* const numbers = allocate_shared<shared_number>(owner, note.chunks, store->chunk_count);
     for (std::size_t i = 0; i < store->chunk_count; i++) {
         const store_chunk& chunk = store->chunks.values[i];
@@ -343,8 +336,7 @@ byte_store* open_view(memory_budget& budget, const store_note& note)
     constexpr std::size_t least_chunk = std::bit_ceil(sizeof(spare_chunk));
     host& owner = *budget.owner;
     assert(note.chunk_bytes != 0 || note.size == 0);
-    byte_store* const store =
-        open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : least_chunk);
+    byte_store* const store = open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : least_chunk);
     store->shared = true;
     store->view = true;
     store->size = note.size;
@@ -402,8 +394,7 @@ void append_slowly(byte_store& store, const void* bytes, std::size_t count)
         pause(*store.budget->owner);
         if (store.at == store.end)
             advance(store);
-        const std::size_t part =
-            std::min<std::size_t>(count, static_cast<std::size_t>(store.end - store.at));
+        const std::size_t part = std::min<std::size_t>(count, static_cast<std::size_t>(store.end - store.at));
         std::memcpy(store.at, from, part);
         store.at += part;
         store.size += part;
@@ -440,8 +431,7 @@ std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, c
 {
     assert(offset < store.size);
     const std::size_t inside = offset & (store.chunk_bytes - 1);
-    const std::size_t count =
-        std::min<std::uint64_t>(store.chunk_bytes - inside, store.size - offset);
+    const std::size_t count = std::min<std::uint64_t>(store.chunk_bytes - inside, store.size - offset);
     piece = fetch(store, offset, count, buffer);
     return count;
 }

@@ -1,10 +1,8 @@
-// Bytes that are appended and then read at random: in memory while there is room, then in a
-// temporary file. Several stores share a budget. When it is used up, the store with most bytes in
-// memory writes its oldest chunk to its file; stores that are read in order do so first, as random
-// reads of a file take longer.
+// Bytes that are appended and then read at random: in memory while there is room, then in a temporary file. Several
+// stores share a budget. When it is used up, the store with most bytes in memory writes its oldest chunk to its file;
+// stores that are read in order do so first, as random reads of a file take longer.
 //
-// When all has been appended to a shared store, it can be left to other processes: each opens a
-// view.
+// When all has been appended to a shared store, it can be left to other processes: each opens a view.
 //
 // (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
 // sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
@@ -67,36 +65,33 @@ struct byte_store {
     byte_store* next; // in the budget's list
 };
 
-// The chunk size for `stores` stores, at most `wanted`, with which one chunk of each, which always
-// stays in memory, fits into the budget.
+// The chunk size for `stores` stores, at most `wanted`, with which one chunk of each, which always stays in memory,
+// fits into the budget.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 // A store with chunks of `chunk_bytes`, a power of two.
-byte_store*
-open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
+byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
 // The same for a store that other processes will read.
-byte_store*
-open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
+byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// After start_sharing(): moves shared stores to where workers reach them, until shared memory runs
-// out.
+// After start_sharing(): moves shared stores to where workers reach them, until shared memory runs out.
 void share_stores(memory_budget& budget);
 
-// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else
-// in the file. The new bytes are to be written by write_at(), perhaps by other processes.
+// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else in the file. The
+// new bytes are to be written by write_at(), perhaps by other processes.
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Frees a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in
-// private memory, as shared memory was short, go to the file.
+// Frees a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in private memory, as
+// shared memory was short, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
 // A view of a store that was left. Several processes can have one.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 
-// Frees the bytes that a note stands for. No view of it may be open. drop_noted() empties the note,
-// too; free_noted() does not write to it, as others may read it, but nobody may use it again.
+// Frees the bytes that a note stands for. No view of it may be open. drop_noted() empties the note, too; free_noted()
+// does not write to it, as others may read it, but nobody may use it again.
 void free_noted(host& owner, const store_note& note);
 void drop_noted(host& owner, store_note& note);
 
@@ -136,14 +131,13 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
 inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 {
     assert(offset >= store.filed && offset < store.size);
-    return store.chunks.values[(offset - store.filed) / store.chunk_bytes].at +
-           (offset & (store.chunk_bytes - 1));
+    return store.chunks.values[(offset - store.filed) / store.chunk_bytes].at + (offset & (store.chunk_bytes - 1));
 }
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// `count` bytes from an offset, all of them inside the store: where they lie if they are in one
-// chunk, else copied into the buffer.
+// `count` bytes from an offset, all of them inside the store: where they lie if they are in one chunk, else copied into
+// the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);
@@ -152,8 +146,8 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// For reading all bytes in order: sets `piece` to the bytes from an offset on, and returns how many
-// there are at once. The buffer has room for chunk_bytes.
+// For reading all bytes in order: sets `piece` to the bytes from an offset on, and returns how many there are at once.
+// The buffer has room for chunk_bytes.
 std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece);
 
 } // namespace minhash::bulk

@@ -1,6 +1,6 @@
-// Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false
-// candidates, which verification drops. Each band has a store of its own, as bands are read one
-// after the other. One more store has a key of the whole signature, by which equal rows are found.
+// Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false candidates, which verification
+// drops. Each band has a store of its own, as bands are read one after the other. One more store has a key of the whole
+// signature, by which equal rows are found.
 #include "bulk/rows/rows.h"
 
 #include "core/bands.h"
@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be scarce
-constexpr std::size_t large_stores = 4; // slots, documents, and two of the host's
+constexpr std::size_t large_stores = 4;                     // slots, documents, and two of the host's
 
 // Bytes of memory per row that later steps need: two links to twins, a root, and two entries.
 constexpr std::size_t fixed_bytes = 28;
 
-// Marks an offset as one in the engine's own stores, and not a place that the host reads. The bits
-// from store_shift on say in which: 0 is rows.documents, n + 1 is rows.brought[n].
+// Marks an offset as one in the engine's own stores, and not a place that the host reads. The bits from store_shift on
+// say in which: 0 is rows.documents, n + 1 is rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -78,15 +78,11 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
     return sum;
 }
 
-// The upper halves of sums of products, which two bands that differ in one word share with a
-// probability of two in 2^32 at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm
-// for the closest-pair problem, 2.1). Band tables and indexes use other keys (core/bands.h), which
-// must stay the same for ever and are several times slower to make. `mask` changes all keys.
-void make_keys(const signature& value,
-               band_choice shape,
-               std::uint32_t mask,
-               std::uint32_t* keys,
-               std::size_t stride)
+// The upper halves of sums of products, which two bands that differ in one word share with a probability of two in 2^32
+// at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem, 2.1). Band tables
+// and indexes use other keys (core/bands.h), which must stay the same for ever and are several times slower to make.
+// `mask` changes all keys.
+void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
     const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(shape.rows));
@@ -133,10 +129,7 @@ void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, 
 }
 
 // Tells the host which documents will be read next.
-void expect_documents(row_set& rows,
-                      std::uint32_t first,
-                      std::uint32_t count,
-                      std::uint64_t* places)
+void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t count, std::uint64_t* places)
 {
     std::size_t known = 0;
     for (std::uint32_t i = 0; i < count; i++)
@@ -145,8 +138,7 @@ void expect_documents(row_set& rows,
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are
-// shared.
+// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -168,8 +160,7 @@ void count_work(row_set& rows, std::size_t bytes)
 scheme kept_scheme(const task& task)
 {
     constexpr std::uint8_t enough = 8;
-    const std::uint8_t few =
-        task.threshold >= 0.7 ? 2 : 4; // at high thresholds few slots are left to agree by chance
+    const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4; // at high thresholds few slots are left to agree by chance
     scheme kept = task.scheme;
     if (task.exact && !task.whole_slots)
         kept.bits = std::min(kept.bits, enough);
@@ -273,8 +264,7 @@ row_sample sample_rows(row_set& rows, double& mean_bytes)
         const text_bytes document = fetch_document(rows, row, buffer);
         bytes += static_cast<double>(document.size());
         add_to_sample(sample,
-                      rows.task.given ? with_slots(scheme, document)
-                                      : signature{scheme, sign(*signer, document)});
+                      rows.task.given ? with_slots(scheme, document) : signature{scheme, sign(*signer, document)});
     }
     mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
     release(owner, buffer.values);
@@ -335,8 +325,8 @@ void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint
     for (std::uint32_t i = 0; i < count; i++) {
         pause(owner);
         const text_bytes bytes = fetch_document(rows, first + i, room.document);
-        const signature value = task.given ? with_slots(task.scheme, bytes)
-                                           : signature{task.scheme, sign(*rows.signer, bytes)};
+        const signature value =
+            task.given ? with_slots(task.scheme, bytes) : signature{task.scheme, sign(*rows.signer, bytes)};
         assert(!value.empty());
         const std::uint8_t* const slots = kept_slots(rows, value, buffer);
         std::memcpy(room.starts + i * of_start, slots, of_start);

@@ -1,8 +1,7 @@
-// The rows that the engine works on, numbered from 0 as they come. While they come, only their
-// documents are noted: texts or slots of signatures, or the place where the host can read them
-// again. When all have come, hashes, bands and rows are chosen by a sample of them; then all
-// processes together make the signatures and the halves of the band keys (steps.h), which have
-// stores of their own. Only the host knows the ids by which a user knows the rows.
+// The rows that the engine works on, numbered from 0 as they come. While they come, only their documents are noted:
+// texts or slots of signatures, or the place where the host can read them again. When all have come, hashes, bands and
+// rows are chosen by a sample of them; then all processes together make the signatures and the halves of the band keys
+// (steps.h), which have stores of their own. Only the host knows the ids by which a user knows the rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -34,8 +33,8 @@ struct task {
     double candidates = 0; // how many are expected, of all rows
 };
 
-// The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do
-// as well; to choose which given signatures to compare, slots of 2 or 4 bits do.
+// The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to choose
+// which given signatures to compare, slots of 2 or 4 bits do.
 scheme kept_scheme(const task& task);
 
 // Whether documents are compared, and not only signed.
@@ -55,14 +54,14 @@ struct row_set {
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by the caller
 
-    byte_store* documents;      // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store** brought;       // those that the host has read again (bulk/search/far_documents.h)
-    byte_store* document_at;    // where the document of each row lies
-    byte_store* document_sizes; // of texts, else null
-    byte_store* starts;         // the first slots of each row,
-    byte_store* rests;          // and the others
-    byte_store** keys;          // of each band; the last of the whole signature
-    text_signer* signer;        // of tasks with texts, else null
+    byte_store* documents;          // texts in UTF-8 or slots: those that the host cannot read again
+    byte_store** brought;           // those that the host has read again (bulk/search/far_documents.h)
+    byte_store* document_at;        // where the document of each row lies
+    byte_store* document_sizes;     // of texts, else null
+    byte_store* starts;             // the first slots of each row,
+    byte_store* rests;              // and the others
+    byte_store** keys;              // of each band; the last of the whole signature
+    text_signer* signer;            // of tasks with texts, else null
     const std::uint32_t* set_sizes; // of each row, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // of each row, in scoped tasks
 
@@ -81,25 +80,24 @@ constexpr std::size_t key_count(band_choice shape)
 // Sets the task, and the schemes that follow from it.
 void set_task(row_set& rows, const task& task);
 
-// Starts without rows. `texts` says that rows will come as texts. The number of hashes for texts,
-// bands and rows may still be chosen until start_steps() (steps.h).
+// Starts without rows. `texts` says that rows will come as texts. The number of hashes for texts, bands and rows may
+// still be chosen until start_steps() (steps.h).
 row_set* make_rows(memory_budget& budget, task task, bool texts);
 
 // Sets the scope, any number, of the row that is taken next. For scoped tasks.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the
-// empty set, which is near nothing and not taken. If `place` is not 0, the host can read the text,
-// or the slots as they are stored, again by it, and they are not kept.
+// Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the empty set, which is
+// near nothing and not taken. If `place` is not 0, the host can read the text, or the slots as they are stored, again
+// by it, and they are not kept.
 bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// The same for a text of which only the beginning and the size are known. False if the beginning
-// has no shingles: then take the whole text.
+// The same for a text of which only the beginning and the size are known. False if the beginning has no shingles: then
+// take the whole text.
 bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place);
 
-// The signatures of some rows, chosen at random by number, to choose bands by; also the mean size
-// of their documents.
+// The signatures of some rows, chosen at random by number, to choose bands by; also the mean size of their documents.
 row_sample sample_rows(row_set& rows, double& mean_bytes);
 
 // Opens the stores of signatures and keys.
@@ -157,8 +155,7 @@ std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 // Says that the document of a row is kept from now on: in a store of rows.brought, at an offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
-// The document of a row, where it lies or in the buffer, which grows as needed. Good until the next
-// call.
+// The document of a row, where it lies or in the buffer, which grows as needed. Good until the next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
 // The document's size in bytes.

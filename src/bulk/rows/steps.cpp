@@ -18,10 +18,9 @@ void check_shared_memory(row_set& rows)
 {
     host& owner = *rows.owner;
     if (!rows.sharing ||
-        owner.keep_sharing(
-            owner,
-            rows.count * (shared_row_bytes + (rows.task.sets_only ? shared_set_bytes : 0)) +
-                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes))
+        owner.keep_sharing(owner,
+                           rows.count * (shared_row_bytes + (rows.task.sets_only ? shared_set_bytes : 0)) +
+                               static_cast<std::size_t>(owner.most_workers) * shared_member_bytes))
         return;
     rows.sharing = rows.budget->sharing = false;
 }
@@ -63,8 +62,7 @@ void drop_documents(row_set& rows)
         close_store(*view);
         *view = nullptr;
     }
-    for (store_note* const note :
-         {&shared.documents, &shared.document_at, &shared.document_sizes}) {
+    for (store_note* const note : {&shared.documents, &shared.document_at, &shared.document_sizes}) {
         rows.budget->used -= note->chunk_count * note->chunk_bytes;
         drop_noted(*rows.owner, *note);
     }
@@ -100,16 +98,13 @@ void share_rows(row_set& rows)
         leave_if_any(rows.keys[i], notes[i]);
 }
 
-// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files
-// in large pieces.
+// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files in large pieces.
 std::uint32_t rows_at_once(const shared_rows& shared)
 {
     constexpr std::uint32_t least = 16;
     constexpr std::uint32_t most = 1024;
     constexpr std::uint32_t units_of_each = 32;
-    return std::clamp(shared.count / (units_of_each * static_cast<std::uint32_t>(shared.processes)),
-                      least,
-                      most);
+    return std::clamp(shared.count / (units_of_each * static_cast<std::uint32_t>(shared.processes)), least, most);
 }
 
 // Tells the host the expected costs of this step and those after it.
@@ -191,8 +186,8 @@ void do_step(row_set& rows, step what)
     shared.first_count = rows.first_count;
     shared.step = what;
     shared.next_unit = 0;
-    shared.allowance = (budget.limit - std::min(budget.limit, budget.used)) /
-                       static_cast<std::size_t>(shared.processes);
+    shared.allowance =
+        (budget.limit - std::min(budget.limit, budget.used)) / static_cast<std::size_t>(shared.processes);
     shared.used = shared.filed = 0;
     if (shared.helped)
         owner.meet_workers(owner);
@@ -254,11 +249,8 @@ void end_rows(row_set& rows)
     end_steps(rows);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    for (store_note* const note : {&shared.starts,
-                                   &shared.rests,
-                                   &shared.documents,
-                                   &shared.document_at,
-                                   &shared.document_sizes})
+    for (store_note* const note :
+         {&shared.starts, &shared.rests, &shared.documents, &shared.document_at, &shared.document_sizes})
         drop_noted(owner, *note);
     auto* const notes = find_shared<store_note>(rows, shared.keys);
     for (std::size_t i = 0; i < key_count(rows.task.shape); i++)

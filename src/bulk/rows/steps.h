@@ -1,10 +1,9 @@
-// What all processes of a call, its own one and workers, do together, step by step. A step has a
-// number of units of work (blocks of rows, bands, ranges of rows), and each process does the next
-// one until all are done. No process owns a row, and the result of a unit is found by the unit's
-// number: so results do not depend on who did what.
+// What all processes of a call, its own one and workers, do together, step by step. A step has a number of units of
+// work (blocks of rows, bands, ranges of rows), and each process does the next one until all are done. No process owns
+// a row, and the result of a unit is found by the unit's number: so results do not depend on who did what.
 //
-// What processes share is in `shared_rows`, or in memory that `shared_rows` has the number of. In a
-// step each process appends to stores of its own, which it leaves to all when the step ends.
+// What processes share is in `shared_rows`, or in memory that `shared_rows` has the number of. In a step each process
+// appends to stores of its own, which it leaves to all when the step ends.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -84,8 +83,8 @@ struct shared_rows {
     shared_number containment; // what containment.cpp shares
 };
 
-// To be called when all rows have been taken, and bands and rows have been chosen. Starts workers
-// if there is enough work, and signs all rows together with them.
+// To be called when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough
+// work, and signs all rows together with them.
 void start_steps(row_set& rows);
 
 // Does units of the current step until none is left, as one of the processes (bulk/parts.cpp).
@@ -95,12 +94,12 @@ void sign_units(row_set& rows);
 // Does a step.
 void do_step(row_set& rows, step what);
 
-// Tells the host how many candidates a process has recorded so far. If the sample foretold too few,
-// verifying will cost more.
+// Tells the host how many candidates a process has recorded so far. If the sample foretold too few, verifying will cost
+// more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// A worker's part of each step, as process `member`. It does not free the rows' signer: that goes
-// with all the host's memory.
+// A worker's part of each step, as process `member`. It does not free the rows' signer: that goes with all the host's
+// memory.
 void help(host& owner, shared_number rows, int member);
 
 // To be called when there will be no more steps. Rows stay.

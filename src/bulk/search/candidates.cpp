@@ -1,5 +1,5 @@
-// Equal rows are found like rows with equal band keys (grouping.h), by the key of the whole
-// signature, and are then compared.
+// Equal rows are found like rows with equal band keys (grouping.h), by the key of the whole signature, and are then
+// compared.
 #include "bulk/search/candidates.h"
 #include "bulk/search/far_documents.h"
 
@@ -10,8 +10,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits
-// of a key, equal in the whole slice, are shifted out.
+// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits of a key, equal in
+// the whole slice, are shifted out.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -25,8 +25,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
         const std::size_t bytes = fetch_piece(keys, offset, walk.buffer, piece);
         const std::uint32_t* const values = static_cast<const std::uint32_t*>(piece);
         for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++, row++)
-            if ((bits == 0 || values[i] >> (32 - bits) == slice) &&
-                (leader == nullptr || leader[row] == row))
+            if ((bits == 0 || values[i] >> (32 - bits) == slice) && (leader == nullptr || leader[row] == row))
                 take(values[i] << bits, row);
         offset += bytes;
     }
@@ -99,21 +98,18 @@ void find_twins_of_units(row_set& rows)
     const auto band = static_cast<std::size_t>(rows.task.shape.bands);
     for (std::uint64_t slice; (slice = next_unit(rows)) < slices;) {
         report(owner, "looking for rows that are the same", slice, slices);
-        walk_slice(walk,
-                   band,
-                   static_cast<std::uint32_t>(slice),
-                   [&](std::span<const std::uint32_t> bucket) {
-                       const std::uint32_t leader = bucket[0];
-                       std::uint32_t last = leader;
-                       for (const std::uint32_t row : bucket.subspan(1)) {
-                           pause(owner);
-                           if (!is_same(same, leader, row))
-                               continue;
-                           found.leader[row] = leader;
-                           found.next[last] = row;
-                           last = row;
-                       }
-                   });
+        walk_slice(walk, band, static_cast<std::uint32_t>(slice), [&](std::span<const std::uint32_t> bucket) {
+            const std::uint32_t leader = bucket[0];
+            std::uint32_t last = leader;
+            for (const std::uint32_t row : bucket.subspan(1)) {
+                pause(owner);
+                if (!is_same(same, leader, row))
+                    continue;
+                found.leader[row] = leader;
+                found.next[last] = row;
+                last = row;
+            }
+        });
     }
     end_walk(walk);
     end_verifier(same);

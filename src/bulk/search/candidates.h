@@ -1,6 +1,5 @@
-// Finds rows that share band keys, band by band. Before that it finds equal rows, of which only one
-// takes part in banding. A unit of work is a slice of a band: the rows whose keys begin with the
-// same bits.
+// Finds rows that share band keys, band by band. Before that it finds equal rows, of which only one takes part in
+// banding. A unit of work is a slice of a band: the rows whose keys begin with the same bits.
 #pragma once
 
 #include "bulk/buckets/grouping.h"

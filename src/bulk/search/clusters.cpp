@@ -1,9 +1,8 @@
-// Large buckets come first: each of their rows is compared with a few others there, which connects
-// most rows that are near, and the bucket is written down as groups of connected rows. Then each
-// row is compared with its candidates from all bands, as for pairs, but skips those connected with
-// it by then, in large buckets a whole group at once. As rows are processed in order, the first row
-// of a component is compared with all its candidates, and few others are. Finally the components
-// are emitted, split around representatives if that is asked for. The similarity of a row to its
+// Large buckets come first: each of their rows is compared with a few others there, which connects most rows that are
+// near, and the bucket is written down as groups of connected rows. Then each row is compared with its candidates from
+// all bands, as for pairs, but skips those connected with it by then, in large buckets a whole group at once. As rows
+// are processed in order, the first row of a component is compared with all its candidates, and few others are. Finally
+// the components are emitted, split around representatives if that is asked for. The similarity of a row to its
 // representative is known if the two were compared, and else computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
@@ -46,8 +45,8 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the groups of a large bucket are written: first the rows that are connected with no other
-// row of it; then, for each group, its size, marked, and its rows in rising order.
+// Where the groups of a large bucket are written: first the rows that are connected with no other row of it; then, for
+// each group, its size, marked, and its rows in rising order.
 struct bucket_groups {
     std::uint32_t member;
     std::uint32_t count; // of rows and sizes
@@ -68,8 +67,7 @@ std::uint32_t bucket_units(const row_set& rows)
 bool has_bucket(const row_set& rows, std::uint32_t number)
 {
     const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
-    return number / processes <
-           find_shared<std::uint32_t>(rows, rows.shared->large_count)[number % processes];
+    return number / processes < find_shared<std::uint32_t>(rows, rows.shared->large_count)[number % processes];
 }
 
 // Compares the rows of the current bucket with its first few unconnected rows.
@@ -153,8 +151,7 @@ struct group_reader {
 // Compares a row with the later rows of a large bucket that are not connected with it.
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
-    const bucket_groups groups =
-        find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
+    const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
     group_reader reader = {self.groups[groups.member], self.buffer, 0, 0, nullptr};
     std::uint32_t* const met = self.candidates.met;
     const auto entry = [&](std::uint32_t i) {
@@ -187,10 +184,7 @@ void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
     }
 }
 
-void connect_row(void* of,
-                 std::uint32_t row,
-                 std::span<std::uint32_t> others,
-                 std::span<const std::uint32_t> buckets)
+void connect_row(void* of, std::uint32_t row, std::span<std::uint32_t> others, std::span<const std::uint32_t> buckets)
 {
     connector& self = *static_cast<connector*>(of);
     verify_row(
@@ -253,8 +247,7 @@ void connect_bucket_units(row_set& rows)
     }
     leave_store(groups, find_shared<store_note>(rows, rows.shared->groups)[rows.member]);
     end_budget(budget, *rows.budget);
-    for (std::uint32_t* const memory :
-         {self.bucket.values, self.roots.values, self.grouped.values, self.places})
+    for (std::uint32_t* const memory : {self.bucket.values, self.roots.values, self.grouped.values, self.places})
         release(owner, memory);
     end_connector(self);
 }
@@ -271,9 +264,7 @@ void connect_row_units(row_set& rows)
         self.groups[member] = open_view(*rows.budget, notes[member]);
     self.buffer = allocate<char>(owner, groups_chunk);
     start_found(self.found, rows);
-    each_range(self.found, [&self](std::uint32_t range) {
-        each_row(self.candidates, range, &self, connect_row);
-    });
+    each_range(self.found, [&self](std::uint32_t range) { each_row(self.candidates, range, &self, connect_row); });
     end_found(self.found);
     for (std::size_t member = 0; member < processes; member++)
         close_store(self.groups[member]);
@@ -322,8 +313,7 @@ void connect(cluster_finder& finder)
     std::fill_n(finder.met, rows.count, no_row);
     finder.met_similarity = allocate<double>(owner, rows.count);
     each_found(rows, [&finder](const found_pair& pair) {
-        assert(pair.left < pair.right &&
-               find_root(finder.parent, pair.left) == find_root(finder.parent, pair.right));
+        assert(pair.left < pair.right && find_root(finder.parent, pair.left) == find_root(finder.parent, pair.right));
         if (pair.left < finder.met[pair.right]) {
             finder.met[pair.right] = pair.left;
             finder.met_similarity[pair.right] = pair.similarity;
@@ -334,17 +324,15 @@ void connect(cluster_finder& finder)
         drop_noted(owner, find_shared<store_note>(rows, shared.groups)[member]);
 }
 
-// The similarity of two rows, if it is known without comparing them. Most clusters have two rows,
-// and these were compared when they were connected.
-std::optional<double>
-known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+// The similarity of two rows, if it is known without comparing them. Most clusters have two rows, and these were
+// compared when they were connected.
+std::optional<double> known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     const std::uint32_t first = std::min(finder.same.leader[a], finder.same.leader[b]);
     const std::uint32_t second = std::max(finder.same.leader[a], finder.same.leader[b]);
     if (first == second)
         return 1;
-    return finder.met[second] == first ? std::optional(finder.met_similarity[second])
-                                       : std::nullopt;
+    return finder.met[second] == first ? std::optional(finder.met_similarity[second]) : std::nullopt;
 }
 
 // The similarity of two rows if they are near; after accept_all(), of any two rows of one scope.
@@ -364,8 +352,8 @@ void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
     finder.similarities.values[count] = similarity;
 }
 
-// Emits a component, whose rows are ordered, the best first: as one cluster, or split into the rows
-// near the best one, then those near the best of the rest, and so on.
+// Emits a component, whose rows are ordered, the best first: as one cluster, or split into the rows near the best one,
+// then those near the best of the rest, and so on.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     while (!rows.empty()) {

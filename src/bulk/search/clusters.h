@@ -1,9 +1,8 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
-// Two rows are compared only if they are not connected yet: so each of many similar rows takes
-// about one comparison. No connection is lost, as all candidates that end up unconnected have been
-// compared. The similarity of near rows is computed exactly, as one of the two may be the other's
-// representative.
+// Two rows are compared only if they are not connected yet: so each of many similar rows takes about one comparison. No
+// connection is lost, as all candidates that end up unconnected have been compared. The similarity of near rows is
+// computed exactly, as one of the two may be the other's representative.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -14,9 +13,7 @@ struct cluster_sink {
     // Sorts the rows of a component, the one best suited as its representative first.
     void (*order)(host& owner, std::span<std::uint32_t> rows);
     // Takes a cluster, its representative first, and the similarity of each row to it.
-    void (*emit)(host& owner,
-                 std::span<const std::uint32_t> rows,
-                 std::span<const double> similarities);
+    void (*emit)(host& owner, std::span<const std::uint32_t> rows, std::span<const double> similarities);
 };
 
 struct cluster_options {
@@ -24,8 +21,8 @@ struct cluster_options {
     bool singletons;          // a row without near ones is a cluster, too
 };
 
-// Finds the clusters of at least one row. Returns how many buckets were left out, because they have
-// more than task.max_bucket rows.
+// Finds the clusters of at least one row. Returns how many buckets were left out, because they have more than
+// task.max_bucket rows.
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to);
 
 // One process's part of each step that connects rows.

@@ -37,8 +37,8 @@ void mark(const row_set& rows, std::uint32_t row)
         marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
 }
 
-// Marks the rows of a bucket that may be compared, twins included, as they share all buckets. Of a
-// large bucket it marks all rows, as most have something to be compared with.
+// Marks the rows of a bucket that may be compared, twins included, as they share all buckets. Of a large bucket it
+// marks all rows, as most have something to be compared with.
 void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 {
     const row_set& rows = *check.rows;
@@ -61,8 +61,7 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
             continue;
         }
         for (std::size_t b = a + 1; b < bucket.size(); b++)
-            if (!(is_marked(rows, bucket[a]) && is_marked(rows, bucket[b])) &&
-                may_be_near(check, bucket[a], bucket[b]))
+            if (!(is_marked(rows, bucket[a]) && is_marked(rows, bucket[b])) && may_be_near(check, bucket[a], bucket[b]))
                 take(b);
     }
 }
@@ -110,8 +109,7 @@ void mark_units(row_set& rows)
     start_verifier(check, rows);
     bucket_walk walk;
     start_walk(walk, rows, nullptr);
-    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands)
-                                << shared.slice_bits;
+    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << shared.slice_bits;
     for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
         report(owner, "looking for rows to be compared", unit, units);
         walk_slice(walk,
@@ -146,9 +144,8 @@ void bring_units(row_set& rows)
     }
     leave_store(to, find_shared<store_note>(rows, rows.shared->bringing)[member]);
     end_budget(budget, *rows.budget);
-    for (void* const memory : {static_cast<void*>(wanted),
-                               static_cast<void*>(places),
-                               static_cast<void*>(buffer.values)})
+    for (void* const memory :
+         {static_cast<void*>(wanted), static_cast<void*>(places), static_cast<void*>(buffer.values)})
         release(owner, memory);
 }
 

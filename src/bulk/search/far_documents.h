@@ -1,6 +1,6 @@
-// Where the table with the documents is larger than memory, reading a page for each comparison
-// would read it many times and wait each time. So rows that will be compared are marked first, and
-// then their documents are read once, in the order of their places, and kept.
+// Where the table with the documents is larger than memory, reading a page for each comparison would read it many times
+// and wait each time. So rows that will be compared are marked first, and then their documents are read once, in the
+// order of their places, and kept.
 #pragma once
 
 #include "bulk/rows/steps.h"

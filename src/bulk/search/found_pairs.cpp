@@ -5,9 +5,7 @@ namespace minhash::bulk {
 void expect_pairs(row_set& rows)
 {
     shared_rows& shared = *rows.shared;
-    allocate_shared<store_note>(*rows.owner,
-                                shared.found,
-                                static_cast<std::size_t>(shared.processes));
+    allocate_shared<store_note>(*rows.owner, shared.found, static_cast<std::size_t>(shared.processes));
     allocate_shared<found_range>(*rows.owner, shared.ranges, shared.range_count);
 }
 

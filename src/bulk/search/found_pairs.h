@@ -1,5 +1,5 @@
-// The near pairs found by verifying ranges of candidates: each process keeps those that it finds,
-// and at the end they are read in the order of the ranges.
+// The near pairs found by verifying ranges of candidates: each process keeps those that it finds, and at the end they
+// are read in the order of the ranges.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -68,8 +68,7 @@ void each_found(row_set& rows, Take&& take)
         for (std::uint64_t at = ranges[range].first * sizeof(found_pair); at < end;) {
             pause(owner);
             const void* piece;
-            const std::size_t bytes =
-                std::min<std::uint64_t>(fetch_piece(from, at, buffer, piece), end - at);
+            const std::size_t bytes = std::min<std::uint64_t>(fetch_piece(from, at, buffer, piece), end - at);
             const auto* const pairs = static_cast<const found_pair*>(piece);
             for (std::size_t i = 0; i < bytes / sizeof(found_pair); i++)
                 take(pairs[i]);

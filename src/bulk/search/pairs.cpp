@@ -39,8 +39,8 @@ void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, dou
     }
 }
 
-// Adds the pairs of one leader's rows of the first query with another leader's rows of the second.
-// (A leader's rows of the first query come before those of the second.)
+// Adds the pairs of one leader's rows of the first query with another leader's rows of the second. (A leader's rows of
+// the first query come before those of the second.)
 void add_across(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
 {
     assert(finder.rights != nullptr && finder.same.leader[left] == left);
@@ -104,9 +104,8 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     std::uint32_t* const met = candidates.met;
     each_piece(candidates, number, [&](std::span<const std::uint32_t> rows) {
         // Within one query, a row verifies only rows after it. `rows` is sorted.
-        const auto after = candidates.rights == nullptr
-                               ? std::upper_bound(rows.begin(), rows.end(), row)
-                               : rows.begin();
+        const auto after =
+            candidates.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
         for (std::size_t i = 0; i < rows.size(); i++) {
             if (i + fetched_ahead < rows.size() && met[rows[i + fetched_ahead]] != row)
@@ -138,9 +137,9 @@ void verify_candidates(void* of,
     for (const std::uint32_t bucket : buckets)
         verify_bucket(self, row, bucket);
     if (!buckets.empty())
-        std::sort(self.of_row.values,
-                  self.of_row.values + self.count,
-                  [](const found_pair& a, const found_pair& b) { return a.right < b.right; });
+        std::sort(self.of_row.values, self.of_row.values + self.count, [](const found_pair& a, const found_pair& b) {
+            return a.right < b.right;
+        });
     for (std::size_t i = 0; i < self.count; i++)
         add_pair(self.found, self.of_row.values[i]);
 }
@@ -163,9 +162,8 @@ void verify_units(row_set& rows)
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
     start_found(self.found, rows);
-    each_range(self.found, [&self](std::uint32_t range) {
-        each_row(self.candidates, range, &self, verify_candidates);
-    });
+    each_range(self.found,
+               [&self](std::uint32_t range) { each_row(self.candidates, range, &self, verify_candidates); });
     end_found(self.found);
     end_verifier(self.check);
     end_candidates(self.candidates);

@@ -1,6 +1,6 @@
-// Finds all pairs of rows whose similarity reaches the task's threshold, within one query or
-// between two. Each row is compared once with each of its candidates from all bands
-// (row_candidates.h), and with the later rows of its large buckets.
+// Finds all pairs of rows whose similarity reaches the task's threshold, within one query or between two. Each row is
+// compared once with each of its candidates from all bands (row_candidates.h), and with the later rows of its large
+// buckets.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -16,9 +16,8 @@ struct found_pair {
 // Takes some pairs. Each pair comes only once.
 using pair_sink = void (*)(host& owner, std::span<const found_pair> pairs);
 
-// Finds the pairs of at least two rows; `crossing`: only pairs of a row before rows.first_count and
-// a row from there on. Returns how many buckets were left out because they have more than
-// task.max_bucket rows.
+// Finds the pairs of at least two rows; `crossing`: only pairs of a row before rows.first_count and a row from there
+// on. Returns how many buckets were left out because they have more than task.max_bucket rows.
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 // One process's part of verifying.

@@ -110,8 +110,7 @@ bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
             if (any_number)
                 record_two(all, bucket, a, b);
             else if (!were_together(all, a, b) && ++count <= most)
-                all.likely.values[count - 1] = {static_cast<std::uint32_t>(a),
-                                                static_cast<std::uint32_t>(b)};
+                all.likely.values[count - 1] = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)};
         });
     }
     if (count > most)
@@ -133,8 +132,7 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
         return;
     append(*all.large_buckets, &at, sizeof(at));
     const auto processes = static_cast<std::uint32_t>(all.rows->shared->processes);
-    const std::uint32_t number =
-        all.large_count * processes + static_cast<std::uint32_t>(all.rows->member);
+    const std::uint32_t number = all.large_count * processes + static_cast<std::uint32_t>(all.rows->member);
     for (const std::uint32_t row : bucket)
         if (all.rights == nullptr || row < all.rows->shared->first_count)
             record_candidate(all, row, bucket_mark | number);
@@ -145,8 +143,7 @@ void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     pause(*all.owner);
     note_bucket(all, bucket);
-    if (bucket.size() >= least_gathered && bucket.size() <= most_gathered &&
-        can_gather(*all.check)) {
+    if (bucket.size() >= least_gathered && bucket.size() <= most_gathered && can_gather(*all.check)) {
         if (!record_likely(all, bucket))
             record_large(all, bucket);
     } else if (bucket.size() <= small_bucket) {
@@ -178,11 +175,8 @@ using row_visitor = void (*)(void* self,
                              std::span<const std::uint32_t> buckets);
 
 // Visits a row with its candidates, which are unsorted and have duplicates.
-void visit_row(row_candidates& all,
-               std::uint32_t row,
-               std::span<std::uint32_t> candidates,
-               void* self,
-               row_visitor visit)
+void visit_row(
+    row_candidates& all, std::uint32_t row, std::span<std::uint32_t> candidates, void* self, row_visitor visit)
 {
     std::size_t rows = 0;
     std::size_t buckets = 0;
@@ -201,8 +195,8 @@ void visit_row(row_candidates& all,
     visit(self, row, candidates.first(rows), {all.buckets.values, buckets});
 }
 
-// Chooses ranges small enough to keep all processes busy to the end, and few enough that each can
-// have a chunk in memory.
+// Chooses ranges small enough to keep all processes busy to the end, and few enough that each can have a chunk in
+// memory.
 void choose_ranges(shared_rows& shared)
 {
     constexpr std::size_t most_ranges = 256;
@@ -252,9 +246,7 @@ void collect_candidates(row_set& rows, bool for_clusters, shared_number rights)
     shared.for_clusters = for_clusters;
     shared.rights = rights;
     choose_ranges(shared);
-    allocate_shared<store_note>(*rows.owner,
-                                shared.candidates,
-                                processes * notes_of_member(shared));
+    allocate_shared<store_note>(*rows.owner, shared.candidates, processes * notes_of_member(shared));
     allocate_shared<std::uint32_t>(*rows.owner, shared.large_count, processes);
     do_step(rows, step::collect);
 }
@@ -275,8 +267,7 @@ void collect_of_units(row_set& rows)
     open_stores(all, budget);
     bucket_walk walk;
     start_walk(walk, rows, find_shared<std::uint32_t>(rows, shared.leader));
-    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands)
-                                << shared.slice_bits;
+    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << shared.slice_bits;
     for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
         report(*all.owner, "looking for candidates", unit, units);
         walk_slice(walk,
@@ -405,8 +396,7 @@ void each_row(row_candidates& all,
         }
         from = to;
     }
-    // The notes stay as they are: a process that comes later adds their sizes up, too
-    // (start_candidates()).
+    // The notes stay as they are: a process that comes later adds their sizes up, too (start_candidates()).
     for (std::size_t member = 0; member < processes; member++)
         free_noted(owner, notes_of(rows, member)[range]);
 }

@@ -1,13 +1,13 @@
-// Collects candidates from all bands by the row that verifies them. While the buckets of a band are
-// visited, their candidates are written to stores, one for each range of rows. Afterwards each
-// range is sorted, and each row gets its candidates from all bands at once. So signatures are read
-// nearly in order, and two rows are verified once, however many buckets they share.
+// Collects candidates from all bands by the row that verifies them. While the buckets of a band are visited, their
+// candidates are written to stores, one for each range of rows. Afterwards each range is sorted, and each row gets its
+// candidates from all bands at once. So signatures are read nearly in order, and two rows are verified once, however
+// many buckets they share.
 //
-// For a small bucket its pairs are written, for a large one only a reference to it, so that memory
-// grows with the number of rows and not of pairs.
+// For a small bucket its pairs are written, for a large one only a reference to it, so that memory grows with the
+// number of rows and not of pairs.
 //
-// Each process writes the candidates that it finds to stores of its own, for each range and for
-// large buckets, and leaves them to all. Verifying then takes ranges as its units of work.
+// Each process writes the candidates that it finds to stores of its own, for each range and for large buckets, and
+// leaves them to all. Verifying then takes ranges as its units of work.
 #pragma once
 
 #include "bulk/search/candidates.h"
@@ -41,14 +41,13 @@ struct row_candidates {
 // How many rows the largest bucket has that is written as pairs without looking at signatures.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets of these sizes, pairs are written only if the starts of their signatures are similar:
-// the signatures are few compared with the pairs, and fit into the processor's cache.
+// In buckets of these sizes, pairs are written only if the starts of their signatures are similar: the signatures are
+// few compared with the pairs, and fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
-// Collects the candidates of rows whose twins have been found. Between two queries, `rights` is the
-// number of an array like row_candidates::rights. For clusters, a bucket also counts as large if
-// many of its pairs may be near.
+// Collects the candidates of rows whose twins have been found. Between two queries, `rights` is the number of an array
+// like row_candidates::rights. For clusters, a bucket also counts as large if many of its pairs may be near.
 void collect_candidates(row_set& rows, bool for_clusters, shared_number rights = 0);
 
 // One process's part of it.
@@ -58,9 +57,9 @@ void collect_of_units(row_set& rows);
 void start_candidates(row_candidates& all, row_set& rows);
 void end_candidates(row_candidates& all);
 
-// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order
-// of rows: `others` are its candidates, sorted and without duplicates, which visit() may change;
-// `buckets` are the numbers of its large buckets. Frees what was collected of the range.
+// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order of rows: `others`
+// are its candidates, sorted and without duplicates, which visit() may change; `buckets` are the numbers of its large
+// buckets. Frees what was collected of the range.
 void each_row(row_candidates& all,
               std::uint32_t range,
               void* self,
@@ -113,8 +112,7 @@ void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
     for (std::uint64_t offset = at.offset; offset < end;) {
         pause(*all.owner);
         const void* piece;
-        const std::size_t bytes =
-            std::min<std::uint64_t>(fetch_piece(from, offset, all.buffer, piece), end - offset);
+        const std::size_t bytes = std::min<std::uint64_t>(fetch_piece(from, offset, all.buffer, piece), end - offset);
         take(std::span(static_cast<const std::uint32_t*>(piece), bytes / sizeof(std::uint32_t)));
         offset += bytes;
     }
@@ -123,11 +121,10 @@ void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
 // A row is prefetched this many candidates before its turn.
 constexpr std::size_t fetched_ahead = 4;
 
-// Calls take(other, similarity) for the others that are near a row, except those that skip(other)
-// refuses. Signatures, which are prefetched, are compared first; then sets, for texts.
+// Calls take(other, similarity) for the others that are near a row, except those that skip(other) refuses. Signatures,
+// which are prefetched, are compared first; then sets, for texts.
 template <typename Skip, typename Take>
-void verify_row(
-    verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
+void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {
     host& owner = *check.rows->owner;
     const bool exact = check.rows->task.exact;

@@ -1,6 +1,6 @@
-// Signatures are compared first, as they are small and lie together in memory; texts only if the
-// estimate leaves a chance. How far below the threshold an estimate may be is a quantile of its
-// error, so that it accounts for few of the pairs that may be missed.
+// Signatures are compared first, as they are small and lie together in memory; texts only if the estimate leaves a
+// chance. How far below the threshold an estimate may be is a quantile of its error, so that it accounts for few of the
+// pairs that may be missed.
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -33,8 +33,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     if (hashes <= slots_at_start)
         return least_equal;
     if (task.exact)
-        return static_cast<std::uint32_t>(
-            least_agreement(task.threshold, slots_at_start, share_missed(task.recall)));
+        return static_cast<std::uint32_t>(least_agreement(task.threshold, slots_at_start, share_missed(task.recall)));
     const std::uint32_t others = hashes - slots_at_start;
     return least_equal > others ? least_equal - others : 0;
 }
@@ -51,19 +50,15 @@ std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a
         state.first_slots = a;
     }
     if (state.start.num_hashes < rows.start.num_hashes &&
-        count_equal(state.start, state.first_at, fetch_start(rows, b, state.slots[1])) <
-            state.least_at_start)
+        count_equal(state.start, state.first_at, fetch_start(rows, b, state.slots[1])) < state.least_at_start)
         return std::nullopt;
-    std::uint32_t equal =
-        count_equal(rows.start, state.first_at, fetch_start(rows, b, state.slots[1]));
+    std::uint32_t equal = count_equal(rows.start, state.first_at, fetch_start(rows, b, state.slots[1]));
     if (rows.start.num_hashes < rows.kept.num_hashes) {
         if (equal < state.least_at_start)
             return std::nullopt;
         scheme rest = rows.kept;
         rest.num_hashes = static_cast<std::uint16_t>(rest.num_hashes - rows.start.num_hashes);
-        equal += count_equal(rest,
-                             fetch_rest(rows, a, state.slots[1]),
-                             fetch_rest(rows, b, state.slots[2]));
+        equal += count_equal(rest, fetch_rest(rows, a, state.slots[1]), fetch_rest(rows, b, state.slots[2]));
     }
     return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
@@ -80,8 +75,7 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text: a shortcut, as most equal sets are of equal texts. False for
-// large texts.
+// Whether two rows have the same text: a shortcut, as most equal sets are of equal texts. False for large texts.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;
@@ -99,8 +93,7 @@ bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 std::size_t kept_bytes(const row_set& rows)
 {
     constexpr std::size_t most = 64 * 1024 * 1024;
-    return std::min(most, rows.shared->memory / 4) /
-           static_cast<std::size_t>(rows.shared->processes);
+    return std::min(most, rows.shared->memory / 4) / static_cast<std::size_t>(rows.shared->processes);
 }
 
 void start_verifier(verifier& state, row_set& rows)
@@ -113,8 +106,7 @@ void start_verifier(verifier& state, row_set& rows)
     state.least = task.threshold;
     const int hashes = task.scheme.num_hashes;
     state.least_equal =
-        task.exact ? static_cast<std::uint32_t>(
-                         least_agreement(task.threshold, hashes, share_missed(task.recall)))
+        task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
                    : least_reaching(task.threshold, task.scheme);
     state.start = rows.kept; // evaluation.cpp keeps all slots together
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
@@ -184,8 +176,7 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b)
     if (task.exact)
         return compare(state.sets, a, b, state.least, true);
     const std::uint32_t equal = task.given ? compare_whole(state, a, b) : *kept;
-    return equal >= state.least_equal ? std::optional(similarity_of(task.scheme, equal))
-                                      : std::nullopt;
+    return equal >= state.least_equal ? std::optional(similarity_of(task.scheme, equal)) : std::nullopt;
 }
 
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
@@ -195,16 +186,14 @@ bool is_same(verifier& state, std::uint32_t a, std::uint32_t b)
         return false;
     state.first_slots = no_row; // slots[0] will be overwritten
     const auto differ = [&](std::size_t bytes, auto&& fetch_part) {
-        return bytes > 0 && std::memcmp(fetch_part(rows, a, state.slots[0]),
-                                        fetch_part(rows, b, state.slots[1]),
-                                        bytes) != 0;
+        return bytes > 0 &&
+               std::memcmp(fetch_part(rows, a, state.slots[0]), fetch_part(rows, b, state.slots[1]), bytes) != 0;
     };
     if (differ(start_bytes(rows), fetch_start) || differ(rest_bytes(rows), fetch_rest))
         return false;
     if (rows.task.given)
         return compare_whole(state, a, b) == rows.task.scheme.num_hashes;
-    return !rows.task.exact || have_same_text(state, a, b) ||
-           compare(state.sets, a, b, 1, false) == 1;
+    return !rows.task.exact || have_same_text(state, a, b) || compare(state.sets, a, b, 1, false) == 1;
 }
 
 } // namespace minhash::bulk

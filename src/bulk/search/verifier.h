@@ -1,5 +1,5 @@
-// Decides whether two rows are near: by the share of equal slots of their signatures and, for
-// texts, by the exact Jaccard similarity of their shingles.
+// Decides whether two rows are near: by the share of equal slots of their signatures and, for texts, by the exact
+// Jaccard similarity of their shingles.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -45,13 +45,12 @@ void end_verifier(verifier& state);
 // Whether two rows may be near, by their signatures: the check before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// The same for all pairs of many rows, by the starts of their signatures alone, which are first
-// copied side by side. can_gather(): only slots of 8 bits make this worth it.
+// The same for all pairs of many rows, by the starts of their signatures alone, which are first copied side by side.
+// can_gather(): only slots of 8 bits make this worth it.
 bool can_gather(const verifier& state);
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 
-// Calls take(other) for each gathered row after the one at `place` that may be near it. `count`
-// rows were gathered.
+// Calls take(other) for each gathered row after the one at `place` that may be near it. `count` rows were gathered.
 template <typename Take>
 void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
 {
@@ -65,8 +64,7 @@ void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& t
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the
-// call before.
+// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the call before.
 std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Prefetches what verify() reads first of a row.

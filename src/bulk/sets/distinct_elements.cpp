@@ -90,10 +90,10 @@ void insert(distinct_elements& set, std::size_t count)
     set.listed = last;
 }
 
-// Adds the first elements, which lie at the start of the list. Whether an element is new is
-// unpredictable, and each mispredicted branch costs as much as ten elements. So all are entered
-// without a look at the entries they overwrite, backwards, so that the first of equal ones stays;
-// then those that were overwritten are gathered; then the repeated ones among these.
+// Adds the first elements, which lie at the start of the list. Whether an element is new is unpredictable, and each
+// mispredicted branch costs as much as ten elements. So all are entered without a look at the entries they overwrite,
+// backwards, so that the first of equal ones stays; then those that were overwritten are gathered; then the repeated
+// ones among these.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -141,9 +141,8 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks those of some elements that the leader has. Moves the others to the front, and returns
-// their number. After a difference, the leader's list is expected to continue in step, as elements
-// are usually replaced one for one.
+// Marks those of some elements that the leader has. Moves the others to the front, and returns their number. After a
+// difference, the leader's list is expected to continue in step, as elements are usually replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
@@ -155,10 +154,9 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     std::size_t others = 0;
     for (std::size_t index = 0; index < count;) {
         if (expected < end && in.list[expected] == elements[index]) {
-            const std::size_t run =
-                kernels->count_equal_front(elements + index,
-                                           in.list + expected,
-                                           std::min(count - index, end - expected));
+            const std::size_t run = kernels->count_equal_front(elements + index,
+                                                               in.list + expected,
+                                                               std::min(count - index, end - expected));
             std::fill_n(marks + expected, run, marked);
             index += run;
             expected += run;
@@ -170,8 +168,7 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
         elements[others] = element;
         others += number == 0;
         expected += expected < end;
-        if (number == 0 || index == count ||
-            (expected < end && in.list[expected] == elements[index]))
+        if (number == 0 || index == count || (expected < end && in.list[expected] == elements[index]))
             continue;
         const std::size_t after = number + std::size_t{1};
         if (after < end && in.list[after] == elements[index])
@@ -219,10 +216,7 @@ void start_elements(distinct_elements& set, std::size_t most)
     clear(owner, set.marks.values, marks);
 }
 
-void add(distinct_elements& set,
-         const std::uint32_t* lo,
-         const std::uint32_t* hi,
-         std::size_t count)
+void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count)
 {
     add_parts(set, count, [lo, hi](std::uint64_t* to, std::size_t from, std::size_t part) {
         kernels->join_halves(lo + from, hi + from, part, to);
@@ -249,24 +243,20 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
 void read_text(text_signer& signer, text_bytes text, distinct_elements& set)
 {
     start_elements(set, text.size() + 1); // no text has more shingles
-    each_batch(signer, text, [&set](const shingle_batch& batch) {
-        add(set, batch.lo, batch.hi, batch.count);
-    });
+    each_batch(signer, text, [&set](const shingle_batch& batch) { add(set, batch.lo, batch.hi, batch.count); });
 }
 
-std::size_t count_shared(const distinct_elements& set,
-                         std::span<const std::uint64_t> elements,
-                         std::size_t& expected)
+std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected)
 {
     const searched_elements in(set);
     std::size_t shared = 0;
     std::size_t next = expected;
     for (std::size_t index = 0; index < elements.size();) {
         if (next <= set.listed && in.list[next] == elements[index]) {
-            const std::size_t run = kernels->count_equal_front(
-                elements.data() + index,
-                in.list + next,
-                std::min(elements.size() - index, set.listed + 1 - next));
+            const std::size_t run =
+                kernels->count_equal_front(elements.data() + index,
+                                           in.list + next,
+                                           std::min(elements.size() - index, set.listed + 1 - next));
             shared += run;
             index += run;
             next += run;

@@ -1,10 +1,10 @@
-// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list, with a
-// hash table that finds an element's number in it. The probability that two different shingles of
-// two texts of a million characters have one hash is one in ten million.
+// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list, with a hash table that finds
+// an element's number in it. The probability that two different shingles of two texts of a million characters have one
+// hash is one in ten million.
 //
-// A row can be looked up in another one, its leader, while it is read. Rows that share much share
-// long runs, which need not be looked up element by element. A repeated element would interrupt
-// such a run, were it missing from the leader's list; so a leader lists it again.
+// A row can be looked up in another one, its leader, while it is read. Rows that share much share long runs, which need
+// not be looked up element by element. A repeated element would interrupt such a run, were it missing from the leader's
+// list; so a leader lists it again.
 #pragma once
 
 #include "bulk/sets/text_signer.h"
@@ -36,8 +36,8 @@ struct distinct_elements {
     std::size_t repeat_count;
     growing<std::uint32_t> places; // scratch
 
-    // Null, or a set that does not change meanwhile. Elements that it has are not added, but marked
-    // by their numbers in it.
+    // Null, or a set that does not change meanwhile. Elements that it has are not added, but marked by their numbers in
+    // it.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
     std::size_t expected; // the leader's number that probably comes next
@@ -74,13 +74,10 @@ struct searched_elements {
 void start_elements(distinct_elements& set, std::size_t most);
 
 // Adds elements, given by the halves of their hashes.
-void add(distinct_elements& set,
-         const std::uint32_t* lo,
-         const std::uint32_t* hi,
-         std::size_t count);
+void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count);
 
-// Fills the set with elements that are distinct already, listed in their order. A 0 among them is
-// no element, but takes a number.
+// Fills the set with elements that are distinct already, listed in their order. A 0 among them is no element, but takes
+// a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Adds elements of another set.
@@ -89,14 +86,12 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of some distinct elements a set has. `expected` is the number in the set that is tried
-// first: start with 1, and pass it on from call to call.
-std::size_t count_shared(const distinct_elements& set,
-                         std::span<const std::uint64_t> elements,
-                         std::size_t& expected);
+// How many of some distinct elements a set has. `expected` is the number in the set that is tried first: start with 1,
+// and pass it on from call to call.
+std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
-// Writes the marks of the leader's elements as bits, number n as bit n - 1; for a repeated element
-// only its first number counts. Returns how many are marked.
+// Writes the marks of the leader's elements as bits, number n as bit n - 1; for a repeated element only its first
+// number counts. Returns how many are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
 void end_elements(distinct_elements& set);

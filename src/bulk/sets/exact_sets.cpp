@@ -18,9 +18,9 @@ constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 // How many elements are compared before looking whether the rest can still matter.
 constexpr std::size_t step = 64;
 
-// A row that has a record of its own gets a second one, relative to a leader (kept_rows.h), only
-// after that leader has met `least_met` rows that share at least half of their elements with it:
-// for rows with few candidates, a record that is faster to compare is not worth making.
+// A row that has a record of its own gets a second one, relative to a leader (kept_rows.h), only after that leader has
+// met `least_met` rows that share at least half of their elements with it: for rows with few candidates, a record that
+// is faster to compare is not worth making.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept
@@ -56,9 +56,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is
-// no room for it. Its list need not be written yet: reading the row again gives the same list, so
-// bits of other rows that refer to it stay valid.
+// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it. Its
+// list need not be written yet: reading the row again gives the same list, so bits of other rows that refer to it stay
+// valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -126,8 +126,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     const std::span<const std::uint64_t> others = state.fresh.elements();
     const std::size_t bits = state.loaded.listed;
     const std::size_t words = words_for(bits);
-    kept_row* const record =
-        leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
+    kept_row* const record = leader == nowhere ? nullptr : keep(state, row, header_words + 2 * words + others.size());
     if (record == nullptr)
         return;
     *record = {
@@ -143,8 +142,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::fill_n(bits_of_others, words, 0);
     for (const std::uint64_t element : others)
         set_bit(bits_of_others,
-                static_cast<std::size_t>(
-                    static_cast<unsigned __int128>(place_of(element)) * (words * 64) >> 64));
+                static_cast<std::size_t>(static_cast<unsigned __int128>(place_of(element)) * (words * 64) >> 64));
     for (std::size_t word = 0; word < words; word++)
         record->other_bits += static_cast<std::uint32_t>(std::popcount(bits_of_others[word]));
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
@@ -177,8 +175,7 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// The elements of a record for which is_listed(). They are good until the next call, or until
-// something is kept.
+// The elements of a record for which is_listed(). They are good until the next call, or until something is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
     if (record.leader == nowhere)
@@ -289,9 +286,7 @@ answer count_in(host& owner,
             return {false, shared, from};
         if (shared >= asked.needed && !asked.exactly)
             return {true, shared, from};
-        shared += count_shared(set,
-                               elements.subspan(from, std::min(step, elements.size() - from)),
-                               expected);
+        shared += count_shared(set, elements.subspan(from, std::min(step, elements.size() - from)), expected);
         if (from % (step * 64) == 0)
             pause(owner);
     }
@@ -299,8 +294,7 @@ answer count_in(host& owner,
 }
 
 // Counts the shared elements of two rows of one leader.
-answer
-count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
+answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
 {
     assert(a.leader == b.leader && a.bits == b.bits);
     const std::size_t words = words_for(a.bits);
@@ -348,8 +342,7 @@ bool is_at_hand(const exact_sets& state, std::uint32_t row)
     return row == state.loaded_row || record_of(state, row) != nullptr;
 }
 
-answer all_shared(
-    const exact_sets& state, std::uint32_t a, std::uint32_t b, std::uint64_t shared, double least)
+answer all_shared(const exact_sets& state, std::uint32_t a, std::uint32_t b, std::uint64_t shared, double least)
 {
     return {jaccard({state.sizes[a], state.sizes[b], shared}) >= least, shared, 0};
 }
@@ -369,23 +362,20 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
     }
     const kept_row* const record_a = record_of(state, a);
     const kept_row* const record_b = record_of(state, b);
-    if (record_a != nullptr && record_b != nullptr &&
-        leader_of(state, *record_a) == leader_of(state, *record_b)) {
+    if (record_a != nullptr && record_b != nullptr && leader_of(state, *record_a) == leader_of(state, *record_b)) {
         if (record_a->leader == nowhere)
             return all_shared(state, a, b, record_b->had, least);
         if (record_b->leader == nowhere)
             return all_shared(state, a, b, record_a->had, least);
-        return count_by_leader(
-            state,
-            *record_a,
-            *record_b,
-            {least_shared(record_a->count(), record_b->count(), least), exactly});
+        return count_by_leader(state,
+                               *record_a,
+                               *record_b,
+                               {least_shared(record_a->count(), record_b->count(), least), exactly});
     }
     if (b == state.loaded_row)
         std::swap(a, b);
     load(state, a);
-    if (const kept_row* const record = record_of(state, b);
-        record != nullptr && is_listed(state, *record))
+    if (const kept_row* const record = record_of(state, b); record != nullptr && is_listed(state, *record))
         return count_in_loaded(state, *record, least, exactly);
     const std::size_t shared = read_by_loaded(state, b);
     return all_shared(state, a, b, shared, least);
@@ -393,11 +383,7 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
 
 } // namespace
 
-void start_sets(exact_sets& state,
-                host& owner,
-                const element_source& source,
-                std::uint32_t count,
-                std::size_t bytes)
+void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes)
 {
     state = {};
     state.owner = &owner;
@@ -432,8 +418,8 @@ void end_sets(exact_sets& state)
 std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double least) noexcept
 {
     const std::uint64_t most = std::min(first, second);
-    const auto guess = static_cast<std::uint64_t>(
-        std::floor(least / (1 + least) * static_cast<double>(first + second)));
+    const auto guess =
+        static_cast<std::uint64_t>(std::floor(least / (1 + least) * static_cast<double>(first + second)));
     std::uint64_t shared = std::min(guess, most + 1);
     // The division in jaccard() rounds, too: take a step or two to the exact boundary.
     while (shared > 0 && jaccard({first, second, shared - 1}) >= least)
@@ -443,8 +429,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     return shared;
 }
 
-std::optional<double>
-compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
     // Let `a` be the row that was also in the call before: it is at hand.
@@ -455,8 +440,7 @@ compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool 
 
     const std::uint32_t size_a = state.sizes[a];
     const std::uint32_t size_b = state.sizes[b];
-    if (size_a != not_counted && size_b != not_counted &&
-        jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
+    if (size_a != not_counted && size_b != not_counted && jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
         return std::nullopt;
     const answer found = compare_rows(state, a, b, least, exactly);
     if (!found.reached)

@@ -1,16 +1,14 @@
 // Exact numbers of elements that rows share, where one row is compared with many, then the next.
 //
-// A row's elements are made distinct once, and then kept while memory lasts, in one of two forms.
-// By itself: a list. Or by its leader, an earlier row that shares much with it: which of the
-// leader's elements it has, as bits, and which others. A row that is read to be compared with a
-// kept row is looked up in the kept row, or in its leader, while it is read: so it gets that leader
-// at once, and only its other elements have to be made distinct.
+// A row's elements are made distinct once, and then kept while memory lasts, in one of two forms. By itself: a list. Or
+// by its leader, an earlier row that shares much with it: which of the leader's elements it has, as bits, and which
+// others. A row that is read to be compared with a kept row is looked up in the kept row, or in its leader, while it is
+// read: so it gets that leader at once, and only its other elements have to be made distinct.
 //
-// Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits both have set,
-// and those in a1 and a2, whose number a second set of bits bounds from above. So copies of one
-// text that differ in a few words cost little more than those words. For two rows that are kept
-// otherwise, the second one's list is looked up in a table of the first, until it is certain
-// whether they reach the similarity wanted.
+// Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits both have set, and those in a1 and
+// a2, whose number a second set of bits bounds from above. So copies of one text that differ in a few words cost little
+// more than those words. For two rows that are kept otherwise, the second one's list is looked up in a table of the
+// first, until it is certain whether they reach the similarity wanted.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -55,22 +53,16 @@ struct exact_sets {
     std::uint32_t second;
 };
 
-// Starts for rows with numbers below `count`. Keeps up to `bytes` of sets, besides four bytes for
-// each row, and the two rows that are being compared.
-void start_sets(exact_sets& state,
-                host& owner,
-                const element_source& source,
-                std::uint32_t count,
-                std::size_t bytes);
+// Starts for rows with numbers below `count`. Keeps up to `bytes` of sets, besides four bytes for each row, and the two
+// rows that are being compared.
+void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 void end_sets(exact_sets& state);
 
-// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from
-// `least` on may stand for the similarity. Cheaper if one of the rows was also in the call before.
-std::optional<double>
-compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
+// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from `least` on may stand
+// for the similarity. Cheaper if one of the rows was also in the call before.
+std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
-// The fewest shared elements with which two sets reach a similarity, or one more than both can
-// share if none do.
+// The fewest shared elements with which two sets reach a similarity, or one more than both can share if none do.
 std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double least) noexcept;
 
 } // namespace minhash::bulk

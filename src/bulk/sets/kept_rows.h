@@ -15,10 +15,10 @@ constexpr std::size_t words_for(std::size_t bits) noexcept
     return (bits + 63) / 64;
 }
 
-// The record of a row. If it is kept by its leader, two equally long sets of bits follow, one for
-// the leader's elements and one with hashes of its other elements, and then those others. If it is
-// kept by itself, its elements are a list elsewhere, written only when needed: most leaders are
-// never met again, while their rows are compared with each other by bits.
+// The record of a row. If it is kept by its leader, two equally long sets of bits follow, one for the leader's elements
+// and one with hashes of its other elements, and then those others. If it is kept by itself, its elements are a list
+// elsewhere, written only when needed: most leaders are never met again, while their rows are compared with each other
+// by bits.
 struct kept_row {
     std::uint64_t leader = nowhere; // its record's place, or nowhere: kept by itself
     std::uint64_t list = nowhere;   // if kept by itself: where its elements are
@@ -56,8 +56,7 @@ struct kept_row {
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// The words at a place, or null if newer ones have overwritten them. Good until something else is
-// kept.
+// The words at a place, or null if newer ones have overwritten them. Good until something else is kept.
 inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
 {
     if (place >= state.ring_end || state.ring_end - place > state.ring_words)
@@ -77,8 +76,7 @@ inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
     const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
     if (record == nullptr || record->row != row)
         return nullptr;
-    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record
-                                                                                    : nullptr;
+    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record : nullptr;
 }
 
 // Where the record's leader is; if it is kept by itself, its own place.

@@ -30,8 +30,8 @@ text_signer* make_signer(host& owner, const scheme& scheme);
 
 void start_bag(text_signer& state, std::size_t bytes);
 
-// Calls take(const shingle_batch&) for all shingles of a text, or for the numbered occurrences of a
-// bag. Occurrences may come more than once.
+// Calls take(const shingle_batch&) for all shingles of a text, or for the numbered occurrences of a bag. Occurrences
+// may come more than once.
 template <typename Take>
 void each_batch(text_signer& state, text_bytes text, Take&& take)
 {

@@ -79,8 +79,7 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    const double of_each =
-        all == 0 ? 0 : wanted.pairs / all; // what a pair of the sample stands for
+    const double of_each = all == 0 ? 0 : wanted.pairs / all; // what a pair of the sample stands for
     double meetings = 0;
     double candidates = 0;
     double rests = 0; // candidates whose starts agree, so that the rest is compared
@@ -101,8 +100,7 @@ bands_plan foretell(const bands_wanted& wanted,
     const double rows = std::max(wanted.rows, 1.0);
     const double signing = rows * num_hashes * costs.hash;
     const double banding = rows * shape.bands * costs.band + meetings * costs.meeting;
-    const double verifying =
-        candidates * costs.look + rests * (num_hashes - start) * costs.slot + checks * costs.check;
+    const double verifying = candidates * costs.look + rests * (num_hashes - start) * costs.slot + checks * costs.check;
     return {
         .num_hashes = num_hashes,
         .shape = shape,
@@ -115,9 +113,7 @@ bands_plan foretell(const bands_wanted& wanted,
     };
 }
 
-bands_plan choose_by_cost(const bands_wanted& wanted,
-                          agreement_counts sample,
-                          const work_costs& costs) noexcept
+bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept
 {
     assert(wanted.least_hashes >= 1 && wanted.least_hashes <= wanted.most_hashes);
     assert(wanted.threshold >= 0 && wanted.threshold <= 1 && wanted.recall <= 1);

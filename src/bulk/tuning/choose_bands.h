@@ -1,13 +1,13 @@
-// Chooses hashes, bands and rows by cost: signing, reading bands, and verifying false candidates. A
-// sample predicts the number of candidates: two signatures that agree in k of K slots agree in r
-// slots chosen at random with a probability of
+// Chooses hashes, bands and rows by cost: signing, reading bands, and verifying false candidates. A sample predicts the
+// number of candidates: two signatures that agree in k of K slots agree in r slots chosen at random with a probability
+// of
 //
 //     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
 //
 // which is an unbiased estimate of how often rows like these share a band.
 //
-// The rows of the sample are chosen at random, so each pair of them stands for equally many pairs
-// of all rows, whether they are copies or unrelated.
+// The rows of the sample are chosen at random, so each pair of them stands for equally many pairs of all rows, whether
+// they are copies or unrelated.
 #pragma once
 
 #include "core/tuning.h"
@@ -17,12 +17,11 @@
 
 namespace minhash::bulk {
 
-// How many slots are compared first: most false candidates are refused by these, and reading all of
-// long signatures from memory is slow.
+// How many slots are compared first: most false candidates are refused by these, and reading all of long signatures
+// from memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
-// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: one number more than
-// signatures have slots.
+// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: one number more than signatures have slots.
 using agreement_counts = std::span<const std::uint64_t>;
 
 // What work takes, in nanoseconds.
@@ -35,12 +34,12 @@ struct work_costs {
     double check;   // comparing its texts
 };
 
-// Costs for documents of this mean size in bytes, as measured (test/bench/RESULTS.md). Candidates
-// of exact comparisons cost less, as their signatures are compared inside the buckets.
+// Costs for documents of this mean size in bytes, as measured (test/bench/RESULTS.md). Candidates of exact comparisons
+// cost less, as their signatures are compared inside the buckets.
 work_costs costs_of(double text_bytes, bool exact) noexcept;
 
-// The share of pairs at the threshold that each comparison of signatures before the exact one may
-// lose: a tenth of the share that may be missed in all.
+// The share of pairs at the threshold that each comparison of signatures before the exact one may lose: a tenth of the
+// share that may be missed in all.
 constexpr double share_missed(double promised) noexcept
 {
     return (1 - promised) / 10;
@@ -68,15 +67,13 @@ struct bands_plan {
     double verifying;
 };
 
-// The recall to choose bands for, so that the promised one is reached although results scatter
-// around the expected recall: pairs at the threshold are few and alike, and slots of short texts
-// are not independent. So bands are chosen to miss a quarter of what may be missed.
+// The recall to choose bands for, so that the promised one is reached although results scatter around the expected
+// recall: pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are chosen
+// to miss a quarter of what may be missed.
 double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that reaches the wanted recall at the threshold.
-bands_plan choose_by_cost(const bands_wanted& wanted,
-                          agreement_counts sample,
-                          const work_costs& costs) noexcept;
+bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
 // The cost of given hashes, bands and rows.
 bands_plan foretell(const bands_wanted& wanted,

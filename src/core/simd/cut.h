@@ -7,14 +7,14 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// Lead bytes that are invalid, or that restrict the continuation byte: C0 C1, E0 ED, F0 F4..FF.
-// Looked up by the halves of the byte.
+// Lead bytes that are invalid, or that restrict the continuation byte: C0 C1, E0 ED, F0 F4..FF. Looked up by the halves
+// of the byte.
 constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 4, 4}};
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
 
-// Whether a vector continues a valid UTF-8 text. `continuation` has a bit for each of its
-// continuation bytes, `owed` a bit where one must be; `owed` is then shifted to the next vector.
+// Whether a vector continues a valid UTF-8 text. `continuation` has a bit for each of its continuation bytes, `owed` a
+// bit where one must be; `owed` is then shifted to the next vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
     const bytes twice = given + given; // each bit a place higher
@@ -34,10 +34,8 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
 #endif
     return high_bits(
                ((bytes)(given == 0xC0) | (bytes)(given == 0xC1) | between(given, 0xF5, 0xFF)) |
-               ((bytes)(given == 0xE0) & (bytes)(next < 0xA0)) |
-               ((bytes)(given == 0xED) & (bytes)(next >= 0xA0)) |
-               ((bytes)(given == 0xF0) & (bytes)(next < 0x90)) |
-               ((bytes)(given == 0xF4) & (bytes)(next >= 0x90))) == 0;
+               ((bytes)(given == 0xE0) & (bytes)(next < 0xA0)) | ((bytes)(given == 0xED) & (bytes)(next >= 0xA0)) |
+               ((bytes)(given == 0xF0) & (bytes)(next < 0x90)) | ((bytes)(given == 0xF4) & (bytes)(next >= 0x90))) == 0;
 }
 
 // Writes where the set bits are, counted from `base`; whole vectors are written.
@@ -71,8 +69,7 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 #elif defined(__AVX2__)
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 eight = static_cast<u8>(set >> from);
-        const __m128i packed =
-            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
+        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
         store(to, (vec)_mm256_cvtepu8_epi32(packed) + (base + static_cast<u32>(from)));
         to += count_bits(eight);
     }
@@ -80,8 +77,7 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 #elif defined(__SSE4_1__)
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 eight = static_cast<u8>(set >> from);
-        const __m128i packed =
-            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
+        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
         const __m128i offset = _mm_set1_epi32(static_cast<int>(base + from));
         const __m128i front = _mm_add_epi32(_mm_cvtepu8_epi32(packed), offset);
         const __m128i back = _mm_add_epi32(_mm_cvtepu8_epi32(_mm_srli_si128(packed, 4)), offset);

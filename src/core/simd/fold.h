@@ -1,7 +1,6 @@
-// Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is
-// folded here. Other characters are copied if they are no separators and folding does not change
-// them: that is most text in most scripts, apart from capital letters. Characters that may change,
-// by their first two or three bytes, are left to the caller.
+// Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is folded here. Other
+// characters are copied if they are no separators and folding does not change them: that is most text in most scripts,
+// apart from capital letters. Characters that may change, by their first two or three bytes, are left to the caller.
 #pragma once
 
 #include "core/fold.h"
@@ -12,8 +11,8 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// unicode_lead_flags by the halves of the lead byte: four flags for leads C* and E* in the low half
-// of an entry, for D* and F* in the high half.
+// unicode_lead_flags by the halves of the lead byte: four flags for leads C* and E* in the low half of an entry, for D*
+// and F* in the high half.
 struct lead_tables {
     lookup_table c_d;
     lookup_table e_f;
@@ -40,8 +39,8 @@ constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F,
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
 
-// ASCII separators by the halves of the byte, a bit for each range: 1 for 09 to 0D, 2 for 20 to 2F,
-// 4 for 3A to 3F, 8 for 40 and 60, 16 for 5B to 5F, 32 for 7B to 7E.
+// ASCII separators by the halves of the byte, a bit for each range: 1 for 09 to 0D, 2 for 20 to 2F, 4 for 3A to 3F, 8
+// for 40 and 60, 16 for 5B to 5F, 32 for 7B to 7E.
 constexpr lookup_table separators_low = {{10, 2, 2, 2, 2, 2, 2, 2, 2, 3, 7, 55, 55, 55, 54, 22}};
 constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
 #endif
@@ -53,20 +52,17 @@ MINHASH_INLINE bytes find_separators(bytes given)
     if (!punctuation)
         return (bytes)(given == ' ') | between(given, '\t', '\r');
 #if defined(MINHASH_HAS_LOOKUP)
-    return (bytes)((look_up(separators_low, given & 0x0F) & look_up(separators_high, given >> 4)) !=
-                   0);
+    return (bytes)((look_up(separators_low, given & 0x0F) & look_up(separators_high, given >> 4)) != 0);
 #else
-    return between(given, '\t', '\r') | between(given, ' ', '/') | between(given, ':', '@') |
-           between(given, '[', '`') | between(given, '{', '~');
+    return between(given, '\t', '\r') | between(given, ' ', '/') | between(given, ':', '@') | between(given, '[', '`') |
+           between(given, '{', '~');
 #endif
 }
 
-// One bit for each byte that may start a character that must not just be copied; `next` holds the
-// byte after each, `third` the one after that.
+// One bit for each byte that may start a character that must not just be copied; `next` holds the byte after each,
+// `third` the one after that.
 template <int kind>
-MINHASH_INLINE u64 find_changed(bytes given,
-                                [[maybe_unused]] bytes next,
-                                [[maybe_unused]] bytes third)
+MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[maybe_unused]] bytes third)
 {
 #if defined(MINHASH_HAS_LOOKUP)
     const bytes low_half = given & 0x0F;
@@ -78,9 +74,8 @@ MINHASH_INLINE u64 find_changed(bytes given,
     if (kind != 0 || high_bits(changed) == 0)
         return high_bits(changed);
 
-    // Frequent characters of three bytes that share a flag with others: kana and CJK punctuation
-    // with the ideographic space, typographic punctuation with spaces, full-width forms with
-    // capitals.
+    // Frequent characters of three bytes that share a flag with others: kana and CJK punctuation with the ideographic
+    // space, typographic punctuation with spaces, full-width forms with capitals.
     const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
     const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
     const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
@@ -96,8 +91,7 @@ MINHASH_INLINE u64 find_changed(bytes given,
 
 // `fold`: case is folded; `punctuation`: punctuation is a separator, like white space.
 template <bool fold, bool punctuation>
-std::size_t
-fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
+std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
 {
     u8* to = out;
     if (state.gap)
@@ -111,18 +105,16 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
     constexpr bool drops_often = false; // appending is slow
 #endif
 
-    // Folds the front of a vector, of which `left` bytes are text; two bytes after it must be
-    // readable, too. Returns how many bytes it folded.
+    // Folds the front of a vector, of which `left` bytes are text; two bytes after it must be readable, too. Returns
+    // how many bytes it folded.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
         const bytes given = load_bytes(from);
         std::size_t taken = smaller(left, vector_bytes);
         if (high_bits(given) != 0) {
             constexpr int kind = punctuation ? 1 : fold ? 0 : 2;
-            const u64 changed =
-                find_changed<kind>(given, load_bytes(from + 1), load_bytes(from + 2));
+            const u64 changed = find_changed<kind>(given, load_bytes(from + 1), load_bytes(from + 2));
             if (changed != 0)
-                taken =
-                    smaller<std::size_t>(taken, static_cast<std::size_t>(__builtin_ctzll(changed)));
+                taken = smaller<std::size_t>(taken, static_cast<std::size_t>(__builtin_ctzll(changed)));
             if (taken == 0)
                 return taken;
         }
@@ -169,8 +161,7 @@ fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std:
     return at;
 }
 
-std::size_t
-fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written) noexcept
+std::size_t fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written) noexcept
 {
     const bool words = state.how.of == unit::word;
     if (!state.how.fold)

@@ -1,9 +1,9 @@
-// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there
-// scattered one by one. Scattering limits the speed, so as few as possible are scattered:
+// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there scattered one by one.
+// Scattering limits the speed, so as few as possible are scattered:
 //
 // - few elements: all four rounds in one go, without checks; - otherwise round 0 first, then the
-// later rounds only at slots that still need them; - once every slot holds a value of round 0, only
-// values below the largest of them.
+// later rounds only at slots that still need them; - once every slot holds a value of round 0, only values below the
+// largest of them.
 #pragma once
 
 #include "core/hash.h"
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes waiting to be scattered to slots. Their count is a separate variable that can stay in a
-// register: as a member, it would make each store wait for the count to come back from memory.
+// Codes waiting to be scattered to slots. Their count is a separate variable that can stay in a register: as a member,
+// it would make each store wait for the count to come back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
@@ -29,8 +29,8 @@ MINHASH_INLINE void lower(u32& slot, u32 code)
     slot = in_register(smaller(slot, code));
 }
 
-// The same for four codes at once. Scattering is limited by loads and stores, so one load brings
-// four codes, or two slot numbers.
+// The same for four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or two
+// slot numbers.
 MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 {
 #if defined(__SSE4_1__)
@@ -51,8 +51,8 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 #endif
 }
 
-// The number of codes is unpredictable, so they are padded to whole groups, with codes that lower
-// nothing, for the slot after the last one.
+// The number of codes is unpredictable, so they are padded to whole groups, with codes that lower nothing, for the slot
+// after the last one.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
@@ -80,8 +80,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
 
 // Throws the elements in rounds `first` to `last` at all slots.
 template <u32 first, u32 last>
-MINHASH_INLINE void
-throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     const vec k = splat(num_hashes);
     throws thrown;
@@ -139,8 +138,7 @@ MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
 #define MINHASH_HAS_FILTERS 1
 
 // Throws, in round 0, the elements whose value is below `bound`.
-void throw_below(
-    u32 bound, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+void throw_below(u32 bound, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     const vec k = splat(num_hashes);
     const vec limit = splat(bound);
@@ -192,12 +190,8 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
 
 // Throws the elements in rounds `first` to `last` at the slots of a set.
 template <u32 first, u32 last>
-MINHASH_INLINE void throw_at_members(const slot_set& wanted,
-                                     u32* slots,
-                                     u32 num_hashes,
-                                     const u32* lo,
-                                     const u32* hi,
-                                     std::size_t count)
+MINHASH_INLINE void
+throw_at_members(const slot_set& wanted, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     const vec k = splat(num_hashes);
     throws thrown;
@@ -245,9 +239,9 @@ MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 
 constexpr u32 bounded_slots = 128;
 
-// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already
-// holds; that is checked for 64 at a time by the upper bits of all slots, kept in two registers.
-// These are updated now and then; outdated ones let more elements pass, which does no harm.
+// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already holds; that is
+// checked for 64 at a time by the upper bits of all slots, kept in two registers. These are updated now and then;
+// outdated ones let more elements pass, which does no harm.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr std::size_t elements_between_looks = thrown_at_most;
@@ -297,11 +291,10 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
     return most;
 }
 
-// The least code that any element throws in a round at one slot, empty_slot if none does. There
-// must be at least a vector of elements.
+// The least code that any element throws in a round at one slot, empty_slot if none does. There must be at least a
+// vector of elements.
 template <u32 round>
-MINHASH_INLINE u32
-least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     // slot_of() maps words from ceil(slot * 2^32 / num_hashes) on to this slot.
     const auto first_word = [&](u32 of) { return ((u64{of} << 32) + num_hashes - 1) / num_hashes; };
@@ -321,8 +314,8 @@ least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t cou
 
 constexpr u32 few_slots = 4;
 
-// Throws in rounds `first` to `last`, only at slots that hold no value of an earlier round. Returns
-// whether there were any.
+// Throws in rounds `first` to `last`, only at slots that hold no value of an earlier round. Returns whether there were
+// any.
 template <u32 first, u32 last>
 bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -380,19 +373,13 @@ void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::si
             next += count_bits(wanting);
 #else
             for (u32 bits = wanting; bits != 0; bits &= bits - 1)
-                lower(slots[slot + static_cast<u32>(__builtin_ctz(bits))],
-                      guarantee_code | *next++ >> 3);
+                lower(slots[slot + static_cast<u32>(__builtin_ctz(bits))], guarantee_code | *next++ >> 3);
 #endif
         }
     }
 }
 
-bool absorb_fss(u32* slots,
-                u32 num_hashes,
-                bool fresh,
-                const u32* lo,
-                const u32* hi,
-                std::size_t count) noexcept
+bool absorb_fss(u32* slots, u32 num_hashes, bool fresh, const u32* lo, const u32* hi, std::size_t count) noexcept
 {
     if (fresh && count * 4 <= num_hashes * std::size_t{3}) {
         throw_all<0, later_rounds>(slots, num_hashes, lo, hi, count);

@@ -7,8 +7,7 @@
 namespace minhash::simd {
 namespace {
 
-void hash_integers(
-    const std::int64_t* values, std::size_t count, std::int64_t seed, u32* lo, u32* hi) noexcept
+void hash_integers(const std::int64_t* values, std::size_t count, std::int64_t seed, u32* lo, u32* hi) noexcept
 {
     const u64* const words = reinterpret_cast<const u64*>(values);
     const u64 flip = integer_mask(seed);
@@ -39,12 +38,10 @@ void hash_occurrences(u32* lo, u32* hi, const u32* occurrences, std::size_t coun
             return first_hi.of[index] ^ (of * high(factor) + high_product(of, splat(low(factor))));
         });
         mix(a, b);
-        store(lo + at, each([&](std::size_t index) {
-                  return number.of[index] == 0 ? first_lo.of[index] : a.of[index];
-              }));
-        store(hi + at, each([&](std::size_t index) {
-                  return number.of[index] == 0 ? first_hi.of[index] : b.of[index];
-              }));
+        store(lo + at,
+              each([&](std::size_t index) { return number.of[index] == 0 ? first_lo.of[index] : a.of[index]; }));
+        store(hi + at,
+              each([&](std::size_t index) { return number.of[index] == 0 ? first_hi.of[index] : b.of[index]; }));
     }
 }
 

@@ -11,13 +11,8 @@ namespace {
 constexpr std::size_t step = 256; // ranges hashed together
 
 // Hashes ranges of up to 8 bytes; longer ones get arbitrary values.
-void hash_short(const u8* text,
-                const u32* begin,
-                const u32* length,
-                std::size_t count,
-                std::int64_t seed,
-                u32* lo,
-                u32* hi)
+void hash_short(
+    const u8* text, const u32* begin, const u32* length, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
     alignas(64) u64 window[step + lanes];
 #if defined(MINHASH_HAS_VEC64)
@@ -45,13 +40,8 @@ void hash_short(const u8* text,
 }
 
 // Hashes ranges of 9 to 16 bytes; others get arbitrary values. (hash.h: medium_hash.)
-void hash_medium(const u8* text,
-                 const u32* begin,
-                 const u32* length,
-                 std::size_t count,
-                 std::int64_t seed,
-                 u32* lo,
-                 u32* hi)
+void hash_medium(
+    const u8* text, const u32* begin, const u32* length, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
     const medium_hash medium(seed);
     alignas(64) u32 clamped[step + lanes];
@@ -73,8 +63,7 @@ void hash_medium(const u8* text,
         const auto hash_lanes = [&](std::size_t at) {
             const vec64 front = load(fronts + at);
             const vec64 back = load(backs + at);
-            const vec64 hash =
-                widen(clamped + at) + swap_bytes(front) + back + fold_products(front, back);
+            const vec64 hash = widen(clamped + at) + swap_bytes(front) + back + fold_products(front, back);
             store(fronts + at, hash ^ hash >> 37);
         };
         hash_lanes(index);
@@ -82,8 +71,8 @@ void hash_medium(const u8* text,
         // A product modulo 2^64, by halves.
         vec a, b;
         load_halves(fronts + index, a, b);
-        const vec high_half = high_product(a, splat(low(medium_hash::factor))) +
-                              a * high(medium_hash::factor) + b * low(medium_hash::factor);
+        const vec high_half = high_product(a, splat(low(medium_hash::factor))) + a * high(medium_hash::factor) +
+                              b * low(medium_hash::factor);
         store(lo + index, (a * low(medium_hash::factor)) ^ high_half);
         store(hi + index, high_half);
     }
@@ -108,10 +97,10 @@ struct some_ranges {
     std::size_t count;
 };
 
-// Finds the ranges whose length is from `least` to `most`. Without a branch, as it is unpredictable
-// whether a vector holds any.
-MINHASH_INLINE void find_ranges(
-    const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
+// Finds the ranges whose length is from `least` to `most`. Without a branch, as it is unpredictable whether a vector
+// holds any.
+MINHASH_INLINE void
+find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
 {
     std::size_t ready = 0;
     for (std::size_t index = 0; index < count; index += lanes) {
@@ -125,16 +114,9 @@ MINHASH_INLINE void find_ranges(
     found.count = ready;
 }
 
-// Hashes up to `step` ranges. First all are hashed as if they were short, or of medium length,
-// whichever most are, without a branch on the length; then the others are gathered and hashed
-// again.
-void hash_step(const u8* text,
-               const u32* begin,
-               const u32* end,
-               std::size_t count,
-               std::int64_t seed,
-               u32* lo,
-               u32* hi)
+// Hashes up to `step` ranges. First all are hashed as if they were short, or of medium length, whichever most are,
+// without a branch on the length; then the others are gathered and hashed again.
+void hash_step(const u8* text, const u32* begin, const u32* end, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
     alignas(64) u32 length[step + lanes];
     u32 longer = 0;
@@ -166,30 +148,17 @@ void hash_step(const u8* text,
     if (longest > 0) {
         find_ranges(begin, length, count, 17, ~0u, found);
         for (std::size_t rank = 0; rank < found.count; rank++) {
-            const u64 hash = XXH3_64bits_withSeed(text + found.begin[rank],
-                                                  found.length[rank],
-                                                  static_cast<u64>(seed));
+            const u64 hash = XXH3_64bits_withSeed(text + found.begin[rank], found.length[rank], static_cast<u64>(seed));
             split(hash, lo[found.number[rank]], hi[found.number[rank]]);
         }
     }
 }
 
-void hash_ranges(const u8* text,
-                 const u32* begin,
-                 const u32* end,
-                 std::size_t count,
-                 std::int64_t seed,
-                 u32* lo,
-                 u32* hi) noexcept
+void hash_ranges(
+    const u8* text, const u32* begin, const u32* end, std::size_t count, std::int64_t seed, u32* lo, u32* hi) noexcept
 {
     for (std::size_t from = 0; from < count; from += step)
-        hash_step(text,
-                  begin + from,
-                  end + from,
-                  smaller(count - from, step),
-                  seed,
-                  lo + from,
-                  hi + from);
+        hash_step(text, begin + from, end + from, smaller(count - from, step), seed, lo + from, hi + from);
 }
 
 } // namespace

@@ -7,11 +7,9 @@
 namespace minhash::simd {
 namespace {
 
-// out[i] = min over the elements of multipliers[i] * lo + hi, for `blocks` vectors of i, kept in
-// registers.
+// out[i] = min over the elements of multipliers[i] * lo + hi, for `blocks` vectors of i, kept in registers.
 template <std::size_t blocks>
-MINHASH_INLINE void
-minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
+MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
 {
     vec factor[blocks];
     vec least[blocks];
@@ -44,12 +42,7 @@ MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 
 }
 
 // The same for `rows` multipliers. These and `out` are padded.
-void minima(const u32* lo,
-            const u32* hi,
-            std::size_t count,
-            const u32* multipliers,
-            std::size_t rows,
-            u32* out)
+void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, std::size_t rows, u32* out)
 {
     constexpr std::size_t most = vector_bytes == 64 ? 8 : vector_bytes == 32 ? 6 : 4;
     std::size_t row = 0;
@@ -60,16 +53,14 @@ void minima(const u32* lo,
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // The number of rows is unpredictable, but it is predictable that mostly one or two vectors are
-    // enough.
+    // The number of rows is unpredictable, but it is predictable that mostly one or two vectors are enough.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
     if (row < rows)
         minima_of_blocks<1>(lo, hi, count, multipliers + row, out + row);
 }
 
-void absorb_classic(
-    u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count) noexcept
+void absorb_classic(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count) noexcept
 {
     constexpr std::size_t step = 512;
     for (std::size_t from = 0; from < num_hashes; from += step) {
@@ -100,8 +91,7 @@ void compress_slots(const u32* slots, u32 num_hashes, u8* packed) noexcept
     typedef u8 narrow __attribute__((vector_size(lanes)));
     std::size_t slot = 0;
     for (; slot + lanes <= num_hashes; slot += lanes) {
-        const narrow kept =
-            __builtin_convertvector(load(slots + slot) * compress_factor >> 24, narrow);
+        const narrow kept = __builtin_convertvector(load(slots + slot) * compress_factor >> 24, narrow);
         std::memcpy(packed + slot, &kept, sizeof(kept));
     }
     for (; slot < num_hashes; slot++)

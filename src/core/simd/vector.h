@@ -1,7 +1,7 @@
-// Vectors of 32-bit lanes and of bytes, as wide as the instruction set at hand. Most kernels need
-// no more than the compiler's vector types; what differs by instruction set is here, in functions
-// with one meaning. Everything has internal linkage or is always inlined: an inline function
-// compiled for one instruction set must not be linked into the code of another.
+// Vectors of 32-bit lanes and of bytes, as wide as the instruction set at hand. Most kernels need no more than the
+// compiler's vector types; what differs by instruction set is here, in functions with one meaning. Everything has
+// internal linkage or is always inlined: an inline function compiled for one instruction set must not be linked into
+// the code of another.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,8 @@ MINHASH_INLINE u64 load64(const void* from)
     return value;
 }
 
-// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads, lane by
-// lane, which is slower by half, and makes an unpredictable branch of a minimum.
+// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads, lane by lane, which is slower
+// by half, and makes an unpredictable branch of a minimum.
 template <typename Value>
 MINHASH_INLINE Value in_register(Value value)
 {
@@ -81,8 +81,8 @@ MINHASH_INLINE Value larger(Value a, Value b)
     return a < b ? b : a;
 }
 
-// How many vectors to hash side by side. A hash is a chain of multiplications that each wait for
-// the one before: with one chain after the other, too few multiplications are in flight.
+// How many vectors to hash side by side. A hash is a chain of multiplications that each wait for the one before: with
+// one chain after the other, too few multiplications are in flight.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
@@ -240,8 +240,8 @@ constexpr position_table make_positions()
 
 alignas(64) constexpr position_table positions = make_positions();
 
-// Writes the lanes whose bits are set one after the other (a whole vector is written, the rest of
-// it arbitrary) and returns where the next ones go.
+// Writes the lanes whose bits are set one after the other (a whole vector is written, the rest of it arbitrary) and
+// returns where the next ones go.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -263,8 +263,7 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_SPREAD 1
 
-// The inverse of append(): the first lanes in the places whose bits are set, all ones in the
-// others.
+// The inverse of append(): the first lanes in the places whose bits are set, all ones in the others.
 MINHASH_INLINE vec spread(vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -433,8 +432,7 @@ MINHASH_INLINE u64 high_bits(bytes value)
     return static_cast<u32>(_mm_movemask_epi8((__m128i)value));
 #elif defined(MINHASH_NEON)
     constexpr u8 weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    const uint8x16_t set =
-        vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8((uint8x16_t)value), 7));
+    const uint8x16_t set = vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8((uint8x16_t)value), 7));
     const uint8x16_t weighed = vandq_u8(set, vld1q_u8(weights));
     return vaddv_u8(vget_low_u8(weighed)) | static_cast<u32>(vaddv_u8(vget_high_u8(weighed))) << 8;
 #else
@@ -462,16 +460,15 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
     const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
     return (bytes)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), (__m256i)index);
 #elif defined(__SSSE3__)
-    return (bytes)_mm_shuffle_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(table.of)),
-                                   (__m128i)index);
+    return (bytes)_mm_shuffle_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(table.of)), (__m128i)index);
 #else
     return (bytes)vqtbl1q_u8(vld1q_u8(table.of), (uint8x16_t)index);
 #endif
 }
 #endif
 
-// Writes the bytes whose bits are set one after the other (a whole vector is written, the rest of
-// it arbitrary) and returns where the next ones go.
+// Writes the bytes whose bits are set one after the other (a whole vector is written, the rest of it arbitrary) and
+// returns where the next ones go.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
 #if defined(MINHASH_AVX512)

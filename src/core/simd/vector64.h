@@ -1,5 +1,5 @@
-// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for XXH3's products.
-// Used only where they are wide enough to beat scalar 64-bit multiplication.
+// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for XXH3's products. Used only where they
+// are wide enough to beat scalar 64-bit multiplication.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -36,19 +36,15 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
         return loaded;
     };
 #if defined(MINHASH_AVX512)
-    // Windows of neighbouring characters lie within one vector of text, so one permutation extracts
-    // them all.
+    // Windows of neighbouring characters lie within one vector of text, so one permutation extracts them all.
     const u32 base = at[0];
     if (at[count - 1] - base > 64 - 8)
         return one_by_one();
     const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-    const __m512i offsets =
-        _mm512_cvtepu32_epi64(_mm256_sub_epi32(places, _mm256_set1_epi32(static_cast<int>(base))));
-    const __m512i first_of_lane =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8));
+    const __m512i offsets = _mm512_cvtepu32_epi64(_mm256_sub_epi32(places, _mm256_set1_epi32(static_cast<int>(base))));
+    const __m512i first_of_lane = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8));
     const __m512i byte_of_lane = _mm512_set1_epi64(0x0706050403020100);
-    const __m512i order =
-        _mm512_add_epi8(_mm512_shuffle_epi8(offsets, first_of_lane), byte_of_lane);
+    const __m512i order = _mm512_add_epi8(_mm512_shuffle_epi8(offsets, first_of_lane), byte_of_lane);
     return (vec64)_mm512_permutexvar_epi8(order, _mm512_loadu_si512(text + base));
 #else
     if (count < lanes64)

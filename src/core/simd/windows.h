@@ -1,5 +1,4 @@
-// Hashes of windows of one width from each byte on (the shingles of ASCII texts), and of runs of
-// words.
+// Hashes of windows of one width from each byte on (the shingles of ASCII texts), and of runs of words.
 #pragma once
 
 #include "core/hash.h"
@@ -8,8 +7,7 @@
 namespace minhash::simd {
 namespace {
 
-// The first bytes of the windows that start at the next `lanes` bytes: 0 to 3 of each in `a`, 4 to
-// 7 in `b`.
+// The first bytes of the windows that start at the next `lanes` bytes: 0 to 3 of each in `a`, 4 to 7 in `b`.
 MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
 {
 #if defined(MINHASH_AVX512)
@@ -26,17 +24,14 @@ MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
     } order;
 
     const __m512i first = _mm512_load_si512(order.of);
-    const __m512i given =
-        _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    const __m512i given = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
     a = (vec)_mm512_permutexvar_epi8(first, given);
     b = (vec)_mm512_permutexvar_epi8(_mm512_add_epi8(first, _mm512_set1_epi8(4)), given);
 #elif defined(__AVX2__)
     const __m256i halves = _mm256_setr_epi32(0, 1, 2, 3, 1, 2, 3, 4);
-    const __m256i first =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
+    const __m256i first = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
     const __m256i given =
-        _mm256_permutevar8x32_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
-                                    halves);
+        _mm256_permutevar8x32_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)), halves);
     a = (vec)_mm256_shuffle_epi8(given, first);
     b = (vec)_mm256_shuffle_epi8(given, _mm256_add_epi8(first, _mm256_set1_epi8(4)));
 #elif defined(__SSSE3__)
@@ -58,18 +53,12 @@ MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
 #endif
 }
 
-void hash_windows(const u8* text,
-                  std::size_t windows,
-                  std::size_t width,
-                  std::int64_t seed,
-                  u32* lo,
-                  u32* hi) noexcept
+void hash_windows(const u8* text, std::size_t windows, std::size_t width, std::int64_t seed, u32* lo, u32* hi) noexcept
 {
     if (width > 8) {
         const medium_hash medium(seed);
         for (std::size_t at = 0; at < windows; at++) {
-            const u64 hash =
-                width <= 16 ? medium(text + at, width) : hash_bytes(text + at, width, seed);
+            const u64 hash = width <= 16 ? medium(text + at, width) : hash_bytes(text + at, width, seed);
             split(hash, lo[at], hi[at]);
         }
         return;
@@ -90,12 +79,8 @@ void hash_windows(const u8* text,
     }
 }
 
-void chain_words(const u32* word_lo,
-                 const u32* word_hi,
-                 std::size_t shingles,
-                 std::size_t size,
-                 u32* lo,
-                 u32* hi) noexcept
+void chain_words(
+    const u32* word_lo, const u32* word_hi, std::size_t shingles, std::size_t size, u32* lo, u32* hi) noexcept
 {
     for (std::size_t at = 0; at < shingles; at += chains * lanes) {
         vecs a = {};

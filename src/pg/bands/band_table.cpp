@@ -35,18 +35,14 @@ void require_table_owner(Oid table)
 {
     (void)quoted_relation(table); // an ERROR if there is none
     if (!owns_relation(table, GetUserId()))
-        aclcheck_error(ACLCHECK_NOT_OWNER,
-                       get_relkind_objtype(get_rel_relkind(table)),
-                       get_rel_name(table));
+        aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(table)), get_rel_name(table));
 }
 
 void require_function_owner(Oid function)
 {
     const HeapTuple found = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(found))
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("function with OID %u does not exist", function));
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("function with OID %u does not exist", function));
     const Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(found))->proowner;
     ReleaseSysCache(found);
     if (!has_privs_of_role(GetUserId(), owner))
@@ -57,8 +53,8 @@ void require_function_owner(Oid function)
 
 // lsh_tie_band_table(source, band_table, functions) -> void
 //
-// From now on the band table is dropped with the source; and these functions, with the source's
-// triggers that call them, are dropped with the band table.
+// From now on the band table is dropped with the source; and these functions, with the source's triggers that call
+// them, are dropped with the band table.
 MINHASH_FUNCTION(lsh_tie_band_table)
 {
     const Oid source = PG_GETARG_OID(0);
@@ -119,8 +115,8 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks
-// the name, too: functions of triggers use it, and a renamed table may have got it.
+// True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks the name, too:
+// functions of triggers use it, and a renamed table may have got it.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);
@@ -139,14 +135,10 @@ MINHASH_FUNCTION(lsh_require_band_table)
     constexpr struct {
         const char* name;
         AclMode mode;
-    } known[] = {{"SELECT", ACL_SELECT},
-                 {"INSERT", ACL_INSERT},
-                 {"DELETE", ACL_DELETE},
-                 {"TRUNCATE", ACL_TRUNCATE}};
+    } known[] = {{"SELECT", ACL_SELECT}, {"INSERT", ACL_INSERT}, {"DELETE", ACL_DELETE}, {"TRUNCATE", ACL_TRUNCATE}};
 
     for (const auto& privilege : known)
-        if (strstr(privileges, privilege.name) != nullptr &&
-            !has_privilege(table, GetUserId(), privilege.mode))
+        if (strstr(privileges, privilege.name) != nullptr && !has_privilege(table, GetUserId(), privilege.mode))
             ereport(ERROR,
                     errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("permission denied for table %s", get_rel_name(table)),

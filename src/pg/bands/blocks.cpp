@@ -27,8 +27,7 @@ std::uint64_t get_number(const std::uint8_t* from, int bytes)
             errcode(ERRCODE_DATA_CORRUPTED),
             errmsg("block of band keys is damaged"),
             errdetail("It has %zu bytes.", bytes),
-            errhint("Read the signatures again: drop the job, and call lsh_distributed_pairs() "
-                    "once more."));
+            errhint("Read the signatures again: drop the job, and call lsh_distributed_pairs() once more."));
 }
 
 } // namespace
@@ -81,11 +80,9 @@ block_reader::block_reader(bytea* stored, int places)
 key_entry block_reader::entry(std::size_t number) const
 {
     Assert(number < count_);
-    const std::uint8_t* const from =
-        entries_ + number * static_cast<std::size_t>(block_key_bytes + id_bytes_);
+    const std::uint8_t* const from = entries_ + number * static_cast<std::size_t>(block_key_bytes + id_bytes_);
     const std::uint64_t above = get_number(from + block_key_bytes, id_bytes_);
-    return {get_number(from, block_key_bytes),
-            static_cast<std::int64_t>(static_cast<std::uint64_t>(base_) + above)};
+    return {get_number(from, block_key_bytes), static_cast<std::int64_t>(static_cast<std::uint64_t>(base_) + above)};
 }
 
 } // namespace minhash::pg

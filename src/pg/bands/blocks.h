@@ -5,9 +5,9 @@
 //   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
 //   then an id
 //
-// Numbers are little-endian. The part of a key is the bits of key * parts above the lower 64; the
-// key's 5 bytes are the next lower bits. An id is stored as its difference from the base, the
-// block's smallest id, in as few bytes as the largest difference needs.
+// Numbers are little-endian. The part of a key is the bits of key * parts above the lower 64; the key's 5 bytes are the
+// next lower bits. An id is stored as its difference from the base, the block's smallest id, in as few bytes as the
+// largest difference needs.
 #pragma once
 
 #include "pg/glue.h"

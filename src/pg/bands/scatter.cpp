@@ -1,5 +1,5 @@
-// The two ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks by
-// the part that they belong to; lsh_gather() finds the texts in blocks of a part that share a key.
+// The two ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks by the part that they
+// belong to; lsh_gather() finds the texts in blocks of a part that share a key.
 #include "pg/arguments.h"
 #include "pg/bands/blocks.h"
 #include "pg/errors.h"
@@ -25,8 +25,8 @@ namespace {
 
 constexpr int most_parts = 65536;
 
-// Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and
-// SPI_finish(). What `take` allocates in the current context is freed after `at_once` rows.
+// Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and SPI_finish(). What `take`
+// allocates in the current context is freed after `at_once` rows.
 template <typename Take>
 void each_row(SPIPlanPtr plan, long at_once, Take take)
 {
@@ -83,8 +83,7 @@ struct open_blocks {
 
 void emit_block(const ReturnSetInfo& result, const open_blocks& blocks, std::size_t part, int place)
 {
-    const std::span<const key_entry> entries = {blocks.entries + part * blocks.room,
-                                                blocks.counts[part]};
+    const std::span<const key_entry> entries = {blocks.entries + part * blocks.room, blocks.counts[part]};
     bytea* const block = make_block(place, entries);
     Datum values[] = {Int32GetDatum(static_cast<std::int32_t>(part)),
                       Int32GetDatum(static_cast<std::int32_t>(entries.size())),
@@ -164,10 +163,7 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         return;
     const placed_entry& left = a.id < b.id ? a : b;
     const placed_entry& right = a.id < b.id ? b : a;
-    call.pairs.add({left.id,
-                    right.id,
-                    static_cast<std::int32_t>(left.place),
-                    static_cast<std::int32_t>(right.place)});
+    call.pairs.add({left.id, right.id, static_cast<std::int32_t>(left.place), static_cast<std::int32_t>(right.place)});
     if (call.pairs.count == most_pairs)
         emit_pairs(call);
 }
@@ -175,8 +171,7 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
 // Pairs the entries of one key, sorted by id: each with each or, if many, with the first (a star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
-    const bool is_star =
-        call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
+    const bool is_star = call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
     call.stars += is_star;
     for (std::size_t i = 0; i + 1 < (is_star ? 2 : bucket.size()); i++) {
         CHECK_FOR_INTERRUPTS();
@@ -197,20 +192,16 @@ int compare_entries(const void* a, const void* b, void*)
     return is_less(left, right) ? -1 : is_less(right, left);
 }
 
-// Takes entries with keys from `lower` to below `upper`. They are scattered by the upper bits of
-// their keys, so that each group that is sorted fits into the cache.
-void take_entries(gathering& call,
-                  std::span<const placed_entry> entries,
-                  std::uint64_t lower,
-                  std::uint64_t upper)
+// Takes entries with keys from `lower` to below `upper`. They are scattered by the upper bits of their keys, so that
+// each group that is sorted fits into the cache.
+void take_entries(gathering& call, std::span<const placed_entry> entries, std::uint64_t lower, std::uint64_t upper)
 {
     const int bits = static_cast<int>(std::bit_width(entries.size() / 64));
     const int shift = std::max(0, static_cast<int>(std::bit_width(upper - lower)) - bits);
     const std::size_t groups = ((upper - lower - 1) >> shift) + 1;
-    auto* const ends =
-        static_cast<std::size_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
-                                                             sizeof(std::size_t) * (groups + 1),
-                                                             MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    auto* const ends = static_cast<std::size_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
+                                                                            sizeof(std::size_t) * (groups + 1),
+                                                                            MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
     auto* const sorted = static_cast<placed_entry*>(
         MemoryContextAllocHuge(CurrentMemoryContext, sizeof(placed_entry) * (entries.size() + 1)));
     for (const placed_entry& entry : entries)
@@ -224,11 +215,7 @@ void take_entries(gathering& call,
         CHECK_FOR_INTERRUPTS();
         const std::span<placed_entry> members = {sorted + start, ends[group] - start};
         if (members.size() > 1024)
-            qsort_interruptible(members.data(),
-                                members.size(),
-                                sizeof(placed_entry),
-                                compare_entries,
-                                nullptr);
+            qsort_interruptible(members.data(), members.size(), sizeof(placed_entry), compare_entries, nullptr);
         else
             std::sort(members.begin(), members.end(), is_less);
         for (std::size_t i = 0, next = 0; i < members.size(); i = next) {
@@ -255,8 +242,8 @@ MINHASH_FUNCTION(lsh_scatter)
     const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
     open_blocks blocks;
     blocks.room = std::clamp<std::size_t>((std::size_t{1} << 20) / parts, 64, 8192);
-    blocks.entries = static_cast<key_entry*>(
-        MemoryContextAllocHuge(CurrentMemoryContext, sizeof(key_entry) * blocks.room * parts));
+    blocks.entries =
+        static_cast<key_entry*>(MemoryContextAllocHuge(CurrentMemoryContext, sizeof(key_entry) * blocks.room * parts));
     blocks.counts = static_cast<std::uint32_t*>(palloc0(sizeof(std::uint32_t) * parts));
     each_row(plan, 1000, [&](HeapTuple row, TupleDesc columns) {
         bool no_id;
@@ -286,8 +273,8 @@ MINHASH_FUNCTION(lsh_scatter)
     return static_cast<Datum>(0);
 }
 
-// lsh_gather(query, places, star_above) -> (place int, left_ids bigint[], right_ids bigint[],
-// right_places bigint[], stars int)
+// lsh_gather(query, places, star_above) -> (place int, left_ids bigint[], right_ids bigint[], right_places bigint[],
+// stars int)
 MINHASH_FUNCTION(lsh_gather)
 {
     for (const int argument : {0, 1}) {
@@ -304,10 +291,9 @@ MINHASH_FUNCTION(lsh_gather)
     call.result = const_cast<ReturnSetInfo*>(&result);
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
-    // So many entries fit into memory twice. If there are more, only the lower half of the range of
-    // keys is kept, halved again as often as needed, and the query is run again for the other keys.
-    const std::size_t most =
-        static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
+    // So many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept,
+    // halved again as often as needed, and the query is run again for the other keys.
+    const std::size_t most = static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
     growing<placed_entry> entries;
     entries.start(1024);
     constexpr std::uint64_t end = std::uint64_t{1} << (8 * block_key_bytes);
@@ -326,10 +312,9 @@ MINHASH_FUNCTION(lsh_gather)
                     continue;
                 while (entries.count >= most && upper - lower > 1) {
                     upper = lower + (upper - lower) / 2;
-                    const auto kept =
-                        std::remove_if(entries.at,
-                                       entries.at + entries.count,
-                                       [&](const placed_entry& e) { return e.key >= upper; });
+                    const auto kept = std::remove_if(entries.at,
+                                                     entries.at + entries.count,
+                                                     [&](const placed_entry& e) { return e.key >= upper; });
                     entries.count = static_cast<std::size_t>(kept - entries.at);
                 }
                 if (entry.key < upper)

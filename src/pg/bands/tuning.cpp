@@ -71,8 +71,7 @@ double arg_weight(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? default_weight : PG_GETARG_FLOAT8(argument);
 }
 
-band_choice
-choose_as_asked(FunctionCallInfo fcinfo, double threshold, int num_hashes, double recall)
+band_choice choose_as_asked(FunctionCallInfo fcinfo, double threshold, int num_hashes, double recall)
 {
     text* const rule = PG_GETARG_TEXT_PP(at_rule);
     const std::string_view rule_name = view(rule);
@@ -122,8 +121,8 @@ MINHASH_FUNCTION(lsh_params)
 
 namespace {
 
-// Estimates a row count for the planner: the value of an integer argument plus `more`, if the
-// argument is known at plan time.
+// Estimates a row count for the planner: the value of an integer argument plus `more`, if the argument is known at plan
+// time.
 Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
 {
     Node* const asked = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));
@@ -135,8 +134,7 @@ Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
     List* const arguments = reinterpret_cast<FuncExpr*>(request->node)->args;
     if (argument >= list_length(arguments))
         return nullptr;
-    Node* const given =
-        estimate_expression_value(request->root, static_cast<Node*>(list_nth(arguments, argument)));
+    Node* const given = estimate_expression_value(request->root, static_cast<Node*>(list_nth(arguments, argument)));
     if (!IsA(given, Const))
         return nullptr;
     const Const* const known = reinterpret_cast<const Const*>(given);

@@ -27,8 +27,7 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
 // The first given argument that says how texts are signed, or null.
 const char* signing_argument(const call_form& form)
 {
-    constexpr const char* names[] =
-        {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};
+    constexpr const char* names[] = {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};
 
     const FunctionCallInfo fcinfo = form.fcinfo;
     for (int each = 0; each < static_cast<int>(lengthof(names)); each++)
@@ -47,8 +46,7 @@ Oid arg_id_type(const call_form& form)
     const bool named = form.ids == id_form::named;
     if (named && PG_ARGISNULL(arg_query + 1))
         fail_null_argument(arg_query + 1, fcinfo->flinfo->fn_oid);
-    const Oid type =
-        named ? PG_GETARG_OID(arg_query + 1) : get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
+    const Oid type = named ? PG_GETARG_OID(arg_query + 1) : get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
     if (!named && !PG_ARGISNULL(arg_query + 1))
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -68,8 +66,7 @@ void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<c
     const TupleDesc columns = result.setDesc;
     bool fits = columns->natts == ids + static_cast<int>(others.size());
     for (int i = 0; fits && i < columns->natts; i++)
-        fits = TupleDescAttr(columns, i)->atttypid ==
-               (i < ids ? id_type : others[static_cast<std::size_t>(i - ids)]);
+        fits = TupleDescAttr(columns, i)->atttypid == (i < ids ? id_type : others[static_cast<std::size_t>(i - ids)]);
     if (!fits)
         ereport(ERROR,
                 errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -85,8 +82,8 @@ double arg_threshold_of(const call_form& form)
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                 errmsg("threshold must not be NULL"),
-                errhint("If the argument after the query gives the type of ids, give the threshold "
-                        "by name, for instance threshold => 0.8."));
+                errhint("If the argument after the query gives the type of ids, give the threshold by name, for "
+                        "instance threshold => 0.8."));
     return arg_fraction(fcinfo, argument, "threshold");
 }
 
@@ -99,8 +96,7 @@ bulk_request arg_bulk(const call_form& form)
     bulk_request wanted = {};
     wanted.id_type = arg_id_type(form);
     wanted.threshold = arg_threshold_of(form);
-    wanted.recall = PG_ARGISNULL(at(arg_recall)) ? default_recall
-                                                 : arg_fraction(fcinfo, at(arg_recall), "recall");
+    wanted.recall = PG_ARGISNULL(at(arg_recall)) ? default_recall : arg_fraction(fcinfo, at(arg_recall), "recall");
     if (PG_ARGISNULL(at(arg_bands)) != PG_ARGISNULL(at(arg_rows)))
         fail_half_banding();
     if (!PG_ARGISNULL(at(arg_bands))) {

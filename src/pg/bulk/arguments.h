@@ -27,8 +27,8 @@ struct bulk_request {
     bool whole_slots;       // signatures of texts must keep all their slots
 };
 
-// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the
-// threshold are NULL if not given, as giving one that would have no effect is an error.
+// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the threshold are NULL if
+// not given, as giving one that would have no effect is an error.
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -41,11 +41,10 @@ enum bulk_argument {
     arg_own = arg_num_hashes + 7, // the first one that only one function has
 };
 
-// The forms of a function, by how they know the type of ids. Two forms have an extra argument after
-// the query. In the typed form it is a value of that type (without a name, as PostgreSQL resolves
-// polymorphic result columns by the order of arguments in the call). In the named form it is a
-// regtype: so all argument types are fixed, and no function that others create can match a call
-// better.
+// The forms of a function, by how they know the type of ids. Two forms have an extra argument after the query. In the
+// typed form it is a value of that type (without a name, as PostgreSQL resolves polymorphic result columns by the order
+// of arguments in the call). In the named form it is a regtype: so all argument types are fixed, and no function that
+// others create can match a call better.
 enum class id_form { bigints, typed, named };
 
 struct call_form {
@@ -62,8 +61,8 @@ inline int position_of(const call_form& form, int argument)
 // The type of ids that a call asks for; an ERROR if it cannot be sorted.
 Oid arg_id_type(const call_form& form);
 
-// An ERROR unless the first `ids` columns of the result are of the type of ids, and the others of
-// the types `others`. Callers of the named form declare the result columns themselves.
+// An ERROR unless the first `ids` columns of the result are of the type of ids, and the others of the types `others`.
+// Callers of the named form declare the result columns themselves.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
 
 // The threshold of a call; an ERROR if it is NULL or out of range.

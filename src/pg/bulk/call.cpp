@@ -47,9 +47,8 @@ void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& w
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
     fresh.signature_type = signature_type(fcinfo->flinfo->fn_oid);
-    fresh.row_memory = AllocSetContextCreate(CurrentMemoryContext,
-                                             "minhash_lsh row of a query",
-                                             ALLOCSET_DEFAULT_SIZES);
+    fresh.row_memory =
+        AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh row of a query", ALLOCSET_DEFAULT_SIZES);
 }
 
 void read_query(bulk_call& call, const planned_select& query)

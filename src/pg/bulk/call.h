@@ -1,6 +1,6 @@
-// One call of a bulk function. The rows of its query, (id, signature) or (id, text), go to the
-// engine. Columns named scope and rank may follow. Ids, ranks and the values of scopes stay here:
-// the engine knows only numbers of rows and scopes.
+// One call of a bulk function. The rows of its query, (id, signature) or (id, text), go to the engine. Columns named
+// scope and rank may follow. Ids, ranks and the values of scopes stay here: the engine knows only numbers of rows and
+// scopes.
 #pragma once
 
 #include "pg/bulk/arguments.h"
@@ -41,12 +41,11 @@ struct bulk_call : bulk_host {
 // Starts a call. `fresh` is cleared, and its memory is in the current context.
 void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
-// Runs a query as the user and takes its rows. With two queries, rows before first_count are of the
-// first.
+// Runs a query as the user and takes its rows. With two queries, rows before first_count are of the first.
 void read_query(bulk_call& call, const planned_select& query);
 
-// To be called once, after the last query: reports rows that were left out, chooses what the call
-// leaves open, and starts the engine's steps. No user code may run from now on until end_call().
+// To be called once, after the last query: reports rows that were left out, chooses what the call leaves open, and
+// starts the engine's steps. No user code may run from now on until end_call().
 void end_reading(bulk_call& call);
 
 // Ends a call: reports the use of temporary files, and frees these and the rows.

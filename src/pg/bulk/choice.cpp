@@ -16,8 +16,7 @@ constexpr double least_exact_recall = 0.99;
 // More candidates than this for each row are worth a notice.
 constexpr double many_candidates = 1000;
 
-// Bounds for the number of hashes where texts are compared exactly: users never see these
-// signatures.
+// Bounds for the number of hashes where texts are compared exactly: users never see these signatures.
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 
@@ -43,19 +42,15 @@ void tell(const bulk::bands_plan& plan, double threshold)
     if (plan.candidates > many_candidates)
         ereport(NOTICE,
                 errmsg("about %.0f candidates are expected for each row", rounded(plan.candidates)),
-                errdetail("Even %d bands of %d rows, the best choice for threshold %g, bring many "
-                          "rows together that are not near.",
+                errdetail("Even %d bands of %d rows, the best choice for threshold %g, bring many rows together that "
+                          "are not near.",
                           plan.shape.bands,
                           plan.shape.rows,
                           threshold),
-                errhint("This can take long. Use a higher threshold, a lower recall, or longer "
-                        "shingles."));
+                errhint("This can take long. Use a higher threshold, a lower recall, or longer shingles."));
     ereport(
         DEBUG1,
-        errmsg_internal("using %d hashes in %d bands of %d rows",
-                        plan.num_hashes,
-                        plan.shape.bands,
-                        plan.shape.rows),
+        errmsg_internal("using %d hashes in %d bands of %d rows", plan.num_hashes, plan.shape.bands, plan.shape.rows),
         errdetail_internal("About %.1f candidates are expected for each row.", plan.candidates));
 }
 

@@ -1,8 +1,7 @@
-// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows
-// foretells (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of
-// the call. A bad choice costs time, never recall: so it need not look at scopes. With max_bucket,
-// large buckets would lose pairs: then the choice follows from threshold and recall alone, with as
-// many rows in a band as they allow.
+// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows foretells
+// (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
+// time, never recall: so it need not look at scopes. With max_bucket, large buckets would lose pairs: then the choice
+// follows from threshold and recall alone, with as many rows in a band as they allow.
 #pragma once
 
 #include "pg/bulk/call.h"

@@ -41,19 +41,14 @@ Oid type_of(TupleDesc columns, int column)
     StringInfoData names;
     initStringInfo(&names);
     for (int i = 0; i < columns->natts; i++)
-        appendStringInfo(&names,
-                         "%s\"%s\"",
-                         i > 0 ? ", " : "",
-                         NameStr(TupleDescAttr(columns, i)->attname));
+        appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", NameStr(TupleDescAttr(columns, i)->attname));
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("query must return id and signature or text, and may return %s",
                    call.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
-            columns->natts > 0 ? errdetail("It returns %s.", names.data)
-                               : errdetail("It returns no columns."),
+            columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
             errhint("Use, for example, SELECT id, body%s FROM articles.",
-                    call.wanted.ranked ? ", language AS scope, -length(body) AS rank"
-                                       : ", language AS scope"));
+                    call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
     pg_unreachable();
 }
 
@@ -91,8 +86,7 @@ void take_columns(bulk_call& call, TupleDesc columns)
     for (int column = 3; column <= columns->natts; column++) {
         const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
         int& known = name == "rank" && call.wanted.ranked ? call.rank_column : call.scope_column;
-        if ((name != "rank" && name != "scope") || (name == "rank" && !call.wanted.ranked) ||
-            known > 0)
+        if ((name != "rank" && name != "scope") || (name == "rank" && !call.wanted.ranked) || known > 0)
             fail_columns(call, columns);
         known = column;
     }
@@ -110,8 +104,8 @@ void take_columns(bulk_call& call, TupleDesc columns)
         check_signatures(call.wanted);
     const Oid rank = type_of(columns, call.rank_column);
     const Oid scope = type_of(columns, call.scope_column);
-    if (!first && ((former_scope > 0) != (call.scope_column > 0) ||
-                   (call.scope_column > 0 && scope != call.scopes.values.type)))
+    if (!first &&
+        ((former_scope > 0) != (call.scope_column > 0) || (call.scope_column > 0 && scope != call.scopes.values.type)))
         ereport(ERROR,
                 errcode(ERRCODE_DATATYPE_MISMATCH),
                 errmsg("both queries must return a column named scope, of one type, or neither"));

@@ -1,6 +1,6 @@
-// Pass-by-value Datums are in one store, each with a mark for NULL if there can be any. For types
-// by reference, that store has the values' places in a second store, where they lie one after the
-// other, aligned so that they can be read in place.
+// Pass-by-value Datums are in one store, each with a mark for NULL if there can be any. For types by reference, that
+// store has the values' places in a second store, where they lie one after the other, aligned so that they can be read
+// in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {
@@ -86,8 +86,7 @@ Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null)
     null = at.size == null_size;
     if (store.by_value || null)
         return static_cast<Datum>(at.offset);
-    void* const buffer =
-        bulk::in_place(*store.bytes, at.offset, at.size) ? nullptr : palloc(at.size);
+    void* const buffer = bulk::in_place(*store.bytes, at.offset, at.size) ? nullptr : palloc(at.size);
     return PointerGetDatum(bulk::fetch(*store.bytes, at.offset, at.size, buffer));
 }
 

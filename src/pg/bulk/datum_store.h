@@ -1,5 +1,5 @@
-// Values of one type, in the order in which they came, in the engine's stores: in memory within the
-// budget of a call, and beyond it in temporary files.
+// Values of one type, in the order in which they came, in the engine's stores: in memory within the budget of a call,
+// and beyond it in temporary files.
 #pragma once
 
 #include "pg/glue.h"

@@ -39,16 +39,14 @@ void release_memory(bulk::host&, void* memory)
 
 [[noreturn]] void fail_temporary_file(const char* action)
 {
-    ereport(
-        ERROR,
-        errcode_for_file_access(),
-        errmsg("could not %s temporary file: %m", action),
-        errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
+    ereport(ERROR,
+            errcode_for_file_access(),
+            errmsg("could not %s temporary file: %m", action),
+            errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
     pg_unreachable();
 }
 
-void write_file(
-    bulk::host& host, int number, const void* bytes, std::size_t count, std::uint64_t offset)
+void write_file(bulk::host& host, int number, const void* bytes, std::size_t count, std::uint64_t offset)
 {
     const File file = file_of(self_of(host), number);
     char* const from = static_cast<char*>(const_cast<void*>(bytes)); // not written to
@@ -92,15 +90,9 @@ void answer_interrupts(bulk::host&)
 void report_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
 {
     bulk_host& self = self_of(host);
-    show_progress(self.shown,
-                  {phase,
-                   phase != self.phase,
-                   done,
-                   total,
-                   self.estimated,
-                   self.cost,
-                   self.cost_after,
-                   self.cost_rows});
+    show_progress(
+        self.shown,
+        {phase, phase != self.phase, done, total, self.estimated, self.cost, self.cost_after, self.cost_rows});
 }
 
 std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)

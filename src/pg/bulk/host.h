@@ -1,6 +1,6 @@
-// PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that
-// temp_file_limit counts, answers to cancel, and progress (progress.h). What the engine leaves
-// behind on an error or a cancel is freed with the transaction.
+// PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that temp_file_limit counts,
+// answers to cancel, and progress (progress.h). What the engine leaves behind on an error or a cancel is freed with the
+// transaction.
 #pragma once
 
 #include "pg/bulk/reread.h"
@@ -45,11 +45,11 @@ struct bulk_host : bulk::host {
     ParallelContext* context;
     int member;
     int file_count;
-    int started;        // workers
-    bool in_step;       // all processes are in a step, not between steps
-    double start_time;  // this process's CPU time when the call began,
-    double step_time;   // when the present step or pause began,
-    double shared_time; // and the sum of all steps
+    int started;                                    // workers
+    bool in_step;                                   // all processes are in a step, not between steps
+    double start_time;                              // this process's CPU time when the call began,
+    double step_time;                               // when the present step or pause began,
+    double shared_time;                             // and the sum of all steps
     bulk::growing<File> shared_files[most_members]; // by member; open in this process
 };
 

@@ -1,5 +1,5 @@
-// A value that can be read again by its place is not kept. If it is compressed or out of line, not
-// even all of it is read: its beginning shows that it has shingles.
+// A value that can be read again by its place is not kept. If it is compressed or out of line, not even all of it is
+// read: its beginning shows that it has shingles.
 #include "pg/bulk/choice.h"
 #include "pg/bulk/intake.h"
 #include "pg/errors.h"
@@ -33,8 +33,7 @@ void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
     if (!comparable({others, {}}, {scheme, {}}))
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
-                errmsg("signature of row %s has a different scheme than earlier rows",
-                       output_of(call.ids.type, id)),
+                errmsg("signature of row %s has a different scheme than earlier rows", output_of(call.ids.type, id)),
                 errdetail("It is %s; earlier rows have %s.", describe(scheme), describe(others)),
                 errhint("Call minhash() with the same arguments for all."));
 }
@@ -67,8 +66,8 @@ std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// Gives the engine only the beginning of a text that is compressed or out of line, if the beginning
-// has shingles and the text can be read again. False if not.
+// Gives the engine only the beginning of a text that is compressed or out of line, if the beginning has shingles and
+// the text can be read again. False if not.
 bool take_beginning(bulk_call& call, const query_row& row)
 {
     constexpr std::int32_t enough = 64; // bytes
@@ -76,8 +75,8 @@ bool take_beginning(bulk_call& call, const query_row& row)
     if (row.place == 0 || GetDatabaseEncoding() != PG_UTF8 ||
         !(VARATT_IS_COMPRESSED(stored) || VARATT_IS_EXTERNAL_ONDISK(stored)))
         return false;
-    const auto* const start = reinterpret_cast<const std::uint8_t*>(
-        VARDATA_ANY(PG_DETOAST_DATUM_SLICE(row.value, 0, enough)));
+    const auto* const start =
+        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(PG_DETOAST_DATUM_SLICE(row.value, 0, enough)));
     const std::size_t size = toast_raw_datum_size(row.value) - VARHDRSZ;
     const std::size_t bytes = size > enough ? whole_characters(start, enough) : size;
     return bulk::take_long_text(*call.rows, {start, bytes}, size, row.place);

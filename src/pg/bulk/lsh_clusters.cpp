@@ -68,8 +68,8 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     if (rows.size() == 1)
         return;
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
-    member* const members = static_cast<member*>(
-        MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
+    member* const members =
+        static_cast<member*>(MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
     std::size_t first = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         bool null;
@@ -97,24 +97,17 @@ void put_member(const cluster_call& self,
                 double similarity,
                 Datum component)
 {
-    Datum values[] = {id,
-                      cluster,
-                      representative,
-                      Int64GetDatum(static_cast<long>(size)),
-                      Float8GetDatum(similarity),
-                      component};
+    Datum values[] =
+        {id, cluster, representative, Int64GetDatum(static_cast<long>(size)), Float8GetDatum(similarity), component};
     bool nulls[] = {false, false, false, false, false, false};
     tuplestore_putvalues(self.result->setResult, self.result->setDesc, values, nulls);
 }
 
-void emit_cluster(bulk::host& host,
-                  std::span<const std::uint32_t> rows,
-                  std::span<const double> similarities)
+void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::span<const double> similarities)
 {
     cluster_call& self = static_cast<cluster_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
-    Datum* const ids = static_cast<Datum*>(
-        MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(Datum)));
+    Datum* const ids = static_cast<Datum*>(MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(Datum)));
     std::size_t smallest = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
@@ -157,10 +150,8 @@ void find_clusters(cluster_call& self)
     prepare_order(self.compare_ids, self.id_collation, self.ids.type, self.memory);
     if (self.wanted.ranked)
         prepare_order(self.compare_ranks, self.rank_collation, self.ranks.type, self.memory);
-    self.cluster_memory =
-        AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
-    const std::uint64_t left_out =
-        bulk::find_clusters(*self.rows, self.options, {order_members, emit_cluster});
+    self.cluster_memory = AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
+    const std::uint64_t left_out = bulk::find_clusters(*self.rows, self.options, {order_members, emit_cluster});
     notice_large_buckets(left_out, self.rows->task.max_bucket);
 }
 
@@ -188,15 +179,11 @@ Datum return_clusters(const call_form& form)
     for (const int option : {near_representative, singletons})
         if (PG_ARGISNULL(option))
             fail_null_argument(option, fcinfo->flinfo->fn_oid);
-    const bulk::cluster_options options = {PG_GETARG_BOOL(near_representative),
-                                           PG_GETARG_BOOL(singletons)};
+    const bulk::cluster_options options = {PG_GETARG_BOOL(near_representative), PG_GETARG_BOOL(singletons)};
     wanted.lone_ids = options.singletons;
     ReturnSetInfo& result = start_rows(fcinfo);
     const Oid others[] = {INT8OID, FLOAT8OID, wanted.id_type};
-    check_result(result,
-                 wanted.id_type,
-                 3,
-                 std::span(others).first(form.ids == id_form::named ? 3 : 2));
+    check_result(result, wanted.id_type, 3, std::span(others).first(form.ids == id_form::named ? 3 : 2));
 
     SPI_connect();
     cluster_call& call = *allocate<cluster_call>(CurrentMemoryContext);
@@ -204,8 +191,7 @@ Datum return_clusters(const call_form& form)
     start_call(call, fcinfo, wanted);
     call.result = &result;
     call.options = options;
-    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)),
-                             {fcinfo->flinfo->fn_oid, nullptr, false});
+    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), {fcinfo->flinfo->fn_oid, nullptr, false});
     read_and_cluster(call);
     SPI_finish();
     return static_cast<Datum>(0);

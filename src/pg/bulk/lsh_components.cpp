@@ -27,8 +27,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Pairs are collected and joined so many at once, so that the memory of their ids, which is
-// scattered, can be prefetched.
+// Pairs are collected and joined so many at once, so that the memory of their ids, which is scattered, can be
+// prefetched.
 constexpr int most_waiting = 256;
 
 struct waiting_pair {
@@ -70,8 +70,7 @@ struct receiver {
 // Joins the collected pairs.
 void join_waiting(component_call& call)
 {
-    const std::span<waiting_pair> pairs = {call.waiting,
-                                           static_cast<std::size_t>(call.waiting_count)};
+    const std::span<waiting_pair> pairs = {call.waiting, static_cast<std::size_t>(call.waiting_count)};
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
             pair.hashes[side] = hash_of(call.ids, pair.ids[side]);
@@ -116,11 +115,9 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
     bulk::report(call,
                  "joining pairs",
                  read,
-                 call.expected_pairs >= static_cast<double>(read)
-                     ? static_cast<std::uint64_t>(call.expected_pairs)
-                     : 0);
-    if (slot->tts_isnull[0] || slot->tts_isnull[1] ||
-        (call.thresholds != nullptr && slot->tts_isnull[2])) {
+                 call.expected_pairs >= static_cast<double>(read) ? static_cast<std::uint64_t>(call.expected_pairs)
+                                                                  : 0);
+    if (slot->tts_isnull[0] || slot->tts_isnull[1] || (call.thresholds != nullptr && slot->tts_isnull[2])) {
         call.skipped++;
         return true;
     }
@@ -158,10 +155,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
         ereport(ERROR,
                 errcode(ERRCODE_DATATYPE_MISMATCH),
                 errmsg("query must return two or three columns: two ids, and similarity"),
-                errdetail_plural("It returns %d column.",
-                                 "It returns %d columns.",
-                                 columns->natts,
-                                 columns->natts),
+                errdetail_plural("It returns %d column.", "It returns %d columns.", columns->natts, columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
     call.short_left = check_ids(call.id_type, TupleDescAttr(columns, 0)->atttypid);
     call.short_right = check_ids(call.id_type, TupleDescAttr(columns, 1)->atttypid);
@@ -174,11 +168,11 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errhint("Let the query return it, or leave out thresholds."));
     const Oid type = TupleDescAttr(columns, 2)->atttypid;
     if (getBaseType(type) != FLOAT8OID)
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("third query column, the similarity, has type %s, expected double precision",
-                       format_type_be(type)),
-                errhint("Cast it to double precision."));
+        ereport(
+            ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("third query column, the similarity, has type %s, expected double precision", format_type_be(type)),
+            errhint("Cast it to double precision."));
 }
 
 void ignore(DestReceiver*) {}
@@ -208,9 +202,8 @@ void read_pairs(component_call& call, const char* query, Oid function)
 
 bool is_less(component_call& call, Datum a, Datum b)
 {
-    return call.ids.plain
-               ? DatumGetInt64(a) < DatumGetInt64(b)
-               : DatumGetInt32(FunctionCall2Coll(&call.compare, call.ids.collation, a, b)) < 0;
+    return call.ids.plain ? DatumGetInt64(a) < DatumGetInt64(b)
+                          : DatumGetInt32(FunctionCall2Coll(&call.compare, call.ids.collation, a, b)) < 0;
 }
 
 // Fetches an id of a component, and prefetches one of the next.
@@ -245,8 +238,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// Makes a result tuple for plain ids, whose first four columns are overwritten for each row:
-// forming a new tuple for each would take longer than everything else.
+// Makes a result tuple for plain ids, whose first four columns are overwritten for each row: forming a new tuple for
+// each would take longer than everything else.
 void start_answer(component_call& call, int level)
 {
     const bool every_pair = call.thresholds == nullptr;
@@ -264,8 +257,8 @@ void emit_plain(component_call& call, int level, const bulk::component_rows& fou
     if (call.answer == nullptr || call.answer_level != level)
         start_answer(call, level);
     const Datum smallest = smallest_of(call, found);
-    Datum* const columns = reinterpret_cast<Datum*>(reinterpret_cast<char*>(call.answer) -
-                                                    MINIMAL_TUPLE_OFFSET + call.answer->t_hoff);
+    Datum* const columns =
+        reinterpret_cast<Datum*>(reinterpret_cast<char*>(call.answer) - MINIMAL_TUPLE_OFFSET + call.answer->t_hoff);
     columns[1] = columns[2] = smallest;
     columns[3] = Int64GetDatum(static_cast<std::int64_t>(found.rows.size()));
     for (std::size_t i = 0; i < found.rows.size(); i++) {
@@ -309,8 +302,7 @@ void prepare_order(component_call& call)
     if (!OidIsValid(type->cmp_proc))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an ordering operator for type %s",
-                       format_type_be(call.id_type)),
+                errmsg("could not identify an ordering operator for type %s", format_type_be(call.id_type)),
                 errdetail("Ids need an order."));
     fmgr_info_cxt(type->cmp_proc, &call.compare, call.memory);
 }
@@ -322,23 +314,13 @@ void take_thresholds(component_call& call, ArrayType* given)
     bool* nulls;
     int count;
     if (ARR_NDIM(given) > 1)
-        ereport(ERROR,
-                errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-                errmsg("thresholds must be an array of one dimension"));
-    deconstruct_array(given,
-                      FLOAT8OID,
-                      sizeof(double),
-                      true,
-                      TYPALIGN_DOUBLE,
-                      &values,
-                      &nulls,
-                      &count);
+        ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("thresholds must be an array of one dimension"));
+    deconstruct_array(given, FLOAT8OID, sizeof(double), true, TYPALIGN_DOUBLE, &values, &nulls, &count);
     if (count < 1 || count > bulk::most_levels)
         ereport(ERROR,
                 errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                 errmsg("thresholds must have between 1 and %d values", bulk::most_levels));
-    call.thresholds =
-        static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
+    call.thresholds = static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
     for (int i = 0; i < count; i++) {
         if (nulls[i] || std::isnan(DatumGetFloat8(values[i])))
             ereport(ERROR,
@@ -347,8 +329,7 @@ void take_thresholds(component_call& call, ArrayType* given)
         call.thresholds[i] = DatumGetFloat8(values[i]);
     }
     std::sort(call.thresholds, call.thresholds + count, [](double a, double b) { return a > b; });
-    call.levels =
-        static_cast<int>(std::unique(call.thresholds, call.thresholds + count) - call.thresholds);
+    call.levels = static_cast<int>(std::unique(call.thresholds, call.thresholds + count) - call.thresholds);
 }
 
 // -> (id, cluster_id, representative, size, threshold)
@@ -374,10 +355,8 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
     call.budget = make_budget(call);
     open_numbered(call.ids, call, call.budget, id_type);
     bulk::start_finder(call.finder, call, call.levels);
-    call.row_memory =
-        AllocSetContextCreate(call.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
-    call.cluster_memory =
-        AllocSetContextCreate(call.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
+    call.row_memory = AllocSetContextCreate(call.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
+    call.cluster_memory = AllocSetContextCreate(call.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
     read_pairs(call, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), fcinfo->flinfo->fn_oid);
     bulk::end_numbering(call.ids.numbers);
     bulk::end_finder(call.finder, emit_component);

@@ -10,15 +10,13 @@ namespace minhash::pg {
 
 namespace {
 
-// Two texts with equally many shingles contain each other: the one with the larger id goes left, so
-// that deleting contained texts keeps the smallest id.
+// Two texts with equally many shingles contain each other: the one with the larger id goes left, so that deleting
+// contained texts keeps the smallest id.
 void emit_contained(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
-    const auto is_turned =
-        [](const pair_call& call, const bulk::found_pair& pair, const id_pair& found) {
-            return !found.falling &&
-                   bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);
-        };
+    const auto is_turned = [](const pair_call& call, const bulk::found_pair& pair, const id_pair& found) {
+        return !found.falling && bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);
+    };
     put_pairs(host, pairs, is_turned);
 }
 

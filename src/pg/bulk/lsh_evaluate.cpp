@@ -50,8 +50,8 @@ struct drawn_row {
     }
 };
 
-// Draws the rows whose ids have the smallest hashes: a random choice, the same every time, whatever
-// the order of rows. Any number of the first ones is a random choice, too.
+// Draws the rows whose ids have the smallest hashes: a random choice, the same every time, whatever the order of rows.
+// Any number of the first ones is a random choice, too.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -68,9 +68,8 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
         bool null;
         const char* const id = OidOutputFunctionCall(output, fetch_datum(call.ids, row, null));
         const drawn_row next = {
-            DatumGetUInt64(hash_any_extended(reinterpret_cast<const unsigned char*>(id),
-                                             static_cast<int>(strlen(id)),
-                                             seed)),
+            DatumGetUInt64(
+                hash_any_extended(reinterpret_cast<const unsigned char*>(id), static_cast<int>(strlen(id)), seed)),
             row};
         if (kept == count) { // a heap, with the largest hash in front
             if (!(next < drawn[0]))
@@ -98,12 +97,11 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
     pg_unreachable();
 }
 
-// The settings to be tried: those of the arguments bands and rows, or, if neither is given, choices
-// for several values of recall.
+// The settings to be tried: those of the arguments bands and rows, or, if neither is given, choices for several values
+// of recall.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
-    bulk::setting* const settings =
-        static_cast<bulk::setting*>(palloc0(most_settings * sizeof(bulk::setting)));
+    bulk::setting* const settings = static_cast<bulk::setting*>(palloc0(most_settings * sizeof(bulk::setting)));
     std::size_t count = 0;
     if (PG_ARGISNULL(arg_evaluated_bands) != PG_ARGISNULL(arg_evaluated_rows))
         fail_half_banding();
@@ -111,8 +109,7 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
         for (const double recall : {0.5, 0.8, 0.9, 0.95, 0.99, 0.999}) {
             const band_choice choice = choose_by_recall(threshold, num_hashes, recall);
             const bool fresh =
-                choice.bands > 0 &&
-                std::none_of(settings, settings + count, [&](const bulk::setting& s) {
+                choice.bands > 0 && std::none_of(settings, settings + count, [&](const bulk::setting& s) {
                     return s.shape.bands == choice.bands && s.shape.rows == choice.rows;
                 });
             if (fresh)
@@ -232,8 +229,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.whole_slots = true;
     wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any
-    const std::span<bulk::setting> settings =
-        arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
+    const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
     ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
@@ -241,8 +237,8 @@ MINHASH_FUNCTION(lsh_evaluate)
     call = {};
     start_call(call, fcinfo, wanted);
     call.result = &result;
-    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)),
-                             {fcinfo->flinfo->fn_oid, nullptr, true});
+    call.query =
+        plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)), {fcinfo->flinfo->fn_oid, nullptr, true});
     call.anchors = static_cast<std::uint32_t>(anchors);
     call.settings = settings;
     read_and_evaluate(call);

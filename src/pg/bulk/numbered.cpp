@@ -24,13 +24,11 @@ bool has_number(numbered_values& known, Datum value, std::uint32_t number)
 
 void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type)
 {
-    const TypeCacheEntry* const entry =
-        lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
+    const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
     if (!OidIsValid(entry->hash_extended_proc) || !OidIsValid(entry->eq_opr))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an extended hash function for type %s",
-                       format_type_be(type)),
+                errmsg("could not identify an extended hash function for type %s", format_type_be(type)),
                 errhint("Cast the column to text."));
     fresh.plain = type == INT8OID;
     fresh.collation = entry->typcollation;
@@ -45,16 +43,14 @@ std::uint32_t hash_of(numbered_values& known, Datum value)
     if (known.plain)
         return static_cast<std::uint32_t>(place_of(DatumGetUInt64(value)));
     const auto secret = UInt64GetDatum(probing.flip);
-    return static_cast<std::uint32_t>(
-        DatumGetUInt64(FunctionCall2Coll(&known.hash, known.collation, value, secret)));
+    return static_cast<std::uint32_t>(DatumGetUInt64(FunctionCall2Coll(&known.hash, known.collation, value, secret)));
 }
 
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash)
 {
     const std::uint32_t count = known.numbers.count;
-    const std::uint32_t number = bulk::number_of(known.numbers, hash, [&](std::uint32_t other) {
-        return has_number(known, value, other);
-    });
+    const std::uint32_t number =
+        bulk::number_of(known.numbers, hash, [&](std::uint32_t other) { return has_number(known, value, other); });
     if (number == bulk::most_rows)
         ereport(ERROR,
                 errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

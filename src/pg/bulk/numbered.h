@@ -22,8 +22,7 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
-// The number of a value that is not null. A new value is kept, and its number is how many values
-// there were before.
+// The number of a value that is not null. A new value is kept, and its number is how many values there were before.
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

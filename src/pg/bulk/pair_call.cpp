@@ -27,8 +27,7 @@ void prepare_order(pair_call& call)
     call.plain_ids = call.ids.type == INT8OID;
     call.collation = type->typcollation;
     fmgr_info_cxt(get_opcode(type->lt_opr), &call.less, call.memory);
-    call.pair_memory =
-        AllocSetContextCreate(call.memory, "minhash_lsh pair", ALLOCSET_DEFAULT_SIZES);
+    call.pair_memory = AllocSetContextCreate(call.memory, "minhash_lsh pair", ALLOCSET_DEFAULT_SIZES);
 }
 
 void read_and_find(pair_call& call)
@@ -50,10 +49,7 @@ id_pair fetch_ids(pair_call& call, const bulk::found_pair& pair)
         MemoryContextReset(call.pair_memory);
     const MemoryContext former = MemoryContextSwitchTo(call.pair_memory);
     bool null;
-    id_pair found = {
-        {fetch_datum(call.ids, pair.left, null), fetch_datum(call.ids, pair.right, null)},
-        false,
-        false};
+    id_pair found = {{fetch_datum(call.ids, pair.left, null), fetch_datum(call.ids, pair.right, null)}, false, false};
     found.falling = is_less(call, found.ids[1], found.ids[0]);
     found.equal = !found.falling && !is_less(call, found.ids[0], found.ids[1]);
     MemoryContextSwitchTo(former);
@@ -62,10 +58,7 @@ id_pair fetch_ids(pair_call& call, const bulk::found_pair& pair)
 
 } // namespace
 
-void run_pair_call(const call_form& form,
-                   const bulk_request& wanted,
-                   int other_query,
-                   void (*find)(pair_call& call))
+void run_pair_call(const call_form& form, const bulk_request& wanted, int other_query, void (*find)(pair_call& call))
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     ReturnSetInfo& result = start_rows(fcinfo);
@@ -88,9 +81,7 @@ void run_pair_call(const call_form& form,
 
 void put_pairs(bulk::host& host,
                std::span<const bulk::found_pair> pairs,
-               bool (*is_turned)(const pair_call& call,
-                                 const bulk::found_pair& pair,
-                                 const id_pair& found))
+               bool (*is_turned)(const pair_call& call, const bulk::found_pair& pair, const id_pair& found))
 {
     pair_call& call = static_cast<pair_call&>(host);
     for (const bulk::found_pair& pair : pairs) {

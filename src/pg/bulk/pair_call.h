@@ -17,12 +17,9 @@ struct pair_call : bulk_call {
     MemoryContext pair_memory;
 };
 
-// Runs a call: reads its rows, and calls find(call) if there are at least two. `other_query` is the
-// position of the argument with the second query, or NULL.
-void run_pair_call(const call_form& form,
-                   const bulk_request& wanted,
-                   int other_query,
-                   void (*find)(pair_call& call));
+// Runs a call: reads its rows, and calls find(call) if there are at least two. `other_query` is the position of the
+// argument with the second query, or NULL.
+void run_pair_call(const call_form& form, const bulk_request& wanted, int other_query, void (*find)(pair_call& call));
 
 // The ids of a pair, left and right.
 struct id_pair {
@@ -31,12 +28,10 @@ struct id_pair {
     bool equal;
 };
 
-// Returns pairs as result rows, except pairs of one id within one query. The ids of a pair are
-// swapped if is_turned() says so, but never between two queries.
+// Returns pairs as result rows, except pairs of one id within one query. The ids of a pair are swapped if is_turned()
+// says so, but never between two queries.
 void put_pairs(bulk::host& host,
                std::span<const bulk::found_pair> pairs,
-               bool (*is_turned)(const pair_call& call,
-                                 const bulk::found_pair& pair,
-                                 const id_pair& found));
+               bool (*is_turned)(const pair_call& call, const bulk::found_pair& pair, const id_pair& found));
 
 } // namespace minhash::pg

@@ -17,13 +17,12 @@ namespace minhash::pg {
 
 namespace {
 
-// The parts of a place: the row's number in its block, the block, and the number of the table, from
-// 1 on.
+// The parts of a place: the row's number in its block, the block, and the number of the table, from 1 on.
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
-// The table scan that directly returns the rows of a plan, or null. Only heaps: other table access
-// methods may not find a row by its TID.
+// The table scan that directly returns the rows of a plan, or null. Only heaps: other table access methods may not find
+// a row by its TID.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
@@ -38,16 +37,14 @@ const ScanState* scan_of(const PlanState* plan)
 // The table's column that a column of the plan returns unchanged; 0 if there is none.
 AttrNumber table_column(const Plan* plan, int column)
 {
-    const auto* const target =
-        static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
+    const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
     const Expr* value = target->expr;
     while (IsA(value, RelabelType)) // a binary-compatible cast
         value = reinterpret_cast<const RelabelType*>(value)->arg;
     if (!IsA(value, Var))
         return 0;
     const Var* const from = reinterpret_cast<const Var*>(value);
-    const bool of_table =
-        static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
+    const bool of_table = static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
     return of_table && from->varattno > 0 ? from->varattno : 0;
 }
 
@@ -94,9 +91,8 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row on the page that was read last, which the slot still pins, without looking the page
-// up again: rows that are signed lie side by side. Does for a heap (scan_of()) what
-// table_tuple_fetch_row_version() would do.
+// Reads a row on the page that was read last, which the slot still pins, without looking the page up again: rows that
+// are signed lie side by side. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);
@@ -127,14 +123,11 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
     Assert(self.count < most_scanned);
     const MemoryContext former = MemoryContextSwitchTo(self.memory);
     if (self.value_memory == nullptr)
-        self.value_memory = AllocSetContextCreate(self.memory,
-                                                  "minhash_lsh value read again",
-                                                  ALLOCSET_DEFAULT_SIZES);
+        self.value_memory = AllocSetContextCreate(self.memory, "minhash_lsh value read again", ALLOCSET_DEFAULT_SIZES);
     self.columns[self.count] = column;
     self.tables[self.count] = table_open(column.table, lock);
-    self.slots[self.count] =
-        MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
-                                 table_slot_callbacks(self.tables[self.count]));
+    self.slots[self.count] = MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
+                                                      table_slot_callbacks(self.tables[self.count]));
     self.far = self.far || is_far(self.tables[self.count]);
     self.count++;
     MemoryContextSwitchTo(former);
@@ -150,8 +143,7 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
         return;
     const AttrNumber read = table_column(scan->ps.plan, column);
     // Workers cannot read temporary tables, which are in this process's memory.
-    if (read == 0 ||
-        (self.sharing && scan->ss_currentRelation->rd_rel->relpersistence == RELPERSISTENCE_TEMP))
+    if (read == 0 || (self.sharing && scan->ss_currentRelation->rd_rel->relpersistence == RELPERSISTENCE_TEMP))
         return;
     // Keeps the table open, so that this session cannot truncate it either.
     open_column(self, {RelationGetRelid(scan->ss_currentRelation), read}, NoLock);
@@ -171,8 +163,7 @@ std::uint64_t place_of_row(const rereading& self)
     const ItemPointerData& at = self.scanned->tts_tid;
     Assert(ItemPointerIsValid(&at));
     return static_cast<std::uint64_t>(self.count) << table_shift |
-           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << number_bits |
-           ItemPointerGetOffsetNumber(&at);
+           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << number_bits | ItemPointerGetOffsetNumber(&at);
 }
 
 const struct varlena* read_again(rereading& self, std::uint64_t place)

@@ -1,6 +1,5 @@
-// Values that need not be kept. If a query's plan just scans a table and returns a column as it is
-// stored, the place of a row (its TID) suffices to read the value again, in any process that has
-// the query's snapshot.
+// Values that need not be kept. If a query's plan just scans a table and returns a column as it is stored, the place of
+// a row (its TID) suffices to read the value again, in any process that has the query's snapshot.
 #pragma once
 
 #include "pg/glue.h"
@@ -42,8 +41,7 @@ void start_rereading(rereading& self, const QueryDesc& query, int column);
 // The same in a worker, for the columns that the leader has opened.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
-// The place of the row that the query has just returned, as the engine has it; 0 if its value has
-// to be kept.
+// The place of the row that the query has just returned, as the engine has it; 0 if its value has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
 // The value at a place, detoasted. It is good until the next call.

@@ -17,8 +17,7 @@ namespace minhash::pg {
 
 namespace {
 
-// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (What its functions
-// do is unknown.)
+// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (What its functions do is unknown.)
 void check_statement(SPIPlanPtr plan)
 {
     const List* const statements = SPI_plan_get_plan_sources(plan);

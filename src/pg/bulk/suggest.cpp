@@ -73,14 +73,12 @@ bool is_text(Oid type)
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column signatures = {nullptr, InvalidOid};
-    const Bitmapset* const primary =
-        RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+    const Bitmapset* const primary = RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
     const TupleDesc columns = RelationGetDescr(relation);
     for (AttrNumber number = 1; number <= columns->natts; number++) {
         const Form_pg_attribute attribute = TupleDescAttr(columns, number - 1);
         const column each = column_at(relation, number);
-        if (attribute->attisdropped ||
-            bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
+        if (attribute->attisdropped || bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
             (key.expression != nullptr && strcmp(each.expression, key.expression) == 0))
             continue;
         if (is_text(each.type))
@@ -94,8 +92,7 @@ column compared_column(Relation relation, const column& key, Oid signature_type)
 const char* name_of_relation(Relation relation)
 {
     const Oid oid = RelationGetRelid(relation);
-    const char* const schema =
-        RelationIsVisible(oid) ? nullptr : get_namespace_name(RelationGetNamespace(relation));
+    const char* const schema = RelationIsVisible(oid) ? nullptr : get_namespace_name(RelationGetNamespace(relation));
     return quote_qualified_identifier(schema, RelationGetRelationName(relation));
 }
 
@@ -142,22 +139,18 @@ const char* suggest_call(const wanted_query& wanted, Oid relation, const char* i
                            key.expression != nullptr ? key.expression : "id",
                            compared.expression != nullptr ? compared.expression : "body");
         const Oid type = getBaseType(key.type);
-        if (key.expression != nullptr && !wanted.any_ids && type != INT8OID && type != INT4OID &&
-            type != INT2OID)
+        if (key.expression != nullptr && !wanted.any_ids && type != INT8OID && type != INT4OID && type != INT2OID)
             id_type = psprintf(", NULL::%s", format_type_be(type));
     }
     relation_close(opened, AccessShareLock);
     const char* const query = psprintf("SELECT %s FROM %s", columns, from);
-    return psprintf("SELECT * FROM %s(%s%s)",
-                    get_func_name(wanted.function),
-                    quote_literal_cstr(query),
-                    id_type);
+    return psprintf("SELECT * FROM %s(%s%s)", get_func_name(wanted.function), quote_literal_cstr(query), id_type);
 }
 
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.
 //
-// The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles',
-// 'body'). A literal after a real query is meant as the type of ids or as the threshold.
+// The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles', 'body'). A literal
+// after a real query is meant as the type of ids or as the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;
@@ -170,24 +163,16 @@ MINHASH_FUNCTION(lsh_call_of_names)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("argument after the query of %s() has neither a name nor a type", called),
-                any_ids
-                    ? errhint("Name it: anchors => 2000.")
-                    : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
-                              "the type uuid."));
+                any_ids ? errhint("Name it: anchors => 2000.")
+                        : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
+                                  "the type uuid."));
 
     Datum* names = nullptr;
     bool* nulls = nullptr;
     int count = 0;
     if (!PG_ARGISNULL(1)) {
         ArrayType* const columns = PG_GETARG_ARRAYTYPE_P(1);
-        deconstruct_array(columns,
-                          ARR_ELEMTYPE(columns),
-                          -1,
-                          false,
-                          TYPALIGN_INT,
-                          &names,
-                          &nulls,
-                          &count);
+        deconstruct_array(columns, ARR_ELEMTYPE(columns), -1, false, TYPALIGN_INT, &names, &nulls, &count);
     }
     const auto name_at = [&](int i) {
         return i < 0 || i >= count || nulls[i] ? nullptr : TextDatumGetCString(names[i]);
@@ -201,9 +186,7 @@ MINHASH_FUNCTION(lsh_call_of_names)
                                        relation,
                                        count > 1 ? name_at(0) : nullptr,
                                        name_at(count - 1))
-                        : psprintf(
-                              "SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)",
-                              called)));
+                        : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)", called)));
     pg_unreachable();
 }
 

@@ -12,16 +12,14 @@ struct wanted_query {
     bool any_ids;        // the function takes ids of any type
 };
 
-// The table or view that a text names; InvalidOid if it names none. `is_name` says whether the text
-// is only a name.
+// The table or view that a text names; InvalidOid if it names none. `is_name` says whether the text is only a name.
 Oid named_relation(const char* given, bool& is_name);
 
-// A call of the function with a query of the relation's own columns: its primary key, and its first
-// column of texts or else of signatures.
+// A call of the function with a query of the relation's own columns: its primary key, and its first column of texts or
+// else of signatures.
 const char* suggest_call(const wanted_query& wanted, Oid relation);
 
 // The same with columns that the user names, if the relation has them.
-const char*
-suggest_call(const wanted_query& wanted, Oid relation, const char* id, const char* text);
+const char* suggest_call(const wanted_query& wanted, Oid relation, const char* id, const char* text);
 
 } // namespace minhash::pg

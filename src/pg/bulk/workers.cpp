@@ -76,8 +76,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for
-// it is full, and in a container that may be small.
+// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for it is full, and in
+// a container that may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -86,23 +86,20 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether to take shared memory for what could be a file instead. An area grows by up to half its
-// size, and most of the room is left for what has to be in memory: each of two calls at once may
-// take a quarter.
+// Whether to take shared memory for what could be a file instead. An area grows by up to half its size, and most of the
+// room is left for what has to be in memory: each of two calls at once may take a quarter.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
     const std::uint64_t first = call.first_room;
-    return room >= first / 8 * 5 &&
-           room - first / 8 * 5 >= bytes + (first - std::min(room, first)) / 2;
+    return room >= first / 8 * 5 && room - first / 8 * 5 >= bytes + (first - std::min(room, first)) / 2;
 }
 
 void tell_no_room()
 {
     ereport(NOTICE,
             errmsg("no workers are used, as /dev/shm has too little room"),
-            errhint("Give the server's container more shared memory, or set "
-                    "max_parallel_maintenance_workers to 0."));
+            errhint("Give the server's container more shared memory, or set max_parallel_maintenance_workers to 0."));
 }
 
 void* place_of_area(dsm_segment* segment)
@@ -131,15 +128,12 @@ bool start_sharing(bulk::host& host)
     BarrierInit(&call.phases, 0);
     for_call(self, [&] {
         SharedFileSetInit(&call.files, self.segment);
-        self.area = dsa_create_in_place(place_of_area(self.segment),
-                                        first_area,
-                                        LWTRANCHE_PARALLEL_QUERY_DSA,
-                                        self.segment);
+        self.area =
+            dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
-    // An area grows by ever larger segments. A limit makes the last one fit what is left, where
-    // PostgreSQL would fail to make a larger one. The other half is for another call, and for what
-    // workers need to start.
+    // An area grows by ever larger segments. A limit makes the last one fit what is left, where PostgreSQL would fail
+    // to make a larger one. The other half is for another call, and for what workers need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
@@ -163,17 +157,15 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
         return bulk::private_number(host.allocate(host, bytes));
     if (!needed && !has_room(*self.shared, bytes))
         return 0;
-    const dsa_pointer made = for_call(self, [&] {
-        return dsa_allocate_extended(self.area, bytes, DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
-    });
+    const dsa_pointer made =
+        for_call(self, [&] { return dsa_allocate_extended(self.area, bytes, DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM); });
     if (!DsaPointerIsValid(made) && needed)
         ereport(ERROR,
                 errcode(ERRCODE_OUT_OF_MEMORY),
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory has no huge pages, and page faults, one for each small page, take up to a sixth
-    // of a call.
+    // Shared memory has no huge pages, and page faults, one for each small page, take up to a sixth of a call.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -227,9 +219,8 @@ int open_shared_file(bulk::host& host)
     if (self.file_count == 1 << member_shift)
         elog(ERROR, "too many temporary files");
     const int number = shared_file | self.member << member_shift | self.file_count++;
-    handle_of(self, number) = for_call(self, [&] {
-        return FileSetCreate(&self.shared->files.fs, file_name(number).text);
-    });
+    handle_of(self, number) =
+        for_call(self, [&] { return FileSetCreate(&self.shared->files.fs, file_name(number).text); });
     return number;
 }
 
@@ -261,8 +252,7 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
     shm_toc_estimate_chunk(&self.context->estimator, query_bytes);
     shm_toc_estimate_keys(&self.context->estimator, 2);
     InitializeParallelDSM(self.context);
-    auto* const handle =
-        static_cast<dsm_handle*>(shm_toc_allocate(self.context->toc, sizeof(dsm_handle)));
+    auto* const handle = static_cast<dsm_handle*>(shm_toc_allocate(self.context->toc, sizeof(dsm_handle)));
     *handle = dsm_segment_handle(self.segment);
     shm_toc_insert(self.context->toc, handle_key, handle);
     void* const copy = shm_toc_allocate(self.context->toc, query_bytes);
@@ -321,9 +311,7 @@ File file_of(bulk_host& host, int number)
         return number;
     File& open = handle_of(host, number);
     if (open <= 0)
-        open = for_call(host, [&] {
-            return FileSetOpen(&host.shared->files.fs, file_name(number).text, O_RDWR);
-        });
+        open = for_call(host, [&] { return FileSetOpen(&host.shared->files.fs, file_name(number).text, O_RDWR); });
     if (open <= 0)
         elog(ERROR, "could not open temporary file \"%s\": %m", file_name(number).text);
     return open;
@@ -373,8 +361,8 @@ void end_sharing(bulk_host& host)
 
 namespace {
 
-// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never
-// arrives at the barrier, but its error is sent to the processes that wait for it, which end, too.
+// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never arrives at the
+// barrier, but its error is sent to the processes that wait for it, which end, too.
 void help_with_steps(bulk_host& self)
 {
     shared_call& call = *self.shared;
@@ -402,8 +390,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
 {
     using namespace minhash;
     using namespace minhash::pg;
-    const auto* const handle =
-        static_cast<const dsm_handle*>(shm_toc_lookup(directory, handle_key, false));
+    const auto* const handle = static_cast<const dsm_handle*>(shm_toc_lookup(directory, handle_key, false));
     dsm_segment* const segment = dsm_attach(*handle);
     if (segment == nullptr)
         elog(ERROR, "could not map dynamic shared memory segment");
@@ -417,8 +404,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.area = dsa_attach_in_place(place_of_area(segment), segment);
     self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
-    debug_query_string =
-        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // to the end
+    debug_query_string = static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // to the end
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);

@@ -1,9 +1,9 @@
-// Workers of a bulk function: PostgreSQL's parallel workers, which have the snapshot, the user and
-// the settings of the call. They start after its queries have ended, so that no user code runs
-// while they do parts of the engine's steps (bulk/rows/steps.h).
+// Workers of a bulk function: PostgreSQL's parallel workers, which have the snapshot, the user and the settings of the
+// call. They start after its queries have ended, so that no user code runs while they do parts of the engine's steps
+// (bulk/rows/steps.h).
 //
-// Shared memory and files are freed with the call, however it ends. If workers are not available,
-// the call does without.
+// Shared memory and files are freed with the call, however it ends. If workers are not available, the call does
+// without.
 #pragma once
 
 #include "pg/bulk/host.h"

@@ -1,5 +1,5 @@
-// The functions of the access method, as PostgreSQL calls them (Index Access Method Interface
-// Definition, in its manual). handler.cpp lists them.
+// The functions of the access method, as PostgreSQL calls them (Index Access Method Interface Definition, in its
+// manual). handler.cpp lists them.
 #pragma once
 
 #include "pg/glue.h"
@@ -30,10 +30,8 @@ bool insert(Relation index,
             IndexInfo* info);
 
 // vacuum.cpp
-IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
-                                   IndexBulkDeleteResult* stats,
-                                   IndexBulkDeleteCallback is_dead,
-                                   void* state);
+IndexBulkDeleteResult*
+bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead, void* state);
 IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* stats);
 
 // scan.cpp

@@ -1,5 +1,5 @@
-// CREATE INDEX: the table's rows become pages of records, and all these pages one run. Each page is
-// logged by the process that fills it, so that processes share this work, too.
+// CREATE INDEX: the table's rows become pages of records, and all these pages one run. Each page is logged by the
+// process that fills it, so that processes share this work, too.
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/build_workers.h"
@@ -60,8 +60,8 @@ sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const 
     return join_bands(crew.index, shape, shared.leaves);
 }
 
-// Makes the run of all pages of records, which follow the meta page. If memory is too small to sort
-// their entries at once, they are sorted in parts, which are merged.
+// Makes the run of all pages of records, which follow the meta page. If memory is too small to sort their entries at
+// once, they are sorted in parts, which are merged.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;
@@ -100,9 +100,7 @@ BlockNumber write_empty_page(Relation index, new_pages& supply, page_kind kind, 
     const Buffer buffer = new_page(index, &supply);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     if (kind == page_kind::meta)
-        init_meta(BufferGetPage(buffer),
-                  scope_bytes_of(columns_of(index)),
-                  constraint_threshold(index));
+        init_meta(BufferGetPage(buffer), scope_bytes_of(columns_of(index)), constraint_threshold(index));
     else
         init_page(BufferGetPage(buffer), kind, 0, id);
     finish_page(index, buffer);
@@ -144,8 +142,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     if (records > 0) {
         report(sorting);
         report_tuples(0);
-        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
-                                     static_cast<std::int64_t>(records));
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, static_cast<std::int64_t>(records));
         made = make_run(crew, open, static_cast<double>(records));
     }
 
@@ -164,8 +161,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     }
     finish_page(index, first);
     free_left_pages(index, shared.supply);
-    IndexBuildResult* const result =
-        static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
+    IndexBuildResult* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
     result->heap_tuples = shared.rows;
     result->index_tuples = static_cast<double>(records);
     dismiss(crew);

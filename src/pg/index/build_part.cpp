@@ -35,8 +35,8 @@ struct reader {
     bool null_rows; // rows whose signature is NULL were met
 };
 
-// Writes the collected records as a page. Only pages of records are appended in this step, so the
-// next page's block is known.
+// Writes the collected records as a page. Only pages of records are appended in this step, so the next page's block is
+// known.
 void write_page(reader& state)
 {
     Assert(state.count > 0 && state.count <= state.shape.records_per_page);
@@ -51,8 +51,7 @@ void write_page(reader& state)
     const std::uint64_t records = pg_atomic_add_fetch_u64(&state.shared->records, state.count);
     state.count = 0;
     if (!IsParallelWorker())
-        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-                                     static_cast<std::int64_t>(records));
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
 }
 
 // Lets the first signature that any process reads decide the scheme of the index.
@@ -70,8 +69,7 @@ void agree_on_scheme(reader& state, const scheme& scheme)
     state.has_shape = true;
 }
 
-void add_row(
-    Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+void add_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     reader& state = *static_cast<reader*>(callback_state);
     if (nulls[state.which.signature]) {
@@ -87,8 +85,7 @@ void add_row(
                 value,
                 hash_scope(index, state.which, values, nulls),
                 *tid,
-                reinterpret_cast<std::uint8_t*>(state.page) +
-                    state.count * state.shape.record_bytes);
+                reinterpret_cast<std::uint8_t*>(state.page) + state.count * state.shape.record_bytes);
     MemoryContextSwitchTo(old);
     MemoryContextReset(state.for_row);
     if (++state.count == state.shape.records_per_page)
@@ -123,16 +120,10 @@ layout layout_of(Relation index, shared_build& shared)
         return {};
     if (decode(header, empty) != status::ok)
         elog(ERROR, "scheme of a new lsh index makes no sense");
-    return make_layout(empty.scheme,
-                       shape_for(index, empty.scheme),
-                       scope_bytes_of(columns_of(index)));
+    return make_layout(empty.scheme, shape_for(index, empty.scheme), scope_bytes_of(columns_of(index)));
 }
 
-void read_rows(Relation table,
-               Relation index,
-               IndexInfo* info,
-               shared_build& shared,
-               ParallelTableScanDescData* scan)
+void read_rows(Relation table, Relation index, IndexInfo* info, shared_build& shared, ParallelTableScanDescData* scan)
 {
     reader state = {};
     state.index = index;
@@ -140,15 +131,14 @@ void read_rows(Relation table,
     state.which = columns_of(index);
     state.page = static_cast<char*>(palloc(BLCKSZ));
     state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
-    const double rows =
-        table_index_build_scan(table,
-                               index,
-                               info,
-                               true,
-                               !IsParallelWorker(),
-                               add_row,
-                               &state,
-                               scan != nullptr ? begin_parallel_scan(table, scan) : nullptr);
+    const double rows = table_index_build_scan(table,
+                                               index,
+                                               info,
+                                               true,
+                                               !IsParallelWorker(),
+                                               add_row,
+                                               &state,
+                                               scan != nullptr ? begin_parallel_scan(table, scan) : nullptr);
     if (state.count > 0)
         write_page(state);
     MemoryContextDelete(state.for_row);
@@ -167,13 +157,7 @@ void write_leaves(Relation index, shared_build& shared)
     pages.start(shared.pages);
     pages.count = shared.pages;
     std::iota(pages.at, pages.at + pages.count, shared.first);
-    write_bands(index,
-                shape,
-                {pages.at, pages.count},
-                shared.run_id,
-                shared.supply,
-                shared.bands_left,
-                shared.leaves);
+    write_bands(index, shape, {pages.at, pages.count}, shared.run_id, shared.supply, shared.bands_left, shared.leaves);
     pfree(pages.at);
 }
 

@@ -1,6 +1,5 @@
-// What one process of CREATE INDEX does: it reads rows of the table into pages of records, then
-// writes leaves of bands. One process does all of it, or several share it, with their common state
-// in a parallel context's memory.
+// What one process of CREATE INDEX does: it reads rows of the table into pages of records, then writes leaves of bands.
+// One process does all of it, or several share it, with their common state in a parallel context's memory.
 #pragma once
 
 #include "pg/index/pages.h"
@@ -36,8 +35,7 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run, and the consecutive pages of records, from `first` on, whose leaves are being
-    // written.
+    // The run, and the consecutive pages of records, from `first` on, whose leaves are being written.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
@@ -57,13 +55,9 @@ void init_shared_build(shared_build& shared, Relation table, Relation index, boo
 // The layout of the index; without bands while no signature has been read.
 layout layout_of(Relation index, shared_build& shared);
 
-// Appends pages of records for the rows that this process gets: all rows if `scan` is null. They
-// follow the meta page without a gap, and each leads to the next block, the last perhaps not.
-void read_rows(Relation table,
-               Relation index,
-               IndexInfo* info,
-               shared_build& shared,
-               ParallelTableScanDescData* scan);
+// Appends pages of records for the rows that this process gets: all rows if `scan` is null. They follow the meta page
+// without a gap, and each leads to the next block, the last perhaps not.
+void read_rows(Relation table, Relation index, IndexInfo* info, shared_build& shared, ParallelTableScanDescData* scan);
 
 // Writes leaves of bands until none is left.
 void write_leaves(Relation index, shared_build& shared);

@@ -49,8 +49,8 @@ void start_or_end_step(build_crew& crew)
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 }
 
-// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never
-// arrives at the barrier, but its error is sent to the processes that wait for it, which end, too.
+// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never arrives at the
+// barrier, but its error is sent to the processes that wait for it, which end, too.
 void do_steps(build_crew& crew)
 {
     bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
@@ -159,10 +159,8 @@ void minhash_lsh_build(dsm_segment*, shm_toc* directory)
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     Assert(IsParallelWorker() && crew.shared != nullptr && crew.scan != nullptr);
     const bool concurrently = crew.shared->concurrently;
-    crew.table =
-        table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
-    crew.index =
-        index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
+    crew.table = table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
+    crew.index = index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
     crew.info = BuildIndexInfo(crew.index);
     crew.info->ii_Concurrent = concurrently;
     pg::index::do_steps(crew);

@@ -1,6 +1,5 @@
-// lsh_check: checks that an index agrees with its records. It holds up nobody, so runs may be
-// replaced meanwhile. Then it starts again, without the runs that it has already checked, as a run
-// never changes.
+// lsh_check: checks that an index agrees with its records. It holds up nobody, so runs may be replaced meanwhile. Then
+// it starts again, without the runs that it has already checked, as a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -85,11 +84,10 @@ bool doubt(const checker& state, BlockNumber block, const char* what)
     meta later;
     read_meta(state.known.index, later);
     const std::span<const run> runs = runs_of(later);
-    const bool same = state.which == nullptr
-                          ? later.tail_first == state.known.now.tail_first
-                          : std::any_of(runs.begin(), runs.end(), [&](const run& one) {
-                                return one.id == state.which->id;
-                            });
+    const bool same =
+        state.which == nullptr
+            ? later.tail_first == state.known.now.tail_first
+            : std::any_of(runs.begin(), runs.end(), [&](const run& one) { return one.id == state.which->id; });
     if (same)
         fail_damaged(state.known.index, block, what);
     return false;
@@ -159,9 +157,7 @@ bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int
     if (state.expected != InvalidBlockNumber && state.expected != block)
         fail_damaged(state.known.index, block, "Leaves are not linked in the order of the tree.");
     if (parent != nullptr && leaf.key(0) != parent->keys[child])
-        fail_damaged(state.known.index,
-                     block,
-                     "A leaf does not begin with the key that leads to it.");
+        fail_damaged(state.known.index, block, "A leaf does not begin with the key that leads to it.");
     for (int at = 0; at < leaf.head->count; at++) {
         const std::uint64_t key = leaf.key(at);
         const std::uint64_t number = leaf.number(at);
@@ -183,8 +179,7 @@ bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int
     return true;
 }
 
-bool check_tree(
-    checker& state, BlockNumber block, std::uint32_t level, const inner_view* parent, int child)
+bool check_tree(checker& state, BlockNumber block, std::uint32_t level, const inner_view* parent, int child)
 {
     CHECK_FOR_INTERRUPTS();
     if (++state.visited > state.blocks)
@@ -203,9 +198,7 @@ bool check_tree(
     UnlockReleaseBuffer(buffer);
     view = inner_view_of(copy);
     if (parent != nullptr && view.keys[0] != parent->keys[child])
-        fail_damaged(state.known.index,
-                     block,
-                     "A page does not begin with the key that leads to it.");
+        fail_damaged(state.known.index, block, "A page does not begin with the key that leads to it.");
     bool valid = true;
     for (int at = 0; valid && at < view.count(); at++)
         valid = check_tree(state, view.blocks[at], level - 1, &view, at);
@@ -244,8 +237,8 @@ const checked_run* find_checked(const checker& state, const run& which)
     return found == end ? nullptr : found;
 }
 
-// Checks the tail and then the runs, the newest first, as they are replaced first. False as soon as
-// the tail or a run turns out to have been replaced.
+// Checks the tail and then the runs, the newest first, as they are replaced first. False as soon as the tail or a run
+// turns out to have been replaced.
 bool check_all(checker& state)
 {
     const meta& now = state.known.now;
@@ -271,10 +264,8 @@ bool try_structure(checker& state)
         return true;
     state.blocks = RelationGetNumberOfBlocks(known.index);
     const std::uint64_t bits = bit_of(known.shape, state.blocks, 0);
-    state.living =
-        static_cast<std::uint8_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
-                                                              bits / 8 + 1,
-                                                              MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    state.living = static_cast<std::uint8_t*>(
+        MemoryContextAllocExtended(CurrentMemoryContext, bits / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
     const bool valid = check_all(state);
     pfree(state.living);
     return valid;
@@ -290,8 +281,7 @@ void check_structure(checker& state)
                     errcode(ERRCODE_OBJECT_IN_USE),
                     errmsg("index \"%s\" changes faster than it can be checked",
                            RelationGetRelationName(state.known.index)),
-                    errhint("Check it when less is written, or on a standby while replay is "
-                            "paused."));
+                    errhint("Check it when less is written, or on a standby while replay is paused."));
     }
 }
 
@@ -320,9 +310,7 @@ ArrayType* sizes_of_runs(const meta& now)
 
 [[noreturn]] void fail_no_relation(Oid oid)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("relation with OID %u does not exist", oid));
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", oid));
     pg_unreachable();
 }
 

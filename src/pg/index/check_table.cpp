@@ -37,16 +37,15 @@ struct known_entry {
     }
 };
 
-// Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a
-// row comes after the records with its TID and checksum.
+// Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a row comes after the
+// records with its TID and checksum.
 constexpr int number_bits = 47;
 
 void add_entry(known_records& known, const known_entry& entry)
 {
-    const std::uint64_t words[] = {
-        pg_hton64(entry.tid << 16 | entry.checksum >> 16),
-        pg_hton64(std::uint64_t{entry.checksum} << 48 |
-                  static_cast<std::uint64_t>(entry.is_row) << number_bits | entry.number)};
+    const std::uint64_t words[] = {pg_hton64(entry.tid << 16 | entry.checksum >> 16),
+                                   pg_hton64(std::uint64_t{entry.checksum} << 48 |
+                                             static_cast<std::uint64_t>(entry.is_row) << number_bits | entry.number)};
     pg_uuid_t value;
     static_assert(sizeof(words) == sizeof(value));
     memcpy(&value, words, sizeof(value));
@@ -84,13 +83,11 @@ bool next_entry(known_records& known, known_entry& entry)
     pg_unreachable();
 }
 
-// Whether a record is still where it was read, and alive. (VACUUM marks it dead before its row's
-// TID is used again.)
+// Whether a record is still where it was read, and alive. (VACUUM marks it dead before its row's TID is used again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
     const int bits = known.shape.place_bits;
-    const Buffer buffer =
-        read_page(known.index, static_cast<BlockNumber>(one.number >> bits), BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(known.index, static_cast<BlockNumber>(one.number >> bits), BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     const int place = static_cast<int>(one.number & ((std::uint64_t{1} << bits) - 1));
     bool there = is_kind(page, page_kind::records) && trailer_of(page).id < known.now.next_id &&
@@ -104,8 +101,7 @@ bool is_there(const known_records& known, const known_entry& one)
     return there;
 }
 
-void check_row(
-    Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     known_records& known = *static_cast<known_records*>(callback_state);
     if (nulls[known.which.signature]) {
@@ -126,8 +122,7 @@ void check_row(
 // Whether a line pointer of a table's page is in use, even for a dead row.
 bool is_used(Page page, OffsetNumber place)
 {
-    return !PageIsNew(page) && place <= PageGetMaxOffsetNumber(page) &&
-           ItemIdIsUsed(PageGetItemId(page, place));
+    return !PageIsNew(page) && place <= PageGetMaxOffsetNumber(page) && ItemIdIsUsed(PageGetItemId(page, place));
 }
 
 // Reads the table a page at a time.
@@ -178,10 +173,9 @@ void compare_all(known_records& known, Relation table)
         }
         if (has_places && !has_place(page, one) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
-        // If a row has two records, one of them may have been moved or marked dead after it was
-        // read.
-        if (again && before->number != one.number && is_there(known, *before) &&
-            is_there(known, one) && is_there(known, *before))
+        // If a row has two records, one of them may have been moved or marked dead after it was read.
+        if (again && before->number != one.number && is_there(known, *before) && is_there(known, one) &&
+            is_there(known, *before))
             fail_different(known.index, one.tid, "has two records in");
         before = one;
     }
@@ -207,10 +201,7 @@ void start_records(known_records& known)
                                        TUPLESORT_NONE);
 }
 
-void add_record(known_records& known,
-                const ItemPointerData& row,
-                std::uint64_t checksum,
-                std::uint64_t number)
+void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number)
 {
     Assert(number >> number_bits == 0);
     add_entry(known, {rank_of(0, row), static_cast<std::uint32_t>(checksum), false, number});

@@ -28,13 +28,10 @@ std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 void start_records(known_records& known);
 
 // Adds a living record of the row with this TID. It may be added twice.
-void add_record(known_records& known,
-                const ItemPointerData& row,
-                std::uint64_t checksum,
-                std::uint64_t number);
+void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number);
 
-// An ERROR unless every row that the snapshot sees has a record, none has two, and each record has
-// a row. The snapshot must be older than the reading of the index.
+// An ERROR unless every row that the snapshot sees has a record, none has two, and each record has a row. The snapshot
+// must be older than the reading of the index.
 void check_table(known_records& known, Relation table, Snapshot snapshot);
 
 } // namespace minhash::pg::index

@@ -38,8 +38,7 @@ std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
                 errmsg("could not identify a hash function for type %s", format_type_be(type)));
-    return DatumGetUInt32(
-        FunctionCall1Coll(&entry->hash_proc_finfo, index->rd_indcollation[column], value));
+    return DatumGetUInt32(FunctionCall1Coll(&entry->hash_proc_finfo, index->rd_indcollation[column], value));
 }
 
 } // namespace
@@ -67,8 +66,7 @@ columns columns_of(Relation index)
     if (signatures != 1)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("index \"%s\" must have one column of type minhash_signature",
-                       RelationGetRelationName(index)),
+                errmsg("index \"%s\" must have one column of type minhash_signature", RelationGetRelationName(index)),
                 errdetail("It has %d. In other columns, rows must be equal.", signatures),
                 errhint("Index a text by an expression: USING lsh (minhash(body))."));
     return found;
@@ -84,22 +82,18 @@ void notice_unique_scope(Relation heap, Relation index, const columns& which)
         const auto* const unique = reinterpret_cast<const FormData_pg_index*>(GETSTRUCT(found));
         for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++)
             if (unique->indisunique && unique->indnkeyatts == 1 && unique->indkey.values[0] != 0 &&
-                unique->indkey.values[0] == index->rd_index->indkey.values[column] &&
-                which.in_scope(column) && heap_attisnull(found, Anum_pg_index_indpred, nullptr))
-                ereport(
-                    NOTICE,
-                    errmsg(
-                        "index \"%s\" compares no rows with each other, as column \"%s\" is unique",
-                        RelationGetRelationName(index),
-                        NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname)),
-                    errhint("Columns beside the signature are those in which rows must be equal. "
-                            "Leave it out."));
+                unique->indkey.values[0] == index->rd_index->indkey.values[column] && which.in_scope(column) &&
+                heap_attisnull(found, Anum_pg_index_indpred, nullptr))
+                ereport(NOTICE,
+                        errmsg("index \"%s\" compares no rows with each other, as column \"%s\" is unique",
+                               RelationGetRelationName(index),
+                               NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname)),
+                        errhint("Columns beside the signature are those in which rows must be equal. Leave it out."));
         ReleaseSysCache(found);
     }
 }
 
-std::uint32_t hash_scope(
-    Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types)
+std::uint32_t hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types)
 {
     std::uint32_t hash = 0;
     const int count = IndexRelationGetNumberOfKeyAttributes(index);
@@ -107,8 +101,7 @@ std::uint32_t hash_scope(
         if (!which.in_scope(column))
             continue;
         const Oid type = types != nullptr ? types[column] : InvalidOid;
-        const std::uint32_t one =
-            nulls[column] ? 0 : hash_value(index, column, type, values[column]);
+        const std::uint32_t one = nulls[column] ? 0 : hash_value(index, column, type, values[column]);
         hash = hash_combine(hash, one);
     }
     return hash;

@@ -1,9 +1,8 @@
-// The columns of an index: one of signatures, and perhaps others (the scope), whose values rows
-// must share with the query to be found.
+// The columns of an index: one of signatures, and perhaps others (the scope), whose values rows must share with the
+// query to be found.
 //
-// The scope is hashed to 32 bits, which are stored in the record. They are XORed into the keys of
-// bands: that separates the rows of different scopes, keeps keys of one scope that begin alike side
-// by side, and takes no extra room in keys.
+// The scope is hashed to 32 bits, which are stored in the record. They are XORed into the keys of bands: that separates
+// the rows of different scopes, keeps keys of one scope that begin alike side by side, and takes no extra room in keys.
 #pragma once
 
 #include "pg/index/format.h"
@@ -36,8 +35,7 @@ static_assert(INDEX_MAX_KEYS <= 32);
 // An ERROR if there is not one column of signatures.
 columns columns_of(Relation index);
 
-// A NOTICE if a column of the scope is unique in the table: then no two rows could be found
-// similar.
+// A NOTICE if a column of the scope is unique in the table: then no two rows could be found similar.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
 inline int scope_bytes_of(const columns& which)
@@ -45,12 +43,9 @@ inline int scope_bytes_of(const columns& which)
     return which.scope == 0 ? 0 : scope_hash_bytes;
 }
 
-// The hash of the values in the columns of the scope; 0 if there are none. `types` are the types of
-// the values; null: those of the columns.
-std::uint32_t hash_scope(Relation index,
-                         const columns& which,
-                         const Datum* values,
-                         const bool* nulls,
-                         const Oid* types = nullptr);
+// The hash of the values in the columns of the scope; 0 if there are none. `types` are the types of the values; null:
+// those of the columns.
+std::uint32_t
+hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types = nullptr);
 
 } // namespace minhash::pg::index

@@ -63,8 +63,7 @@ bool is_constraint_scan(IndexScanDesc scan)
            scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY;
 }
 
-bool conflicts(
-    IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead)
+bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead)
 {
     if (reader.info == nullptr)
         open_reader(scan, reader);
@@ -74,9 +73,9 @@ bool conflicts(
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
-    // If another transaction is writing the row, its TOASTed values may vanish before they are
-    // read. Its signature in the index is near enough to say that they conflict for now: PostgreSQL
-    // waits for that transaction to end and scans again.
+    // If another transaction is writing the row, its TOASTed values may vanish before they are read. Its signature in
+    // the index is near enough to say that they conflict for now: PostgreSQL waits for that transaction to end and
+    // scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;
     ResetPerTupleExprContext(reader.executor);

@@ -1,9 +1,9 @@
 // Exclusion constraints: EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9).
 //
-// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them by the
-// operator %, whose threshold is a setting of the session. A constraint must not depend on that: in
-// these scans the index itself decides, by the threshold that it was built with. It compares with
-// the signature in the table, as a record has only a shortened copy.
+// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them by the operator %, whose
+// threshold is a setting of the session. A constraint must not depend on that: in these scans the index itself decides,
+// by the threshold that it was built with. It compares with the signature in the table, as a record has only a
+// shortened copy.
 #pragma once
 
 #include "pg/index/format.h"
@@ -26,17 +26,15 @@ struct row_reader {
     TupleTableSlot* slot; // its pin keeps VACUUM from giving the TID to another row
 };
 
-// The threshold for a new index of a constraint; none for other indexes. An ERROR if a threshold is
-// given for these.
+// The threshold for a new index of a constraint; none for other indexes. An ERROR if a threshold is given for these.
 std::optional<double> constraint_threshold(Relation index);
 
 // Whether a scan looks for conflicts with an exclusion constraint.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether the row conflicts with the keys of the scan, or, if another transaction is still writing
-// it, may conflict. False if the row is gone; `dead` then says whether it is dead for everybody.
-bool conflicts(
-    IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
+// Whether the row conflicts with the keys of the scan, or, if another transaction is still writing it, may conflict.
+// False if the row is gone; `dead` then says whether it is dead for everybody.
+bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
 // Releases the last row, or the whole reader.
 void release_row(row_reader& reader);

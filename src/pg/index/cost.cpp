@@ -59,18 +59,15 @@ bool is_known(const Node* value)
     return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull;
 }
 
-// The threshold of `signature % query`, if the query is a constant or minhash_query(signature,
-// constant).
+// The threshold of `signature % query`, if the query is a constant or minhash_query(signature, constant).
 double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)
 {
     if (strategy != similar_to_query)
         return similarity_threshold;
-    Node* const query =
-        estimate_expression_value(root, static_cast<Node*>(lsecond(condition.args)));
+    Node* const query = estimate_expression_value(root, static_cast<Node*>(lsecond(condition.args)));
     if (is_known(query))
         return query_of(reinterpret_cast<const Const*>(query)->constvalue).threshold;
-    const FuncExpr* const made =
-        IsA(query, FuncExpr) ? reinterpret_cast<const FuncExpr*>(query) : nullptr;
+    const FuncExpr* const made = IsA(query, FuncExpr) ? reinterpret_cast<const FuncExpr*>(query) : nullptr;
     if (made == nullptr || list_length(made->args) != 2)
         return similarity_threshold;
     const Node* const given = static_cast<Node*>(lsecond(made->args));
@@ -86,14 +83,11 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
     foreach (cell, path.indexclauses) {
         const IndexClause* const clause = lfirst_node(IndexClause, cell);
         RestrictInfo* const condition = linitial_node(RestrictInfo, clause->indexquals);
-        const OpExpr* const op = IsA(condition->clause, OpExpr)
-                                     ? reinterpret_cast<const OpExpr*>(condition->clause)
-                                     : nullptr;
-        const Oid number = op != nullptr
-                               ? op->opno // else x = ANY (...), scanned for each value in turn
-                               : castNode(ScalarArrayOpExpr, condition->clause)->opno;
-        const int strategy =
-            get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
+        const OpExpr* const op =
+            IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
+        const Oid number = op != nullptr ? op->opno // else x = ANY (...), scanned for each value in turn
+                                         : castNode(ScalarArrayOpExpr, condition->clause)->opno;
+        const int strategy = get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
         if (strategy == equality) {
             found.equal |= 1u << clause->indexcol;
             found.scope = lappend(found.scope, condition);
@@ -129,11 +123,7 @@ void estimate_cost(PlannerInfo* root,
         return;
     }
     const auto share_of = [&](List* clauses) {
-        return clauselist_selectivity(root,
-                                      clauses,
-                                      static_cast<int>(info.rel->relid),
-                                      JOIN_INNER,
-                                      nullptr);
+        return clauselist_selectivity(root, clauses, static_cast<int>(info.rel->relid), JOIN_INNER, nullptr);
     };
     *selectivity = share_of(get_quals_from_indexclauses(path->indexclauses));
 
@@ -141,8 +131,7 @@ void estimate_cost(PlannerInfo* root,
     const index_size& size = seen.size;
     const double tuples = std::max(info.tuples, 1.0);
     const bool has_keys = (seen.which.scope & ~given.equal) == 0;
-    scan_plan plan =
-        given.similar && has_keys ? plan_scan(given.threshold, seen.shape) : scan_plan{0, 0};
+    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, seen.shape) : scan_plan{0, 0};
     const double candidates = expected_candidates(plan, size.records * share_of(given.scope));
     if (plan.depth == 0 || should_compare_all(size, candidates)) {
         *pages = size.record_pages;
@@ -150,17 +139,14 @@ void estimate_cost(PlannerInfo* root,
     } else {
         const double first = std::min(candidates, static_cast<double>(first_candidates));
         const bool in_order = path->indexorderbys != NIL;
-        *pages = std::min(size.runs * plan.bands, size.record_pages) +
-                 std::min(candidates, size.record_pages) + size.tail_pages;
+        *pages = std::min(size.runs * plan.bands, size.record_pages) + std::min(candidates, size.record_pages) +
+                 size.tail_pages;
         double bands = cost_of_bands(size, plan);
         double all = cost_of_candidates(size, candidates);
         // In a nested loop, pages read again are in memory.
         if (loops > 1) {
-            const double fetched = index_pages_fetched(*pages * loops,
-                                                       static_cast<BlockNumber>(info.pages),
-                                                       info.pages,
-                                                       root) /
-                                   loops;
+            const double fetched =
+                index_pages_fetched(*pages * loops, static_cast<BlockNumber>(info.pages), info.pages, root) / loops;
             const double kept = *pages > 0 ? fetched / *pages : 1;
             bands *= kept;
             all *= kept;
@@ -171,8 +157,8 @@ void estimate_cost(PlannerInfo* root,
         *total = bands + all;
     }
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
-    // PostgreSQL may turn an ordered scan into a bitmap scan without order, which reads all pages
-    // of the table. An ordered scan to its end is no better.
+    // PostgreSQL may turn an ordered scan into a bitmap scan without order, which reads all pages of the table. An
+    // ordered scan to its end is no better.
     if (!given.similar)
         *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }

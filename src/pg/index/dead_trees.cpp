@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A tree is freed from its last page on, so what is left of it shows how far that has got. A reader
-// with an old copy of the meta page meets a page that is gone, and starts again.
+// A tree is freed from its last page on, so what is left of it shows how far that has got. A reader with an old copy of
+// the meta page meets a page that is gone, and starts again.
 struct last_pages {
     BlockNumber parent; // none: the root itself is all that is left
     BlockNumber children[MAX_GENERIC_XLOG_PAGES - 1];
@@ -64,8 +64,7 @@ void free_last_pages(Relation index, const dead_tree& tree, const last_pages& la
     for (int at = 0; at < last.count; at++) {
         check_block(index, last.children[at], end);
         const Page page = add(last.children[at], GENERIC_XLOG_FULL_IMAGE); // a short one
-        if (trailer_of(page).id != tree.id ||
-            !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
+        if (trailer_of(page).id != tree.id || !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
             fail_damaged(index, last.children[at], "A page of a merged run is missing.");
         init_page(page, page_kind::free, 0, 0);
     }
@@ -75,9 +74,7 @@ void free_last_pages(Relation index, const dead_tree& tree, const last_pages& la
     } else {
         meta& stored = meta_of(add(meta_block, 0));
         const std::span<dead_tree> all = dead_trees_of(stored);
-        const auto mine = std::find_if(all.begin(), all.end(), [&](const auto& one) {
-            return one.id == tree.id;
-        });
+        const auto mine = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.id == tree.id; });
         Assert(mine != all.end());
         *mine = all.back();
         stored.dead_tree_count--;
@@ -96,8 +93,7 @@ void free_last_pages(Relation index, const dead_tree& tree, const last_pages& la
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
-    // The latest trees first, which are smaller: no merge begins while many dead trees wait behind
-    // a large one.
+    // The latest trees first, which are smaller: no merge begins while many dead trees wait behind a large one.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
         const dead_tree& tree = now.dead_trees[at];
         bool is_left = true;

@@ -57,8 +57,7 @@ void sink_first(entry_stream& stream)
         int child = 2 * at + 1;
         if (child >= stream.heap_size)
             break;
-        if (child + 1 < stream.heap_size &&
-            stream.sources[heap[child + 1]].key < stream.sources[heap[child]].key)
+        if (child + 1 < stream.heap_size && stream.sources[heap[child + 1]].key < stream.sources[heap[child]].key)
             child++;
         if (stream.sources[first].key <= stream.sources[heap[child]].key)
             break;
@@ -70,8 +69,7 @@ void sink_first(entry_stream& stream)
 
 } // namespace
 
-entry_stream
-make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up)
+entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up)
 {
     entry_stream made = {};
     made.index = index;

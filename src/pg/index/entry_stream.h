@@ -1,5 +1,5 @@
-// Merges the entries of several chains of leaves into one stream in the order of keys, which is
-// read a leafful at a time. One page of each chain is in memory.
+// Merges the entries of several chains of leaves into one stream in the order of keys, which is read a leafful at a
+// time. One page of each chain is in memory.
 #pragma once
 
 #include "pg/growing.h"
@@ -31,8 +31,7 @@ struct entry_stream {
     growing<BlockNumber>* used_up; // collects leaves that were read to the end; or null
 };
 
-entry_stream
-make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
+entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
 
 // Collects entries until no more fit or none are left, and moves the chains past them.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);

@@ -1,11 +1,11 @@
-// The pages of an index USING lsh, as they are stored. Whoever changes anything here changes
-// format_version, and keeps reading what was written before.
+// The pages of an index USING lsh, as they are stored. Whoever changes anything here changes format_version, and keeps
+// reading what was written before.
 //
-// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a
-// slot (core/compress.h), and the row's TID. Records are appended, and never change except to be
-// marked dead. A run makes some of them searchable: a tree of entries (band, first bits of the
-// band's slots, number of the record), which never changes. Records in no run yet, the tail, are
-// compared one by one. Runs can be rebuilt from records at any time, as they add no information.
+// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a slot
+// (core/compress.h), and the row's TID. Records are appended, and never change except to be marked dead. A run makes
+// some of them searchable: a tree of entries (band, first bits of the band's slots, number of the record), which never
+// changes. Records in no run yet, the tail, are compared one by one. Runs can be rebuilt from records at any time, as
+// they add no information.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
@@ -13,8 +13,8 @@
 //          ├─► merge: the part written so far of the tree that runs are merged into
 //          └─► dead tree: the part not yet freed of the tree of a run that was merged
 //
-// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of a
-// version that it does not know is refused at the first statement (check_meta).
+// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of a version that it does
+// not know is refused at the first statement (check_meta).
 //
 // All pages are standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //
@@ -37,9 +37,9 @@
 //               and a filter of the keys of each follows (see inner_pages.h)
 //     free      nothing; to be used again
 //
-// Ids make reading without locks safe: no id is used twice. So if a reader meets a page of another
-// run, or a page of records that is younger than its copy of the meta page, the page has been freed
-// and reused, and the reader starts again from the meta page.
+// Ids make reading without locks safe: no id is used twice. So if a reader meets a page of another run, or a page of
+// records that is younger than its copy of the meta page, the page has been freed and reused, and the reader starts
+// again from the meta page.
 #pragma once
 
 #include "pg/arguments.h"
@@ -79,8 +79,8 @@ constexpr int page_room = trailer_offset - contents_offset;
 
 constexpr int most_levels = 8;
 
-// A run. Its pages of records are the chain of record_pages pages from `first` on, by `next`; the
-// link of the last page means nothing.
+// A run. Its pages of records are the chain of record_pages pages from `first` on, by `next`; the link of the last page
+// means nothing.
 struct run {
     std::uint64_t id;
     std::uint64_t records; // how many were alive when entries were written
@@ -90,8 +90,7 @@ struct run {
     BlockNumber first;
     BlockNumber last;
     std::uint32_t record_pages;
-    BlockNumber
-        cursor_leaf; // in a merge, the leaf with the next entry to be read; none: all were read
+    BlockNumber cursor_leaf; // in a merge, the leaf with the next entry to be read; none: all were read
     std::uint32_t cursor_entry;
     std::uint32_t spare;
 };
@@ -133,8 +132,7 @@ struct meta {
     std::uint32_t tail_pages;  // including the open one
     std::uint32_t scope_bytes; // of a record: 0 or 4
     double threshold;          // of an exclusion constraint; see threshold_of()
-    std::uint32_t
-        null_rows; // 1: the table may have rows whose signature is NULL; they have no record
+    std::uint32_t null_rows;   // 1: the table may have rows whose signature is NULL; they have no record
     std::uint32_t unused;
     run runs[most_runs]; // oldest first
     merge merges[most_merges];
@@ -162,8 +160,8 @@ static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(ru
 static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);
 static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
 
-// The TID of a record that is dead has offset 0. The TID of an empty set, which no search finds,
-// has this bit in its offset; no table has offsets so large.
+// The TID of a record that is dead has offset 0. The TID of an empty set, which no search finds, has this bit in its
+// offset; no table has offsets so large.
 constexpr OffsetNumber empty_set = 0x8000;
 
 // How records look, which follows from the scheme of an index.
@@ -227,8 +225,7 @@ inline int used_bytes(Page page)
 
 inline void set_used_bytes(Page page, int bytes)
 {
-    reinterpret_cast<PageHeader>(page)->pd_lower =
-        static_cast<LocationIndex>(contents_offset + bytes);
+    reinterpret_cast<PageHeader>(page)->pd_lower = static_cast<LocationIndex>(contents_offset + bytes);
 }
 
 inline std::uint8_t* record_at(Page page, const layout& shape, int place)
@@ -252,14 +249,12 @@ inline void set_tid(std::uint8_t* record, const layout& shape, const ItemPointer
 inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
 {
     std::uint32_t hash = 0;
-    memcpy(&hash,
-           record + shape.tid_offset - shape.scope_bytes,
-           static_cast<std::size_t>(shape.scope_bytes));
+    memcpy(&hash, record + shape.tid_offset - shape.scope_bytes, static_cast<std::size_t>(shape.scope_bytes));
     return hash;
 }
 
-// Whether a scan found the record's row dead for everybody. The bits lie in what PostgreSQL regards
-// as the page's free space, which full-page images leave out and each logged change zeroes.
+// Whether a scan found the record's row dead for everybody. The bits lie in what PostgreSQL regards as the page's free
+// space, which full-page images leave out and each logged change zeroes.
 inline std::uint8_t& killed_bits(Page page, int place)
 {
     return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - place / 8];
@@ -276,12 +271,11 @@ inline bool is_dead(const ItemPointerData& tid)
     return tid.ip_posid == 0;
 }
 
-// Whether a living record's TID, without `empty_set`, can be that of a row. (PostgreSQL would take
-// InvalidBlockNumber as a request for a new page of the table.)
+// Whether a living record's TID, without `empty_set`, can be that of a row. (PostgreSQL would take InvalidBlockNumber
+// as a request for a new page of the table.)
 inline bool is_possible(const ItemPointerData& tid)
 {
-    return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber &&
-           tid.ip_posid <= MaxOffsetNumber;
+    return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber && tid.ip_posid <= MaxOffsetNumber;
 }
 
 inline bool is_empty_set(const ItemPointerData& tid)

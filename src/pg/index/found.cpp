@@ -30,10 +30,9 @@ void found_rows::add(rank where, std::uint64_t number)
 void found_rows::sort_rows()
 {
     sort_answering(rows, [](const candidate& a, const candidate& b) { return a.where < b.where; });
-    const candidate* const end =
-        std::unique(rows.at, rows.at + rows.count, [](const candidate& a, const candidate& b) {
-            return a.where == b.where;
-        });
+    const candidate* const end = std::unique(rows.at, rows.at + rows.count, [](const candidate& a, const candidate& b) {
+        return a.where == b.where;
+    });
     rows.count = static_cast<std::size_t>(end - rows.at);
 }
 
@@ -56,22 +55,15 @@ void found_rows::prune()
 void found_rows::spill()
 {
     if (bitmap == nullptr && sort == nullptr)
-        sort = tuplesort_begin_datum(INT8OID,
-                                     Int8LessOperator,
-                                     InvalidOid,
-                                     false,
-                                     work_mem / 2,
-                                     nullptr,
-                                     TUPLESORT_NONE);
+        sort =
+            tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false, work_mem / 2, nullptr, TUPLESORT_NONE);
     for (std::size_t at = 0; at < rows.count; at++) {
         CHECK_FOR_INTERRUPTS();
         if (bitmap != nullptr) {
             ItemPointerData tid = tid_of(rows.at[at].where);
             tbm_add_tuples(bitmap, &tid, 1, true);
         } else {
-            tuplesort_putdatum(sort,
-                               Int64GetDatum(static_cast<std::int64_t>(rows.at[at].where)),
-                               false);
+            tuplesort_putdatum(sort, Int64GetDatum(static_cast<std::int64_t>(rows.at[at].where)), false);
         }
     }
     rows.count = 0;
@@ -110,9 +102,7 @@ std::size_t found_rows::pass(rank upto)
     std::copy(left, end, given.at);
     given.count = static_cast<std::size_t>(end - left);
     const candidate* const later =
-        std::partition_point(rows.at, rows.at + rows.count, [&](const candidate& row) {
-            return row.where <= upto;
-        });
+        std::partition_point(rows.at, rows.at + rows.count, [&](const candidate& row) { return row.where <= upto; });
     return static_cast<std::size_t>(later - rows.at);
 }
 

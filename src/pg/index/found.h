@@ -1,9 +1,9 @@
-// The rows that a search has found, by rank: nearer rows have lower ranks, equally near ones are in
-// the order of the table. As ranks do not depend on where records are in the index, a scan can
-// resume after any rank, and need not remember the rows that it has returned.
+// The rows that a search has found, by rank: nearer rows have lower ranks, equally near ones are in the order of the
+// table. As ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
+// remember the rows that it has returned.
 //
-// Rows are kept within work_mem: either only the best ones are wanted, or those without room go to
-// PostgreSQL's sort, which spills to a file.
+// Rows are kept within work_mem: either only the best ones are wanted, or those without room go to PostgreSQL's sort,
+// which spills to a file.
 #pragma once
 
 #include "pg/growing.h"
@@ -31,8 +31,8 @@ static_assert(max_num_hashes < 1 << (63 - tid_bits));
 // The rank of a row, by how many of its slots differ from the query's.
 inline rank rank_of(int differing, const ItemPointerData& tid)
 {
-    return static_cast<rank>(differing) << tid_bits |
-           static_cast<rank>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 | tid.ip_posid;
+    return static_cast<rank>(differing) << tid_bits | static_cast<rank>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 |
+           tid.ip_posid;
 }
 
 inline int differing_of(rank value)
@@ -43,9 +43,7 @@ inline int differing_of(rank value)
 inline ItemPointerData tid_of(rank value)
 {
     ItemPointerData tid;
-    ItemPointerSet(&tid,
-                   static_cast<BlockNumber>((value & tid_mask) >> 16),
-                   static_cast<OffsetNumber>(value & 0xFFFF));
+    ItemPointerSet(&tid, static_cast<BlockNumber>((value & tid_mask) >> 16), static_cast<OffsetNumber>(value & 0xFFFF));
     return tid;
 }
 

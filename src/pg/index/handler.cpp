@@ -1,7 +1,7 @@
 // The access method lsh: what it can do, and where its functions are.
 //
-// Possible improvements: several open pages, for many concurrent writers; smaller copies of
-// signatures with many hashes.
+// Possible improvements: several open pages, for many concurrent writers; smaller copies of signatures with many
+// hashes.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -38,19 +38,17 @@ bool validate(Oid operator_class)
     }
     ReleaseSysCacheList(members);
     if (!valid)
-        ereport(
-            INFO,
-            errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-            errmsg("operator class %u of access method lsh has no operator with number %d or %d",
-                   operator_class,
-                   similar_by_setting,
-                   equality));
+        ereport(INFO,
+                errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+                errmsg("operator class %u of access method lsh has no operator with number %d or %d",
+                       operator_class,
+                       similar_by_setting,
+                       equality));
     return valid;
 }
 
 // Answers what PostgreSQL cannot find out by itself: whether a column supports ORDER BY.
-bool answer_property(
-    Oid index, int column, IndexAMProperty property, const char* name, bool* answer, bool* unknown)
+bool answer_property(Oid index, int column, IndexAMProperty property, const char* name, bool* answer, bool* unknown)
 {
     if (property != AMPROP_DISTANCE_ORDERABLE || column == 0)
         return false;
@@ -72,8 +70,7 @@ constexpr IndexAmRoutine make_method()
     method.amoptionalkey = true;
     method.amusemaintenanceworkmem = true;
     allow_parallel_build(method);
-    method.amparallelvacuumoptions =
-        VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
+    method.amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
     method.ambuild = build;
     method.ambuildempty = build_empty;
     method.aminsert = insert;

@@ -33,8 +33,7 @@ filter_place place_of(int child, std::uint64_t key)
 {
     const std::uint64_t hash = fmix64(key);
     const auto word = static_cast<int>((hash >> 32) * filter_words >> 32);
-    return {child * filter_words + word,
-            std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
+    return {child * filter_words + word, std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
 }
 
 // The filters, which follow all blocks.
@@ -59,8 +58,7 @@ inner_view inner_view_of(Page page)
     return {&head_of(page), keys_of(page), blocks_of(page)};
 }
 
-bool view_inner(
-    Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view)
+bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view)
 {
     const Page page = BufferGetPage(buffer);
     if (!is_kind(page, page_kind::inner) || trailer_of(page).id != run_id)
@@ -88,8 +86,7 @@ void append_child(Page page, std::uint64_t first_key, BlockNumber block)
     blocks_of(page)[head.count] = block;
     head.count++;
     if (head.room == filtered_room)
-        set_used_bytes(page,
-                       used_bytes(page) + filter_words * static_cast<int>(sizeof(std::uint64_t)));
+        set_used_bytes(page, used_bytes(page) + filter_words * static_cast<int>(sizeof(std::uint64_t)));
 }
 
 void add_to_filter(Page page, std::uint64_t key)

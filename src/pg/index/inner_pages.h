@@ -1,10 +1,9 @@
 // The pages above leaves.
 //
-// In a small run, the pages just above the leaves have few children and, for each child, a filter
-// of its keys: so a lookup reads only leaves that probably have the key. Most runs are small and
-// have no entries for it. (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable
-// Errors", 1970; both bits in one word: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient
-// Bloom Filters", 2007. With four bits a key, one in six absent keys passes.)
+// In a small run, the pages just above the leaves have few children and, for each child, a filter of its keys: so a
+// lookup reads only leaves that probably have the key. Most runs are small and have no entries for it. (Filters: Bloom,
+// "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze, Sanders, Singler,
+// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits a key, one in six absent keys passes.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -37,10 +36,9 @@ struct inner_view {
     bool may_have(int child, std::uint64_t key) const;
 };
 
-// Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is
-// about to be freed has no child.
-bool view_inner(
-    Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
+// Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is about to be freed
+// has no child.
+bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
 inner_view inner_view_of(Page page); // of a page that has been checked
 
 // Makes an inner page without children, as a copy or in place.

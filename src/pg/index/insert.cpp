@@ -20,8 +20,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers of an index, in rd_amcache. Whether the page is still the open one is
-// checked once it is locked.
+// What a session remembers of an index, in rd_amcache. Whether the page is still the open one is checked once it is
+// locked.
 struct insert_cache {
     layout shape;
     columns which;
@@ -49,8 +49,7 @@ void set_scheme(Relation index, const scheme& scheme)
 insert_cache& cache_of(Relation index)
 {
     if (index->rd_amcache == nullptr) {
-        auto* const made = static_cast<insert_cache*>(
-            MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache)));
+        auto* const made = static_cast<insert_cache*>(MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache)));
         made->which = columns_of(index);
         index->rd_amcache = made;
     }
@@ -73,8 +72,8 @@ bool is_open(Page page)
     return is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber;
 }
 
-// Locks the open page. The page named by the cache or the meta page may have been closed since; but
-// then another one has been opened, and next_id has changed.
+// Locks the open page. The page named by the cache or the meta page may have been closed since; but then another one
+// has been opened, and next_id has changed.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
@@ -130,9 +129,7 @@ bool append_page(Relation index, insert_cache& cache, Buffer full, const std::ui
     Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
     const Page page = GenericXLogRegisterBuffer(log, next, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::records, 0, stored.next_id++);
-    memcpy(record_at(page, cache.shape, 0),
-           record,
-           static_cast<std::size_t>(cache.shape.record_bytes));
+    memcpy(record_at(page, cache.shape, 0), record, static_cast<std::size_t>(cache.shape.record_bytes));
     set_used_bytes(page, cache.shape.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
     stored.tail_pages++;

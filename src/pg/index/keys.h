@@ -1,7 +1,6 @@
-// The keys of a band. A key is 40 bits of the band's slots, in their order, so that keys of records
-// that agree in the first slots of a band are neighbours: one index serves every number of rows.
-// (The idea of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as
-// sorted arrays.)
+// The keys of a band. A key is 40 bits of the band's slots, in their order, so that keys of records that agree in the
+// first slots of a band are neighbours: one index serves every number of rows. (The idea of prefix trees over MinHash:
+// Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as sorted arrays.)
 #pragma once
 
 #include "pg/index/format.h"
@@ -11,8 +10,8 @@ namespace minhash::pg::index {
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
 
-// How many bits of the key the first `depth` slots of a band take: 8 each, but 4 for later slots if
-// 8 for all would not fit.
+// How many bits of the key the first `depth` slots of a band take: 8 each, but 4 for later slots if 8 for all would not
+// fit.
 constexpr int prefix_bits(int rows, int depth)
 {
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
@@ -33,8 +32,7 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& sh
         key = key << 8 | slots[row];
     for (int row = wide; row < rows; row++)
         key = key << 4 | slots[row] >> 4;
-    const std::uint64_t spread =
-        scope_of(record, shape) * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
+    const std::uint64_t spread = scope_of(record, shape) * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
     return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
 }
 

@@ -1,9 +1,8 @@
-// Marks records whose rows a scan found dead for everybody, so that later scans need not look up
-// these rows in the table, until VACUUM removes the records.
+// Marks records whose rows a scan found dead for everybody, so that later scans need not look up these rows in the
+// table, until VACUUM removes the records.
 //
-// If the page is still the same one as when the record was read, so is the record: a place on a
-// page never gets another record. So a new row that reuses the dead row's TID is safe: its record
-// is at another place.
+// If the page is still the same one as when the record was read, so is the record: a place on a page never gets another
+// record. So a new row that reuses the dead row's TID is safe: its record is at another place.
 #include "pg/index/pages.h"
 #include "pg/index/scan_state.h"
 
@@ -30,8 +29,7 @@ void mark_on_page(search& look, BlockNumber block, std::span<const std::uint64_t
     if (is_kind(page, page_kind::records) && trailer_of(page).id < look.now.next_id) {
         const int records = records_on(look.index, buffer, look.shape);
         for (const std::uint64_t number : numbers) {
-            const int place =
-                static_cast<int>(number & ((std::uint64_t{1} << look.shape.place_bits) - 1));
+            const int place = static_cast<int>(number & ((std::uint64_t{1} << look.shape.place_bits) - 1));
             if (place < records)
                 killed_bits(page, place) |= static_cast<std::uint8_t>(1 << place % 8);
         }

@@ -1,5 +1,4 @@
-// The entries of one leaf, collected in rising or falling order of their keys until no more fit,
-// then packed.
+// The entries of one leaf, collected in rising or falling order of their keys until no more fit, then packed.
 #pragma once
 
 #include "pg/index/format.h"
@@ -41,8 +40,7 @@ inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t numbe
         const std::uint64_t first = leaf.keys[0];
         const int key_width = width_of(key < first ? first - key : key - first);
         const int number_width = width_of(most - least);
-        if (leaf.count == leaf_entries::most ||
-            (leaf.count + 1) * (key_width + number_width) > node_room * 8)
+        if (leaf.count == leaf_entries::most || (leaf.count + 1) * (key_width + number_width) > node_room * 8)
             return false;
         leaf.key_width = key_width;
         leaf.number_width = number_width;

@@ -52,13 +52,7 @@ pace pace_of(worker who, const layout& shape)
 {
     const std::uint32_t tail = long_tail(shape);
     if (who == worker::writer)
-        return {tail,
-                tail,
-                static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)),
-                64,
-                2,
-                false,
-                false};
+        return {tail, tail, static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)), 64, 2, false, false};
     return {tail, vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true, true};
 }
 
@@ -81,8 +75,8 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// Makes a run of the first pages of the tail, never of the open one. A short one cannot be
-// cancelled: else writers with a short timeout would start it again and again in vain.
+// Makes a run of the first pages of the tail, never of the open one. A short one cannot be cancelled: else writers with
+// a short timeout would start it again and again in vain.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -129,8 +123,8 @@ bool is_idle(const meta& now, std::uint32_t at)
     return now.runs[at].into == 0 && now.runs[at].id != now.rewritten;
 }
 
-// The newest runs to be merged, of those that are in no merge: each is at most `factor` times as
-// large as all newer runs of the group together. Empty if there are none.
+// The newest runs to be merged, of those that are in no merge: each is at most `factor` times as large as all newer
+// runs of the group together. Empty if there are none.
 group choose_group(const meta& now, const layout& shape, const pace& how)
 {
     group chosen = {now.run_count, now.run_count};
@@ -170,8 +164,7 @@ leaf_chain leaves_of(Relation index, const run& which)
 bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how)
 {
     // Each run may become a dead tree.
-    if (how.factor == 0 || now.merge_count == most_merges ||
-        now.dead_tree_count > most_dead_trees - most_runs)
+    if (how.factor == 0 || now.merge_count == most_merges || now.dead_tree_count > most_dead_trees - most_runs)
         return false;
     const group chosen = choose_group(now, shape, how);
     if (chosen.to - chosen.from < 2)
@@ -230,27 +223,20 @@ void end_merge(Relation index, const meta& now, const merge& state)
             if (runs[at].root == InvalidBlockNumber)
                 continue;
             Assert(stored.dead_tree_count < most_dead_trees);
-            stored.dead_trees[stored.dead_tree_count++] = {runs[at].id,
-                                                           runs[at].root,
-                                                           runs[at].height};
+            stored.dead_trees[stored.dead_tree_count++] = {runs[at].id, runs[at].root, runs[at].height};
         }
         stored.runs[parts.from] = made;
-        std::copy(stored.runs + parts.to,
-                  stored.runs + stored.run_count,
-                  stored.runs + parts.from + 1);
+        std::copy(stored.runs + parts.to, stored.runs + stored.run_count, stored.runs + parts.from + 1);
         stored.run_count -= parts.to - parts.from - 1;
         const std::span<merge> all = merges_of(stored);
-        *std::find_if(all.begin(), all.end(), [&](const merge& one) {
-            return one.id == state.id;
-        }) = all.back();
+        *std::find_if(all.begin(), all.end(), [&](const merge& one) { return one.id == state.id; }) = all.back();
         stored.merge_count--;
         stored.next_id++; // so that every reader sees that something has changed
     });
 }
 
 // Writes at most `most` leaves of a merge, and ends it when none is left. Returns how many.
-int continue_merge(
-    Relation index, const layout& shape, const meta& now, const merge& which, int most)
+int continue_merge(Relation index, const layout& shape, const meta& now, const merge& which, int most)
 {
     const group parts = group_of(now, which.id);
     if (parts.from == parts.to)
@@ -291,9 +277,9 @@ int continue_merge(
 const merge& smallest_merge(const meta& now)
 {
     const auto size = [&](const merge& one) { return record_pages_of(now, group_of(now, one.id)); };
-    return *std::min_element(now.merges,
-                             now.merges + now.merge_count,
-                             [&](const merge& a, const merge& b) { return size(a) < size(b); });
+    return *std::min_element(now.merges, now.merges + now.merge_count, [&](const merge& a, const merge& b) {
+        return size(a) < size(b);
+    });
 }
 
 // The page locks that stand for the two locks below, by block number.
@@ -310,8 +296,7 @@ void forget_rewriting(Relation index, meta& now)
     unlock_rewriting(index);
 }
 
-// Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a
-// run if `short_tail`.
+// Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a run if `short_tail`.
 bool merge_some(Relation index, worker who, bool short_tail)
 {
     Assert(has_locked_runs(index));
@@ -346,8 +331,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
 // Calls merge_some() under the lock, which it then releases, in a memory context of its own.
 bool merge_and_unlock(Relation index, worker who, bool short_tail)
 {
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     const bool worked = merge_some(index, who, short_tail);
     MemoryContextSwitchTo(old);
@@ -356,9 +340,8 @@ bool merge_and_unlock(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// Does VACUUM's turns until nothing is left, or, as writers add work meanwhile, until a limit. The
-// `tail_pages` pages that the tail had at the start become runs, however few are left; later pages
-// need not.
+// Does VACUUM's turns until nothing is left, or, as writers add work meanwhile, until a limit. The `tail_pages` pages
+// that the tail had at the start become runs, however few are left; later pages need not.
 void take_turns(Relation index, worker who, std::uint32_t tail_pages)
 {
     const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;
@@ -420,10 +403,7 @@ void merge_all(Relation index)
 bool has_locked_runs(Relation index)
 {
     LOCKTAG tag;
-    SET_LOCKTAG_PAGE(tag,
-                     index->rd_lockInfo.lockRelId.dbId,
-                     index->rd_lockInfo.lockRelId.relId,
-                     runs_lock);
+    SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId, index->rd_lockInfo.lockRelId.relId, runs_lock);
     return holds_lock(tag, ExclusiveLock);
 }
 

@@ -1,18 +1,17 @@
-// How runs come and go. Runs get larger with their age: the tail becomes a run, and a run that is
-// not much larger than all that is newer is merged with it. (Sorted runs of growing size: Bentley
-// and Saxe, "Decomposable Searching Problems I", 1980; merged in small steps: Overmars and van
-// Leeuwen, "Worst-case optimal insertion and deletion methods", 1981.)
+// How runs come and go. Runs get larger with their age: the tail becomes a run, and a run that is not much larger than
+// all that is newer is merged with it. (Sorted runs of growing size: Bentley and Saxe, "Decomposable Searching Problems
+// I", 1980; merged in small steps: Overmars and van Leeuwen, "Worst-case optimal insertion and deletion methods",
+// 1981.)
 //
-// A merge reads the leaves of its runs as one stream and writes another tree. Its state is in the
-// meta page: the runs, how far each has been read, and what has been written (tree_writer.h). A
-// step writes one leaf, in one WAL record with the meta page, so no cancel, error, abort or crash
-// undoes it. Until the last step readers use the old runs. Then the new one takes their place, and
-// their trees are freed, also in steps (dead_trees.h).
+// A merge reads the leaves of its runs as one stream and writes another tree. Its state is in the meta page: the runs,
+// how far each has been read, and what has been written (tree_writer.h). A step writes one leaf, in one WAL record with
+// the meta page, so no cancel, error, abort or crash undoes it. Until the last step readers use the old runs. Then the
+// new one takes their place, and their trees are freed, also in steps (dead_trees.h).
 //
-// The session that inserts the first record of a page does as many steps as the table below allows,
-// or makes a run of a few pages of the tail. One session at a time does so, under the lock of the
-// runs; others go on without. The smallest merge is continued first, to keep the number of runs
-// low. VACUUM takes such turns until nothing is left, and releases the lock between them.
+// The session that inserts the first record of a page does as many steps as the table below allows, or makes a run of a
+// few pages of the tail. One session at a time does so, under the lock of the runs; others go on without. The smallest
+// merge is continued first, to keep the number of runs low. VACUUM takes such turns until nothing is left, and releases
+// the lock between them.
 //
 //     at once             a run of the tail   or leaves   pages freed   merges a run, compared
 //                                                                       with all newer ones, up to
@@ -55,8 +54,8 @@ void lock_runs(Relation index, LOCKMODE mode);
 void unlock_runs(Relation index, LOCKMODE mode);
 bool has_locked_runs(Relation index); // for assertions
 
-// The lock that VACUUM holds while it rewrites a run. It ends with VACUUM's transaction: so if it
-// is free although the meta page names a run as being rewritten, that VACUUM was interrupted.
+// The lock that VACUUM holds while it rewrites a run. It ends with VACUUM's transaction: so if it is free although the
+// meta page names a run as being rewritten, that VACUUM was interrupted.
 void lock_rewriting(Relation index);
 void unlock_rewriting(Relation index);
 

@@ -65,30 +65,23 @@ index_options options_of(HeapTuple row, TupleDesc form)
             errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot change options of lsh index \"%s\"", NameStr(index.relname)),
             errdetail("What it holds was made by those that it has."),
-            errhint("Create another index, or constraint, with the options wanted, and drop this "
-                    "one."));
+            errhint("Create another index, or constraint, with the options wanted, and drop this one."));
     pg_unreachable();
 }
 
-// An ERROR if a row of pg_class was just written that changes the options of an lsh index. The
-// catalogue cache still has the old row.
+// An ERROR if a row of pg_class was just written that changes the options of an lsh index. The catalogue cache still
+// has the old row.
 void refuse_changed_options(Oid relation)
 {
     const HeapTuple before = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
     if (!HeapTupleIsValid(before))
         return;
     const auto& old = *reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(before));
-    if (old.relkind == RELKIND_INDEX &&
-        GetIndexAmRoutineByAmId(old.relam, false)->amoptions == parse_options) {
+    if (old.relkind == RELKIND_INDEX && GetIndexAmRoutineByAmId(old.relam, false)->amoptions == parse_options) {
         const Relation catalogue = table_open(RelationRelationId, AccessShareLock);
         ScanKeyData key;
-        ScanKeyInit(&key,
-                    Anum_pg_class_oid,
-                    BTEqualStrategyNumber,
-                    F_OIDEQ,
-                    ObjectIdGetDatum(relation));
-        const SysScanDesc scan =
-            systable_beginscan(catalogue, ClassOidIndexId, true, SnapshotSelf, 1, &key);
+        ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+        const SysScanDesc scan = systable_beginscan(catalogue, ClassOidIndexId, true, SnapshotSelf, 1, &key);
         const HeapTuple after = systable_getnext(scan);
         const TupleDesc form = RelationGetDescr(catalogue);
         if (HeapTupleIsValid(after)) {
@@ -103,8 +96,8 @@ void refuse_changed_options(Oid relation)
     ReleaseSysCache(before);
 }
 
-// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, as
-// it has asked for the access method of the index.
+// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, as it has asked for the
+// access method of the index.
 void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
 {
     if (next_hook != nullptr)
@@ -127,13 +120,7 @@ void define_options()
                       1,
                       max_num_hashes,
                       ShareUpdateExclusiveLock);
-    add_int_reloption(option_kind,
-                      "rows",
-                      "rows of a band",
-                      not_given.rows,
-                      1,
-                      max_rows,
-                      ShareUpdateExclusiveLock);
+    add_int_reloption(option_kind, "rows", "rows of a band", not_given.rows, 1, max_rows, ShareUpdateExclusiveLock);
     add_real_reloption(option_kind,
                        "threshold",
                        "least similarity of rows that an exclusion constraint refuses",
@@ -150,15 +137,9 @@ bytea* parse_options(Datum given, bool validate)
         option("rows", RELOPT_TYPE_INT, offsetof(index_options, rows)),
         option("threshold", RELOPT_TYPE_REAL, offsetof(index_options, threshold)),
     };
-    const auto* const options =
-        static_cast<const index_options*>(build_reloptions(given,
-                                                           validate,
-                                                           option_kind,
-                                                           sizeof(index_options),
-                                                           known,
-                                                           lengthof(known)));
-    if (validate && options != nullptr &&
-        (options->bands == not_given.bands) != (options->rows == not_given.rows))
+    const auto* const options = static_cast<const index_options*>(
+        build_reloptions(given, validate, option_kind, sizeof(index_options), known, lengthof(known)));
+    if (validate && options != nullptr && (options->bands == not_given.bands) != (options->rows == not_given.rows))
         fail_half_banding();
     return reinterpret_cast<bytea*>(const_cast<index_options*>(options));
 }

@@ -11,9 +11,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Registers the options with PostgreSQL, once, when the library is loaded. From then on ALTER INDEX
-// may not change them: the index would stay as it is, and a dump would show another constraint than
-// the one that is enforced.
+// Registers the options with PostgreSQL, once, when the library is loaded. From then on ALTER INDEX may not change
+// them: the index would stay as it is, and a dump would show another constraint than the one that is enforced.
 void define_options();
 
 bytea* parse_options(Datum given, bool validate);

@@ -30,8 +30,8 @@ void fail_damaged(Relation index, BlockNumber block, const char* what)
 
 namespace {
 
-// The buffers in which this session last read pages: lookups read the same ones again, such as the
-// meta page, roots and the tail. Only a hint: PostgreSQL checks that the buffer still has the page.
+// The buffers in which this session last read pages: lookups read the same ones again, such as the meta page, roots and
+// the tail. Only a hint: PostgreSQL checks that the buffer still has the page.
 struct page_place {
     Oid file;
     BlockNumber block;
@@ -42,8 +42,8 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// Recalling a page does not raise its buffer's usage count. So one use in so many goes the usual
-// way: else the hottest pages would be evicted first.
+// Recalling a page does not raise its buffer's usage count. So one use in so many goes the usual way: else the hottest
+// pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block)
@@ -51,18 +51,17 @@ page_place& place_of(Oid file, BlockNumber block)
     return places[(file * 31 + block) % place_count];
 }
 
-// Pins a page if it is still in its buffer, or in the buffer after that of the block before it,
-// where it often is if both were read one after the other. Invalid if it is in neither.
+// Pins a page if it is still in its buffer, or in the buffer after that of the block before it, where it often is if
+// both were read one after the other. Invalid if it is in neither.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
-        return ++place.uses % uses_that_count != 0 && pin_recent(index, block, place.buffer)
-                   ? place.buffer
-                   : InvalidBuffer;
+        return ++place.uses % uses_that_count != 0 && pin_recent(index, block, place.buffer) ? place.buffer
+                                                                                             : InvalidBuffer;
     const page_place& before = place_of(file, block - 1);
     const Buffer guess = before.buffer + 1;
-    return before.file == file && before.block == block - 1 && before.buffer != InvalidBuffer &&
-                   guess <= NBuffers && pin_recent(index, block, guess)
+    return before.file == file && before.block == block - 1 && before.buffer != InvalidBuffer && guess <= NBuffers &&
+                   pin_recent(index, block, guess)
                ? guess
                : InvalidBuffer;
 }
@@ -80,8 +79,7 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
     page_place& place = place_of(file, block);
     const Buffer known = recall_page(index, file, block, place);
     const Buffer buffer = known != InvalidBuffer ? known : ReadBuffer(index, block);
-    if (place.buffer != buffer || place.block != block || place.file != file ||
-        known == InvalidBuffer)
+    if (place.buffer != buffer || place.block != block || place.file != file || known == InvalidBuffer)
         place = {file, block, buffer, 0};
     return buffer;
 }
@@ -97,8 +95,7 @@ Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrate
 bool is_kind(Page page, page_kind kind)
 {
     const auto& header = *reinterpret_cast<PageHeader>(page);
-    return header.pd_special == trailer_offset && header.pd_upper == trailer_offset &&
-           trailer_of(page).kind == kind;
+    return header.pd_special == trailer_offset && header.pd_upper == trailer_offset && trailer_of(page).kind == kind;
 }
 
 bool is_free(Page page)
@@ -123,8 +120,8 @@ namespace {
 // How many pages are tried for a free one, as the caller may hold a page that others wait for.
 constexpr int most_looks = 16;
 
-// Takes a page from the free space map. The map is not logged, and after a crash may name pages in
-// use, so the page itself decides.
+// Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page
+// itself decides.
 Buffer take_free_page(Relation index)
 {
     for (int look = 0; look < most_looks; look++) {
@@ -245,11 +242,8 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
 {
     const Page page = BufferGetPage(buffer);
     const int bytes = used_bytes(page);
-    if (bytes < 0 || bytes > page_room || shape.record_bytes == 0 ||
-        bytes % shape.record_bytes != 0)
-        fail_damaged(index,
-                     BufferGetBlockNumber(buffer),
-                     "A page of records does not hold a whole number of them.");
+    if (bytes < 0 || bytes > page_room || shape.record_bytes == 0 || bytes % shape.record_bytes != 0)
+        fail_damaged(index, BufferGetBlockNumber(buffer), "A page of records does not hold a whole number of them.");
     return bytes / shape.record_bytes;
 }
 
@@ -278,8 +272,8 @@ bool is_possible_tree(const Tree& tree, const meta& value)
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge;
-// and whether the list of dead trees has room for all of them.
+// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge; and whether the list
+// of dead trees has room for all of them.
 bool have_runs(const meta& value)
 {
     const merge* const end = value.merges + value.merge_count;
@@ -292,14 +286,12 @@ bool have_runs(const meta& value)
         parts++;
         if (at > 0 && value.runs[at - 1].into == into)
             continue;
-        const merge* const mine =
-            std::find_if(value.merges, end, [&](const merge& one) { return one.id == into; });
+        const merge* const mine = std::find_if(value.merges, end, [&](const merge& one) { return one.id == into; });
         if (mine == end || (seen >> (mine - value.merges) & 1) != 0)
             return false;
         seen |= 1u << (mine - value.merges);
     }
-    return seen == (1u << value.merge_count) - 1 &&
-           parts + value.dead_tree_count <= most_dead_trees;
+    return seen == (1u << value.merge_count) - 1 && parts + value.dead_tree_count <= most_dead_trees;
 }
 
 bool are_trees_possible(const meta& value)
@@ -309,8 +301,7 @@ bool are_trees_possible(const meta& value)
         fits = is_possible_tree(value.runs[at], value) && value.runs[at].record_pages > 0;
     for (std::uint32_t at = 0; fits && at < value.merge_count; at++) {
         const merge& one = value.merges[at];
-        fits = is_possible_tree(one, value) &&
-               (one.last_leaf == InvalidBlockNumber) == (one.entries == 0) &&
+        fits = is_possible_tree(one, value) && (one.last_leaf == InvalidBlockNumber) == (one.entries == 0) &&
                (one.last_leaf == InvalidBlockNumber || one.height > 0);
     }
     for (std::uint32_t at = 0; fits && at < value.dead_tree_count; at++)
@@ -327,8 +318,7 @@ void check_meta(Relation index, const meta& value, int bytes)
     if (value.version != format_version)
         ereport(ERROR,
                 errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("index \"%s\" has format version %u, which this version of minhash_lsh "
-                       "does not read",
+                errmsg("index \"%s\" has format version %u, which this version of minhash_lsh does not read",
                        RelationGetRelationName(index),
                        value.version),
                 errdetail("It reads format version %u.", format_version),
@@ -357,9 +347,7 @@ void read_meta(Relation index, meta& copy)
 {
     Buffer buffer;
     const meta& stored = lock_meta(index, buffer);
-    memcpy(static_cast<void*>(&copy),
-           &stored,
-           offsetof(meta, runs) + stored.run_count * sizeof(run));
+    memcpy(static_cast<void*>(&copy), &stored, offsetof(meta, runs) + stored.run_count * sizeof(run));
     UnlockReleaseBuffer(buffer);
 }
 
@@ -380,8 +368,7 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     made.scope_bytes = scope_bytes;
     made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
     made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
-    made.records_per_page =
-        page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
+    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
     Assert(made.records_per_page > 0);
@@ -396,14 +383,11 @@ layout layout_of(Relation index, const meta& value)
     signature empty;
     alignas(8) std::uint8_t header[header_bytes];
     memcpy(header, value.scheme, header_bytes);
-    if (decode(header, empty) != status::ok || value.bands == 0 || value.rows == 0 ||
-        value.rows > max_rows ||
+    if (decode(header, empty) != status::ok || value.bands == 0 || value.rows == 0 || value.rows > max_rows ||
         (value.scope_bytes != 0 && value.scope_bytes != scope_hash_bytes) ||
         value.bands * value.rows > empty.scheme.num_hashes)
         fail_damaged(index, meta_block, "The scheme of its signatures makes no sense.");
-    return make_layout(empty.scheme,
-                       {value.bands, value.rows},
-                       static_cast<int>(value.scope_bytes));
+    return make_layout(empty.scheme, {value.bands, value.rows}, static_cast<int>(value.scope_bytes));
 }
 
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view)
@@ -412,9 +396,8 @@ bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& v
     if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != run_id)
         return false;
     const node_head& head = head_of(page);
-    if (head.key_width < 1 || head.key_width > most_width || head.number_width < 1 ||
-        head.number_width > most_width || head.count == 0 ||
-        head.count * (head.key_width + head.number_width) > node_room * 8)
+    if (head.key_width < 1 || head.key_width > most_width || head.number_width < 1 || head.number_width > most_width ||
+        head.count == 0 || head.count * (head.key_width + head.number_width) > node_room * 8)
         fail_damaged(index, BufferGetBlockNumber(buffer), "A leaf has more entries than room.");
     view.head = &head;
     view.entries = contents_of(page) + sizeof(node_head);

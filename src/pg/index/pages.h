@@ -19,8 +19,7 @@ namespace minhash::pg::index {
 
 // Pins a page, or also locks it in the given mode. An ERROR if the index cannot have such a block.
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy = nullptr);
-Buffer
-read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
+Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
 
 // Whether a page is initialised and of this kind.
 bool is_kind(Page page, page_kind kind);
@@ -31,8 +30,8 @@ bool is_free(Page page);
 // The number of blocks, read while no other session is adding one.
 BlockNumber count_blocks(Relation index);
 
-// A build's supply of new pages, which its processes take in the order of blocks. The file is
-// extended by many pages at once, so some are left over at the end.
+// A build's supply of new pages, which its processes take in the order of blocks. The file is extended by many pages at
+// once, so some are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;
     pg_atomic_uint32 end; // of the file
@@ -43,8 +42,8 @@ void init_new_pages(new_pages& supply);
 // Frees the pages that are left over, for insertions to use.
 void free_left_pages(Relation index, new_pages& supply);
 
-// A page for new contents, exclusively locked: from the build's supply or, if that is null, a free
-// page or one that extends the index.
+// A page for new contents, exclusively locked: from the build's supply or, if that is null, a free page or one that
+// extends the index.
 Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
@@ -52,8 +51,8 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 // Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a complete new page, and releases its buffer. Nobody reads it yet: nothing leads to it, or
-// the index is being built.
+// Logs a complete new page, and releases its buffer. Nobody reads it yet: nothing leads to it, or the index is being
+// built.
 void finish_page(Relation index, Buffer buffer);
 
 // The number of records on a page of records; an ERROR if it is impossible.
@@ -66,16 +65,12 @@ inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
         fail_damaged(index, block, "There is no such block.");
 }
 
-// Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each
-// locked in share mode. False if one of them is no page of records any more, or has an id of
-// `next_id` or later: then they have been replaced since the meta page was read.
+// Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each locked in share mode.
+// False if one of them is no page of records any more, or has an id of `next_id` or later: then they have been replaced
+// since the meta page was read.
 template <typename Visit>
-bool each_page(Relation index,
-               const layout& shape,
-               BlockNumber first,
-               std::uint32_t pages,
-               std::uint64_t next_id,
-               Visit visit)
+bool each_page(
+    Relation index, const layout& shape, BlockNumber first, std::uint32_t pages, std::uint64_t next_id, Visit visit)
 {
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     if (pages > blocks)
@@ -119,8 +114,8 @@ void change_meta(Relation index, Change change)
 layout layout_of(Relation index, const meta& value);
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
-// Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong
-// to whatever is next to it on the page.
+// Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong to whatever is next
+// to it on the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
@@ -145,8 +140,7 @@ struct leaf_view {
     {
         const std::uint32_t width = head->number_width;
         const std::uint32_t keys = std::uint32_t{head->count} * head->key_width;
-        return head->number_base +
-               get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
+        return head->number_base + get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
     }
 
     // The first entry whose key is not less than `least`.

@@ -66,29 +66,25 @@ double expected_candidates(const scan_plan& plan, double records)
 
 double cost_of_all(const index_size& size)
 {
-    return size.record_pages * size.sequential_page +
-           size.records * operators_a_record * cpu_operator_cost;
+    return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
 }
 
-// Candidates are read in page order: the more pages that takes, the more their cost approaches that
-// of sequential reads, as in PostgreSQL's bitmap heap scans.
+// Candidates are read in page order: the more pages that takes, the more their cost approaches that of sequential
+// reads, as in PostgreSQL's bitmap heap scans.
 double cost_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)
         return 0;
     const double share = 1 - std::exp(-candidates / size.record_pages);
-    const double page =
-        size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
+    const double page = size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
     return share * size.record_pages * page + candidates * operators_a_record * cpu_operator_cost;
 }
 
 double cost_of_bands(const index_size& size, const scan_plan& plan)
 {
     const double leaves = std::min(size.runs * plan.bands, size.record_pages);
-    return leaves * size.random_page +
-           plan.bands * size.levels * operators_a_page * cpu_operator_cost +
-           size.tail_pages * size.sequential_page +
-           size.tail_records * operators_a_record * cpu_operator_cost;
+    return leaves * size.random_page + plan.bands * size.levels * operators_a_page * cpu_operator_cost +
+           size.tail_pages * size.sequential_page + size.tail_records * operators_a_record * cpu_operator_cost;
 }
 
 } // namespace minhash::pg::index

@@ -12,14 +12,13 @@ struct scan_plan {
     int bands;
 };
 
-// The recall of lookups at the threshold, as lsh_params() promises by default; and that of
-// constraints, which is higher, at the cost of reading more pages, as a conflict that is missed
-// stays in the table.
+// The recall of lookups at the threshold, as lsh_params() promises by default; and that of constraints, which is
+// higher, at the cost of reading more pages, as a conflict that is missed stays in the table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 
-// The plan with the fewest candidates that reaches the recall. If no plan does with all bands, the
-// plan for the recall of lookups.
+// The plan with the fewest candidates that reaches the recall. If no plan does with all bands, the plan for the recall
+// of lookups.
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
 // Without ORDER BY, about so many candidates are compared before the first rows are returned.

@@ -40,20 +40,16 @@ void check_scheme(Relation index, const layout& shape, const signature& value)
     if (memcmp(header, shape.header, header_bytes) != 0)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
-                errmsg("signature has another scheme than those of index \"%s\"",
-                       RelationGetRelationName(index)),
+                errmsg("signature has another scheme than those of index \"%s\"", RelationGetRelationName(index)),
                 errdetail("The signature is %s, those of the index are %s.",
                           describe(value.scheme),
                           describe(shape.scheme)),
-                errhint("An index holds signatures of one scheme. Call minhash() with the same "
-                        "arguments, or make partial indexes."));
+                errhint("An index holds signatures of one scheme. Call minhash() with the same arguments, or make "
+                        "partial indexes."));
 }
 
-void make_record(const layout& shape,
-                 const signature& value,
-                 std::uint32_t scope,
-                 const ItemPointerData& tid,
-                 std::uint8_t* record)
+void make_record(
+    const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record)
 {
     ItemPointerData stored = tid;
     if ((stored.ip_posid & empty_set) != 0)
@@ -65,9 +61,7 @@ void make_record(const layout& shape,
         memcpy(record, value.packed.data(), value.packed.size());
     else
         compress(value, copy_bits, record);
-    memcpy(record + shape.tid_offset - shape.scope_bytes,
-           &scope,
-           static_cast<std::size_t>(shape.scope_bytes));
+    memcpy(record + shape.tid_offset - shape.scope_bytes, &scope, static_cast<std::size_t>(shape.scope_bytes));
     set_tid(record, shape, stored);
 }
 

@@ -9,21 +9,16 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-constexpr int most_record_bytes =
-    max_num_hashes + static_cast<int>(sizeof(std::uint32_t) + sizeof(ItemPointerData));
+constexpr int most_record_bytes = max_num_hashes + static_cast<int>(sizeof(std::uint32_t) + sizeof(ItemPointerData));
 
-// The signature in a Datum, detoasted in the current memory context; an ERROR if it cannot be
-// indexed.
+// The signature in a Datum, detoasted in the current memory context; an ERROR if it cannot be indexed.
 signature indexable_signature(Relation index, Datum value);
 
 // An ERROR unless a signature may be compared with those of the index.
 void check_scheme(Relation index, const layout& shape, const signature& value);
 
 // Writes the record's bytes.
-void make_record(const layout& shape,
-                 const signature& value,
-                 std::uint32_t scope,
-                 const ItemPointerData& tid,
-                 std::uint8_t* record);
+void make_record(
+    const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
 
 } // namespace minhash::pg::index

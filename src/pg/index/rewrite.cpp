@@ -37,21 +37,19 @@ bool has_many_dead(Relation index, const layout& shape, const meta& now, const r
 run* find_run(meta& now, std::uint64_t id)
 {
     const std::span<run> all = runs_of(now);
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const run& one) { return one.id == id; });
+    const auto found = std::find_if(all.begin(), all.end(), [&](const run& one) { return one.id == id; });
     return found == all.end() ? nullptr : &*found;
 }
 
-// Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first
-// of these, or 0 if the run is gone or being merged, or if there are too many dead trees.
+// Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first of these, or 0 if
+// the run is gone or being merged, or if there are too many dead trees.
 std::uint64_t claim(Relation index, const run& which)
 {
     std::uint64_t first_id = 0;
     lock_runs(index, ExclusiveLock);
     change_meta(index, [&](meta& stored) {
         const run* const there = find_run(stored, which.id);
-        if (there == nullptr || there->into != 0 ||
-            stored.dead_tree_count > most_dead_trees - most_runs)
+        if (there == nullptr || there->into != 0 || stored.dead_tree_count > most_dead_trees - most_runs)
             return;
         first_id = stored.next_id;
         stored.next_id += std::uint64_t{1} + which.record_pages;
@@ -62,12 +60,10 @@ std::uint64_t claim(Relation index, const run& which)
     return first_id;
 }
 
-// Copies living records to new pages, from the last to the first, so that the next page is always
-// known. The last one leads to the meta page, as only the open page of the tail leads nowhere.
-growing<BlockNumber> copy_records(Relation index,
-                                  const layout& shape,
-                                  std::span<const BlockNumber> blocks,
-                                  std::uint64_t first_id)
+// Copies living records to new pages, from the last to the first, so that the next page is always known. The last one
+// leads to the meta page, as only the open page of the tail leads nowhere.
+growing<BlockNumber>
+copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {
     growing<BlockNumber> made;
     made.start(blocks.size());
@@ -75,9 +71,7 @@ growing<BlockNumber> copy_records(Relation index,
     const auto bytes = static_cast<std::size_t>(shape.record_bytes);
     int count = 0;
     BlockNumber next = meta_block;
-    const auto place_of = [&] {
-        return records + static_cast<std::size_t>(shape.records_per_page - count) * bytes;
-    };
+    const auto place_of = [&] { return records + static_cast<std::size_t>(shape.records_per_page - count) * bytes; };
     const auto write = [&] {
         const Buffer buffer = new_page(index, nullptr);
         const Page page = BufferGetPage(buffer);
@@ -115,10 +109,7 @@ growing<BlockNumber> copy_records(Relation index,
 }
 
 // The run of pages of records, sorted in parts if memory is too small for all.
-run make_run(Relation index,
-             const layout& shape,
-             std::span<const BlockNumber> pages,
-             std::uint64_t id)
+run make_run(Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id)
 {
     const std::size_t part = sortable_pages(shape, vacuum_memory());
     if (pages.size() <= part)
@@ -128,11 +119,7 @@ run make_run(Relation index,
     chains.start(pages.size() / part + 1);
     for (std::size_t first = 0; first < pages.size(); first += part) {
         const sorted_leaves sorted =
-            write_sorted(index,
-                         shape,
-                         pages.subspan(first, std::min(part, pages.size() - first)),
-                         id,
-                         nullptr);
+            write_sorted(index, shape, pages.subspan(first, std::min(part, pages.size() - first)), id, nullptr);
         made.records += sorted.records;
         chains.add(sorted.first);
     }
@@ -171,16 +158,14 @@ void rewrite(Relation index, const layout& shape, const meta& now, const run& wh
         unlock_rewriting(index);
         return;
     }
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     growing<BlockNumber> blocks;
     blocks.start(which.record_pages);
     const auto add = [&](Buffer buffer, Page, int) { blocks.add(BufferGetBlockNumber(buffer)); };
     if (!each_page(index, shape, which.first, which.record_pages, now.next_id, add))
         fail_damaged(index, which.first, "A page of records behind this one is missing.");
-    const growing<BlockNumber> pages =
-        copy_records(index, shape, {blocks.at, blocks.count}, first_id + 1);
+    const growing<BlockNumber> pages = copy_records(index, shape, {blocks.at, blocks.count}, first_id + 1);
     if (pages.count > 0) {
         const run made = make_run(index, shape, {pages.at, pages.count}, first_id);
         replace(index, which, &made);

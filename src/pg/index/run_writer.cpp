@@ -30,8 +30,8 @@ struct fence {
     BlockNumber block;
 };
 
-// Leaves are written from the last to the first: so the link to the next one is known at once, and
-// no page is locked while others are read.
+// Leaves are written from the last to the first: so the link to the next one is known at once, and no page is locked
+// while others are read.
 struct leaf_writer {
     Relation index;
     new_pages* supply;
@@ -87,19 +87,15 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
             sum += mine;
         }
         for (std::size_t at = 0; at < count; at++)
-            other[starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++] =
-                values[at];
+            other[starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++] = values[at];
         std::swap(values, other);
     }
     return values;
 }
 
 // Reads the keys of one band from all records that searches can find.
-std::size_t read_band(Relation index,
-                      const layout& shape,
-                      std::span<const BlockNumber> pages,
-                      int band,
-                      std::uint64_t* keys)
+std::size_t
+read_band(Relation index, const layout& shape, std::span<const BlockNumber> pages, int band, std::uint64_t* keys)
 {
     std::size_t count = 0;
     for (std::size_t at = 0; at < pages.size(); at++) {
@@ -179,11 +175,8 @@ MemoryContext make_context()
     return AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
 }
 
-band_writer* make_writer(Relation index,
-                         const layout& shape,
-                         std::span<const BlockNumber> pages,
-                         std::uint64_t id,
-                         new_pages* supply)
+band_writer* make_writer(
+    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
 {
     band_writer* const made = static_cast<band_writer*>(palloc(sizeof(band_writer)));
     const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
@@ -205,8 +198,7 @@ std::size_t write_band(band_writer& writer, int band)
 {
     const layout& shape = *writer.shape;
     const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
-    const std::size_t count =
-        read_band(writer.out.index, shape, writer.pages, band, writer.keys.at);
+    const std::size_t count = read_band(writer.out.index, shape, writer.pages, band, writer.keys.at);
     const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
     for (std::size_t at = count; at-- > 0;) {
         if (at % 65536 == 0)
@@ -215,8 +207,7 @@ std::size_t write_band(band_writer& writer, int band)
         const std::uint64_t ordinal = sorted[at] & ordinal_mask;
         write_entry(writer.out,
                     static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
-                    std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits |
-                        ordinal % per_page);
+                    std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits | ordinal % per_page);
     }
     return count;
 }
@@ -225,9 +216,9 @@ std::size_t write_band(band_writer& writer, int band)
 
 std::size_t sortable_pages(const layout& shape, int memory)
 {
-    const std::size_t records = std::min<std::size_t>(std::size_t{1} << ordinal_bits,
-                                                      static_cast<std::size_t>(memory) * 1024 /
-                                                          (2 * sizeof(std::uint64_t)));
+    const std::size_t records =
+        std::min<std::size_t>(std::size_t{1} << ordinal_bits,
+                              static_cast<std::size_t>(memory) * 1024 / (2 * sizeof(std::uint64_t)));
     return std::max<std::size_t>(1, records / static_cast<std::size_t>(shape.records_per_page));
 }
 
@@ -243,11 +234,8 @@ run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
     return made;
 }
 
-sorted_leaves write_sorted(Relation index,
-                           const layout& shape,
-                           std::span<const BlockNumber> pages,
-                           std::uint64_t id,
-                           new_pages* supply)
+sorted_leaves write_sorted(
+    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -264,11 +252,8 @@ sorted_leaves write_sorted(Relation index,
     return made;
 }
 
-run write_run(Relation index,
-              const layout& shape,
-              std::span<const BlockNumber> pages,
-              std::uint64_t id,
-              new_pages* supply)
+run write_run(
+    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
 {
     run made = run_of(pages, id);
     add_tree(index, write_sorted(index, shape, pages, id, supply), supply, made);

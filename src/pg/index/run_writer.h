@@ -1,5 +1,4 @@
-// Writes runs: the entries of records are sorted, band by band, into leaves, and inner pages are
-// added above.
+// Writes runs: the entries of records are sorted, band by band, into leaves, and inner pages are added above.
 #pragma once
 
 #include "pg/growing.h"
@@ -12,18 +11,15 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// How many pages of records can be sorted at once, within `memory` kB and the record numbers that
-// the sort has room for.
+// How many pages of records can be sorted at once, within `memory` kB and the record numbers that the sort has room
+// for.
 std::size_t sortable_pages(const layout& shape, int memory);
 
-// Writes the run of the records on `pages`, of which there may be no more than that. Nobody can
-// reach the new pages until the meta page names the run. No page is locked for long, so it can be
-// cancelled. `supply` is a build's, or null.
-run write_run(Relation index,
-              const layout& shape,
-              std::span<const BlockNumber> pages,
-              std::uint64_t id,
-              new_pages* supply);
+// Writes the run of the records on `pages`, of which there may be no more than that. Nobody can reach the new pages
+// until the meta page names the run. No page is locked for long, so it can be cancelled. `supply` is a build's, or
+// null.
+run write_run(
+    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply);
 
 // The leaves of a run, without a tree above: a chain that begins at `first`.
 struct sorted_leaves {
@@ -33,14 +29,11 @@ struct sorted_leaves {
 };
 
 // Writes only the sorted leaves of such a run.
-sorted_leaves write_sorted(Relation index,
-                           const layout& shape,
-                           std::span<const BlockNumber> pages,
-                           std::uint64_t id,
-                           new_pages* supply);
+sorted_leaves write_sorted(
+    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply);
 
-// The same, shared by the processes of a build: each writes the leaves of whole bands until
-// bands_left is 0. Then one process joins them.
+// The same, shared by the processes of a build: each writes the leaves of whole bands until bands_left is 0. Then one
+// process joins them.
 void write_bands(Relation index,
                  const layout& shape,
                  std::span<const BlockNumber> pages,

@@ -24,8 +24,7 @@ namespace {
 
 const std::uint8_t* make_query(const search& look, const signature& value)
 {
-    std::uint8_t* const record =
-        static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(look.shape.record_bytes)));
+    std::uint8_t* const record = static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(look.shape.record_bytes)));
     make_record(look.shape, value, look.scope, {}, record);
     return record;
 }
@@ -65,25 +64,22 @@ void start(IndexScanDesc scan, scan_state& state)
         return;
     }
     const double threshold = state.for_constraint ? refused_from(look) : state.narrow.threshold;
-    if (look.shape.shape.bands == 0 ||
-        (state.has_narrow && state.narrow.sought.empty() && threshold > 0))
+    if (look.shape.shape.bands == 0 || (state.has_narrow && state.narrow.sought.empty() && threshold > 0))
         return;
     state.complete = false;
     look.narrowed_by = state.has_narrow ? make_query(look, state.narrow.sought) : nullptr;
     if (state.order == order_kind::distance)
         look.ordered_by = make_query(look, state.near);
     if (state.has_narrow && state.order == order_kind::distance &&
-        memcmp(look.narrowed_by,
-               look.ordered_by,
-               static_cast<std::size_t>(look.shape.tid_offset)) == 0)
+        memcmp(look.narrowed_by, look.ordered_by, static_cast<std::size_t>(look.shape.tid_offset)) == 0)
         look.ordered_by = look.narrowed_by; // compared once
     look.skip_killed = scan->ignore_killed_tuples;
     state.has_keys = look.shape.scope_bytes == 0 || look.by_scope;
     begin_search(state, threshold);
 }
 
-// Takes what to search for from the conditions. If a column has several, the first one is searched
-// for, and the executor rechecks all with the row.
+// Takes what to search for from the conditions. If a column has several, the first one is searched for, and the
+// executor rechecks all with the row.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
     const columns which = columns_of(scan->indexRelation);
@@ -202,8 +198,7 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// Sets the distance of a row to a lower bound, to be rechecked: copies agree at least as much as
-// signatures.
+// Sets the distance of a row to a lower bound, to be rechecked: copies agree at least as much as signatures.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
@@ -213,8 +208,7 @@ void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
     switch (state.order) {
     case order_kind::distance: {
         const int slots = state.look.shape.scheme.num_hashes;
-        distance = 1 - similarity_of(state.look.shape.scheme,
-                                     static_cast<std::uint32_t>(slots - differing));
+        distance = 1 - similarity_of(state.look.shape.scheme, static_cast<std::uint32_t>(slots - differing));
         break;
     }
     case order_kind::alike:
@@ -234,8 +228,7 @@ IndexScanDesc begin_scan(Relation index, int keys, int orders)
 {
     const IndexScanDesc scan = RelationGetIndexScan(index, keys, orders);
     scan_state* const state = static_cast<scan_state*>(palloc0(sizeof(scan_state)));
-    state->context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh scan", ALLOCSET_DEFAULT_SIZES);
+    state->context = AllocSetContextCreate(CurrentMemoryContext, "lsh scan", ALLOCSET_DEFAULT_SIZES);
     scan->opaque = state;
     if (orders > 0) {
         const auto count = static_cast<std::size_t>(orders);
@@ -261,13 +254,9 @@ void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int
     release_row(state.reader);
     state.for_constraint = is_constraint_scan(scan);
     if (keys != nullptr && scan->numberOfKeys > 0)
-        memmove(scan->keyData,
-                keys,
-                static_cast<std::size_t>(scan->numberOfKeys) * sizeof(ScanKeyData));
+        memmove(scan->keyData, keys, static_cast<std::size_t>(scan->numberOfKeys) * sizeof(ScanKeyData));
     if (orders != nullptr && scan->numberOfOrderBys > 0)
-        memmove(scan->orderByData,
-                orders,
-                static_cast<std::size_t>(scan->numberOfOrderBys) * sizeof(ScanKeyData));
+        memmove(scan->orderByData, orders, static_cast<std::size_t>(scan->numberOfOrderBys) * sizeof(ScanKeyData));
 
     const MemoryContext old = MemoryContextSwitchTo(context);
     state.killed.start(16);
@@ -293,8 +282,7 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
         if (!next_found(scan, state, where))
             return false;
         bool dead = false;
-        if (!state.for_constraint ||
-            conflicts(scan, state.reader, tid_of(where), refused_from(state.look), dead))
+        if (!state.for_constraint || conflicts(scan, state.reader, tid_of(where), refused_from(state.look), dead))
             break;
         if (dead)
             kill_current(state);
@@ -341,9 +329,7 @@ void show_scan(IndexScanDescData& scan, ExplainState& state)
         return;
     const search_work& work = static_cast<const scan_state*>(scan.opaque)->look.work;
     if (work.plan.depth > 0)
-        show_property(state,
-                      "Search",
-                      psprintf("%d slots of %d bands", work.plan.depth, work.plan.bands));
+        show_property(state, "Search", psprintf("%d slots of %d bands", work.plan.depth, work.plan.bands));
     else if (work.compared > 0)
         show_property(state, "Search", "all records");
     show_property(state, "Records Compared", static_cast<std::int64_t>(work.compared));

@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The recall of scans in order of distance. Higher than for %, as a row that is found too late for
-// its place in the order is left out.
+// The recall of scans in order of distance. Higher than for %, as a row that is found too late for its place in the
+// order is left out.
 constexpr double ordered_recall = 0.999;
 
 // With candidates that agree in fewer slots, a search is no faster than comparing all records.
@@ -41,8 +41,7 @@ int least_agreement_for(const scheme& scheme, double similarity)
 {
     Assert(similarity >= 0 && similarity <= 1);
     int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
-    while (equal < scheme.num_hashes &&
-           similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
+    while (equal < scheme.num_hashes && similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
         equal++;
     return equal;
 }
@@ -51,8 +50,7 @@ int least_agreement_for(const scheme& scheme, double similarity)
 rank complete_to(const layout& shape, int depth)
 {
     Assert(depth > 0 && depth <= shape.shape.rows);
-    const double similarity =
-        std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
+    const double similarity = std::pow(1 - std::pow(1 - ordered_recall, 1.0 / shape.shape.bands), 1.0 / depth);
     const int least = static_cast<int>(std::ceil(similarity * shape.scheme.num_hashes));
     return (static_cast<rank>(shape.scheme.num_hashes - least + 1) << tid_bits) - 1;
 }
@@ -82,8 +80,8 @@ bool next_plan(const scan_state& state, scan_plan& plan)
         plan = {0, 0};
     if (!bounded)
         return true;
-    return plan.depth == rows || (plan.depth > 0 && expected_candidates(plan, state.size.records) <=
-                                                        left_to_compare(state));
+    return plan.depth == rows ||
+           (plan.depth > 0 && expected_candidates(plan, state.size.records) <= left_to_compare(state));
 }
 
 // Starts a search for the best rows that have not been returned yet.
@@ -107,9 +105,9 @@ bool give_equal(scan_state& state)
         return false;
     found.sort_rows();
     const candidate* const end =
-        std::partition_point(found.rows.at,
-                             found.rows.at + found.rows.count,
-                             [](const candidate& row) { return differing_of(row.where) == 0; });
+        std::partition_point(found.rows.at, found.rows.at + found.rows.count, [](const candidate& row) {
+            return differing_of(row.where) == 0;
+        });
     state.at = 0;
     state.end = static_cast<std::size_t>(end - found.rows.at);
     return state.end > 0;

@@ -1,9 +1,9 @@
 // The state of a scan, and how it continues.
 //
-// For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order
-// of distance, one search follows another, each of a smaller depth. A search returns only rows so
-// near that it has found nearly all of them; after it, nothing nearer may be returned any more.
-// Rows that agree in all slots need not wait for the end of a search, as none can be nearer.
+// For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order of distance, one
+// search follows another, each of a smaller depth. A search returns only rows so near that it has found nearly all of
+// them; after it, nothing nearer may be returned any more. Rows that agree in all slots need not wait for the end of a
+// search, as none can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"
@@ -63,8 +63,8 @@ void search_in_order(scan_state& state);
 // Puts all rows that are left, in any order, into the bitmap, the sort or look.found.rows.
 void gather_rest(scan_state& state);
 
-// Reads the table for rows at the end of the order: those whose signature is NULL, or all rows.
-// Their rank stands for a distance of 1, or of NULL (unknown).
+// Reads the table for rows at the end of the order: those whose signature is NULL, or all rows. Their rank stands for a
+// distance of 1, or of NULL (unknown).
 constexpr int unknown_distance = 1;
 void find_in_table(IndexScanDesc scan, scan_state& state, bool all);
 

@@ -20,8 +20,7 @@ namespace minhash::pg::index {
 namespace {
 
 // The most records that a page can have.
-constexpr int most_records =
-    page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
+constexpr int most_records = page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
 // How many entries, of all ranges together, are read before their records are compared.
 std::size_t most_numbers()
@@ -36,8 +35,8 @@ std::uint16_t agreement(const search& state, const std::uint8_t* record, const s
     return equal;
 }
 
-// Adds a record that agrees with the query in `equal` slots, unless it is dead or of another scope.
-// An empty set is skipped: it agrees with nothing, though its copy may.
+// Adds a record that agrees with the query in `equal` slots, unless it is dead or of another scope. An empty set is
+// skipped: it agrees with nothing, though its copy may.
 void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
 {
     ItemPointerData tid = tid_of(record, state.shape);
@@ -48,8 +47,7 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
         equal = 0;
         if (state.narrowed_by != nullptr && state.least_equal > 0)
             return;
-    } else if (state.in_order && state.narrowed_by != nullptr &&
-               state.narrowed_by != state.ordered_by) {
+    } else if (state.in_order && state.narrowed_by != nullptr && state.narrowed_by != state.ordered_by) {
         equal = agreement(state, record, state.ordered_by);
     }
     if (!is_possible(tid))
@@ -61,8 +59,8 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first. Half of them suffice to refuse most records if, even were all
-// other slots equal, more of this half must agree than do in unrelated texts.
+// How many slots to compare first. Half of them suffice to refuse most records if, even were all other slots equal,
+// more of this half must agree than do in unrelated texts.
 int first_slots(int slots, int least)
 {
     constexpr int vector = 64; // the widest that count_agreements() takes at once
@@ -76,8 +74,7 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     const std::uint8_t* const records = record_at(page, state.shape, place);
     const bool narrow = state.narrowed_by != nullptr;
     const int slots = state.shape.scheme.num_hashes;
-    const int least =
-        narrow ? state.least_equal : std::max(0, slots - differing_of(state.found.limit));
+    const int least = narrow ? state.least_equal : std::max(0, slots - differing_of(state.found.limit));
     const std::uint8_t* const query = narrow ? state.narrowed_by : state.ordered_by;
     const int first = first_slots(slots, least);
     std::uint16_t agreements[most_records];
@@ -100,18 +97,15 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur: the last one that begins with a lesser key, as pages
-// may share a key.
+// The child in which a key may first occur: the last one that begins with a lesser key, as pages may share a key.
 int child_of(const inner_view& page, std::uint64_t key)
 {
-    const std::ptrdiff_t after =
-        std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
+    const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child, from `first` on, that may have entries with a key by its filter. If none may,
-// but the next page, which begins with `next_key`, may have some, the last child, which leads
-// there; else -1.
+// The first child, from `first` on, that may have entries with a key by its filter. If none may, but the next page,
+// which begins with `next_key`, may have some, the last child, which leads there; else -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -132,11 +126,9 @@ void prefetch(Buffer buffer, int bytes)
 }
 
 // How many bytes of a page above leaves are read, besides filters.
-constexpr int inner_start =
-    contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
+constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
-// Descends one level. Keys are sorted, so that one page serves several of them. False if the run's
-// pages are gone.
+// Descends one level. Keys are sorted, so that one page serves several of them. False if the run's pages are gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,
@@ -164,8 +156,7 @@ bool descend_level(const search& state,
             const BlockNumber block = BufferGetBlockNumber(buffer);
             LockBuffer(buffer, BUFFER_LOCK_SHARE);
             inner_view page;
-            valid =
-                valid && view_inner(state.index, buffer, which.id, level, page) && page.count() > 0;
+            valid = valid && view_inner(state.index, buffer, which.id, level, page) && page.count() > 0;
             for (; first < end && blocks[first] == block; first++) {
                 if (!valid)
                     continue;
@@ -182,8 +173,8 @@ bool descend_level(const search& state,
     return valid;
 }
 
-// Finds the leaf of each key, from the root on; none if the run does not have the key. False if the
-// run's pages are gone.
+// Finds the leaf of each key, from the root on; none if the run does not have the key. False if the run's pages are
+// gone.
 bool descend(const search& state,
              const run& which,
              std::span<const std::uint64_t> keys,
@@ -201,19 +192,19 @@ bool descend(const search& state,
 // A run with more pages of records is large.
 constexpr std::uint32_t many_pages = 1024;
 
-// Pins a leaf. The session does not remember the buffers of a large run's leaves, as it will hardly
-// read one twice soon.
+// Pins a leaf. The session does not remember the buffers of a large run's leaves, as it will hardly read one twice
+// soon.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);
-    const Buffer buffer = which.record_pages > many_pages ? ReadBuffer(state.index, block)
-                                                          : pin_page(state.index, block);
+    const Buffer buffer =
+        which.record_pages > many_pages ? ReadBuffer(state.index, block) : pin_page(state.index, block);
     prefetch(buffer, 64);
     return buffer;
 }
 
-// Reads the record numbers of up to `most` entries of a range, from a pinned leaf on, which it
-// releases. False if the run's pages are gone.
+// Reads the record numbers of up to `most` entries of a range, from a pinned leaf on, which it releases. False if the
+// run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
@@ -247,15 +238,13 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
     }
 }
 
-// Reads on in all ranges, a few at a time, so that their leaves are waited for together. Ranges
-// without entries left are removed.
+// Reads on in all ranges, a few at a time, so that their leaves are waited for together. Ranges without entries left
+// are removed.
 bool read_ranges(search& state, std::size_t most)
 {
     Buffer leaves[at_once];
     growing<entry_range>& ranges = state.ranges;
-    most = std::max<std::size_t>(
-        1,
-        std::min(most, most_numbers() / std::max<std::size_t>(1, ranges.count)));
+    most = std::max<std::size_t>(1, std::min(most, most_numbers() / std::max<std::size_t>(1, ranges.count)));
     std::size_t kept = 0;
     bool valid = true;
     for (std::size_t first = 0; valid && first < ranges.count; first += at_once) {
@@ -285,16 +274,14 @@ bool consider_numbers(search& state)
     state.entries += state.numbers.count;
     sort_answering(state.numbers, std::less<std::uint64_t>());
     std::uint64_t* const numbers = state.numbers.at;
-    const auto count =
-        static_cast<std::size_t>(std::unique(numbers, numbers + state.numbers.count) - numbers);
+    const auto count = static_cast<std::size_t>(std::unique(numbers, numbers + state.numbers.count) - numbers);
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
         const std::uint64_t block = numbers[at] >> place_bits;
         if (block >= state.blocks)
             fail_damaged(state.index, meta_block, "An entry has no possible record.");
-        const Buffer buffer =
-            read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         if (!is_kind(page, page_kind::records) || trailer_of(page).id >= state.now.next_id) {
             UnlockReleaseBuffer(buffer);
@@ -304,9 +291,7 @@ bool consider_numbers(search& state)
         for (; at < count && numbers[at] >> place_bits == block; at++) {
             const int place = static_cast<int>(numbers[at] & ((1u << place_bits) - 1));
             if (place >= records)
-                fail_damaged(state.index,
-                             static_cast<BlockNumber>(block),
-                             "An entry's record is not on its page.");
+                fail_damaged(state.index, static_cast<BlockNumber>(block), "An entry's record is not on its page.");
             consider_all(state, page, static_cast<BlockNumber>(block), place, 1);
         }
         UnlockReleaseBuffer(buffer);
@@ -337,10 +322,8 @@ bool find_ranges(search& state)
 {
     state.ranges.count = 0;
     const std::span<const std::uint64_t> keys = {state.keys.at, state.keys.count};
-    BlockNumber* const blocks =
-        static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
-    auto* const next_keys =
-        static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
+    BlockNumber* const blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
+    auto* const next_keys = static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
         if (state.now.runs[at].root == InvalidBlockNumber)
@@ -372,9 +355,9 @@ bool try_all(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Starts again from the current meta page, after pages were found that have been replaced. If the
-// meta page has not changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or
-// a sort stay, as these ignore duplicates.
+// Starts again from the current meta page, after pages were found that have been replaced. If the meta page has not
+// changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or a sort stay, as these ignore
+// duplicates.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;
@@ -396,8 +379,7 @@ void begin_bands(search& state, const scan_plan& plan)
     state.work.plan = plan;
     const int rows = state.shape.shape.rows;
     state.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
-    const std::uint8_t* const query =
-        state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
+    const std::uint8_t* const query = state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
     state.keys.count = 0;
     for (int band = 0; band < plan.bands; band++)
         state.keys.add(band_entry_key(query, state.shape, band) & ~state.span);

@@ -34,10 +34,8 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
 {
     block_set found;
     found.blocks = RelationGetNumberOfBlocks(index);
-    found.bits =
-        static_cast<std::uint8_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
-                                                              found.blocks / 8 + 1,
-                                                              MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    found.bits = static_cast<std::uint8_t*>(
+        MemoryContextAllocExtended(CurrentMemoryContext, found.blocks / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
     const auto add = [&](Buffer buffer, Page, int) {
         const BlockNumber block = BufferGetBlockNumber(buffer);
         if (block < found.blocks)
@@ -45,12 +43,7 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
     };
     bool valid = each_page(index, shape, now.tail_first, now.tail_pages, now.next_id, add);
     for (std::uint32_t at = 0; valid && at < now.run_count; at++)
-        valid = each_page(index,
-                          shape,
-                          now.runs[at].first,
-                          now.runs[at].record_pages,
-                          now.next_id,
-                          add);
+        valid = each_page(index, shape, now.runs[at].first, now.runs[at].record_pages, now.next_id, add);
     if (!valid)
         fail_damaged(index, meta_block, "A page of records is missing.");
     return found;
@@ -92,8 +85,8 @@ std::uint64_t count_pages(Relation index, std::uint64_t id, BlockNumber block, s
     return pages;
 }
 
-// If one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it.
-// The map is not logged: it is lost in a crash, and on a standby that is promoted.
+// If one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it. The map is not
+// logged: it is lost in a crash, and on a standby that is promoted.
 constexpr BlockNumber forgotten_share = 100;
 
 bool has_forgotten_pages(Relation index, const meta& now)
@@ -101,18 +94,15 @@ bool has_forgotten_pages(Relation index, const meta& now)
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     std::uint64_t known = std::uint64_t{1} + now.tail_pages + blocks / forgotten_share;
     for (std::uint32_t at = 0; at < now.run_count; at++)
-        known += now.runs[at].record_pages +
-                 count_pages(index, now.runs[at].id, now.runs[at].root, now.runs[at].height);
+        known +=
+            now.runs[at].record_pages + count_pages(index, now.runs[at].id, now.runs[at].root, now.runs[at].height);
     for (std::uint32_t at = 0; at < now.merge_count; at++) {
         const merge& one = now.merges[at];
         if (one.height > 0)
             known += count_pages(index, one.id, one.open[one.height - 1], one.height);
     }
     for (std::uint32_t at = 0; at < now.dead_tree_count; at++)
-        known += count_pages(index,
-                             now.dead_trees[at].id,
-                             now.dead_trees[at].root,
-                             now.dead_trees[at].height);
+        known += count_pages(index, now.dead_trees[at].id, now.dead_trees[at].root, now.dead_trees[at].height);
     for (BlockNumber block = meta_block + 1; known < blocks && block < blocks; block++) {
         CHECK_FOR_INTERRUPTS();
         known += GetRecordedFreeSpace(index, block) > 0;
@@ -122,9 +112,8 @@ bool has_forgotten_pages(Relation index, const meta& now)
 
 } // namespace
 
-// Frees pages that nothing leads to. While the runs are locked, nobody has a new page that is not
-// reachable yet. So the lock is needed only to read the meta page: pages written later have later
-// ids, and only VACUUM moves records.
+// Frees pages that nothing leads to. While the runs are locked, nobody has a new page that is not reachable yet. So the
+// lock is needed only to read the meta page: pages written later have later ids, and only VACUUM moves records.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all)
 {
     const Relation index = info.index;
@@ -134,8 +123,7 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
     unlock_runs(index, ExclusiveLock);
     const layout shape = layout_of(index, now);
     IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
-    if (shape.shape.bands == 0 ||
-        (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
+    if (shape.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
         return;
     const block_set records = find_record_pages(index, shape, now);
     const BlockNumber blocks = count_blocks(index);
@@ -147,8 +135,8 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
         const bool free = is_free(page);
         const page_trailer& trailer = trailer_of(page);
         if (!free && is_older(page, now) &&
-            (is_of_no_tree(trailer, now) || (trailer.kind == page_kind::records &&
-                                             block < records.blocks && !records.has(block)))) {
+            (is_of_no_tree(trailer, now) ||
+             (trailer.kind == page_kind::records && block < records.blocks && !records.has(block)))) {
             free_page(index, buffer);
             stats.pages_newly_deleted++;
             stats.pages_deleted++;

@@ -10,8 +10,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// For VACUUM: frees such pages. Also records free pages that the free space map has lost, unless
-// this VACUUM has seen all pages already.
+// For VACUUM: frees such pages. Also records free pages that the free space map has lost, unless this VACUUM has seen
+// all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
 // How many such pages there are. `now` is a whole copy of the meta page.

@@ -21,8 +21,7 @@ struct reader {
     bool unknown; // all distances are NULL
 };
 
-void consider_row(
-    Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+void consider_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     const reader& state = *static_cast<reader*>(callback_state);
     const bool null = nulls[state.column];
@@ -39,22 +38,11 @@ void find_in_table(IndexScanDesc scan, scan_state& state, bool all)
     Assert(IsMVCCSnapshot(scan->xs_snapshot));
     found.want(0);
     found.rows.count = 0;
-    reader wanted = {&found,
-                     columns_of(scan->indexRelation).signature,
-                     all,
-                     state.order == order_kind::unknown};
+    reader wanted = {&found, columns_of(scan->indexRelation).signature, all, state.order == order_kind::unknown};
     IndexInfo* const info = BuildIndexInfo(scan->indexRelation);
     info->ii_Concurrent = true; // rows as the snapshot sees them
-    const TableScanDesc rows =
-        table_beginscan_strat(scan->heapRelation, scan->xs_snapshot, 0, nullptr, true, true);
-    table_index_build_scan(scan->heapRelation,
-                           scan->indexRelation,
-                           info,
-                           true,
-                           false,
-                           consider_row,
-                           &wanted,
-                           rows);
+    const TableScanDesc rows = table_beginscan_strat(scan->heapRelation, scan->xs_snapshot, 0, nullptr, true, true);
+    table_index_build_scan(scan->heapRelation, scan->indexRelation, info, true, false, consider_row, &wanted, rows);
     found.finish();
     found.after = 0;
     state.last = 0;

@@ -51,9 +51,9 @@ void finish(change& all, bool with_leaf)
     const tree_writer& out = all.out;
     if (out.stored != nullptr) {
         meta& stored = meta_of(all.add(meta_block));
-        merge* const mine = std::find_if(stored.merges,
-                                         stored.merges + stored.merge_count,
-                                         [&](const merge& one) { return one.id == out.state.id; });
+        merge* const mine = std::find_if(stored.merges, stored.merges + stored.merge_count, [&](const merge& one) {
+            return one.id == out.state.id;
+        });
         Assert(mine != stored.merges + stored.merge_count);
         *mine = out.state;
         const entry_stream::source* from = out.stored->sources;
@@ -85,8 +85,7 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
     const int count = view.count();
     const int filters = view.has_filters() ? count * filter_words * 8 : 0;
     if (view.head->room != static_cast<std::uint32_t>(room) ||
-        used_bytes(BufferGetPage(buffer)) !=
-            static_cast<int>(sizeof(node_head)) + room * inner_width + filters)
+        used_bytes(BufferGetPage(buffer)) != static_cast<int>(sizeof(node_head)) + room * inner_width + filters)
         fail_damaged(out.index, block, "An inner page of a merge has no room for more.");
     first_key = view.keys[0];
     UnlockReleaseBuffer(buffer);
@@ -175,8 +174,7 @@ namespace {
 // Merges chains, few enough to have a page of each in memory.
 void merge_some(tree_writer& out, std::span<const BlockNumber> chains)
 {
-    const MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     growing<leaf_chain> parts;
     parts.start(chains.size());
@@ -194,15 +192,10 @@ void merge_some(tree_writer& out, std::span<const BlockNumber> chains)
 
 } // namespace
 
-void merge_chains(Relation index,
-                  std::span<const BlockNumber> chains,
-                  std::uint64_t id,
-                  new_pages* supply,
-                  run& made)
+void merge_chains(Relation index, std::span<const BlockNumber> chains, std::uint64_t id, new_pages* supply, run& made)
 {
-    const std::size_t most = std::max<std::size_t>(2,
-                                                   static_cast<std::size_t>(vacuum_memory()) *
-                                                       1024 / sizeof(entry_stream::source));
+    const std::size_t most =
+        std::max<std::size_t>(2, static_cast<std::size_t>(vacuum_memory()) * 1024 / sizeof(entry_stream::source));
     growing<BlockNumber> spare;
     spare.start(2 * chains.size());
     growing<BlockNumber> left;
@@ -212,27 +205,14 @@ void merge_chains(Relation index,
     while (left.count > most) {
         std::size_t count = 0;
         for (std::size_t first = 0; first < left.count; first += most) {
-            tree_writer out = {index,
-                               start_merge(id),
-                               made.record_pages,
-                               nullptr,
-                               supply,
-                               &spare,
-                               true,
-                               InvalidBlockNumber};
+            tree_writer out =
+                {index, start_merge(id), made.record_pages, nullptr, supply, &spare, true, InvalidBlockNumber};
             merge_some(out, {left.at + first, std::min(most, left.count - first)});
             left.at[count++] = out.first_leaf;
         }
         left.count = count;
     }
-    tree_writer out = {index,
-                       start_merge(id),
-                       made.record_pages,
-                       nullptr,
-                       supply,
-                       &spare,
-                       false,
-                       InvalidBlockNumber};
+    tree_writer out = {index, start_merge(id), made.record_pages, nullptr, supply, &spare, false, InvalidBlockNumber};
     merge_some(out, {left.at, left.count});
     end_tree(out.state, made);
     while (spare.count > 0)

@@ -1,5 +1,4 @@
-// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing leads
-// to any more.
+// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing leads to any more.
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/pages.h"
@@ -32,12 +31,10 @@ IndexBulkDeleteResult* make_stats()
 
 } // namespace
 
-// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows
-// to be removed, as records move only in clean_up.
-IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
-                                   IndexBulkDeleteResult* stats,
-                                   IndexBulkDeleteCallback is_dead_row,
-                                   void* state)
+// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows to be removed, as
+// records move only in clean_up.
+IndexBulkDeleteResult*
+bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead_row, void* state)
 {
     const Relation index = info->index;
     if (stats == nullptr)
@@ -54,8 +51,7 @@ IndexBulkDeleteResult* bulk_delete(IndexVacuumInfo* info,
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
         const Buffer buffer = read_for_vacuum(*info, block);
         Page page = BufferGetPage(buffer);
-        const int records =
-            is_kind(page, page_kind::records) ? records_on(index, buffer, shape) : 0;
+        const int records = is_kind(page, page_kind::records) ? records_on(index, buffer, shape) : 0;
         GenericXLogState* log = nullptr;
         for (int place = 0; place < records; place++) {
             ItemPointerData tid = tid_of(record_at(page, shape, place), shape);

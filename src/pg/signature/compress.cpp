@@ -21,9 +21,7 @@ MINHASH_FUNCTION(minhash_compress)
     if (bits > whole.scheme.bits)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
-                errmsg("cannot compress a signature from %d to %d bits per slot",
-                       whole.scheme.bits,
-                       bits),
+                errmsg("cannot compress a signature from %d to %d bits per slot", whole.scheme.bits, bits),
                 errhint("Compress the signature that minhash() made."));
     if (bits == whole.scheme.bits)
         return make_signature(whole);
@@ -37,19 +35,18 @@ MINHASH_FUNCTION(minhash_compress)
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
-// The cast of a signature with one bit per slot to bit(length), the first slot leftmost.
-// (signature, length or -1, explicit) -> bit
+// The cast of a signature with one bit per slot to bit(length), the first slot leftmost. (signature, length or -1,
+// explicit) -> bit
 MINHASH_FUNCTION(minhash_signature_to_bit)
 {
     const signature value = arg_signature(fcinfo, 0);
     const int length = PG_GETARG_INT32(1);
     const int slots = value.scheme.num_hashes;
     if (value.scheme.bits != 1)
-        ereport(
-            ERROR,
-            errcode(ERRCODE_DATATYPE_MISMATCH),
-            errmsg("cannot cast a signature of %d bits per slot to type bit", value.scheme.bits),
-            errhint("Cast minhash_compress(signature, 1)."));
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("cannot cast a signature of %d bits per slot to type bit", value.scheme.bits),
+                errhint("Cast minhash_compress(signature, 1)."));
     if (length >= 0 && length != slots)
         ereport(ERROR,
                 errcode(ERRCODE_STRING_DATA_LENGTH_MISMATCH),
@@ -68,9 +65,9 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     PG_RETURN_VARBIT_P(bits);
 }
 
-// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If slots have
-// independent hash functions, these are the signature by fewer functions. Not so with FSS-4: it
-// distributes the elements over all slots, so the first ones would be a scheme of their own.
+// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If slots have independent hash
+// functions, these are the signature by fewer functions. Not so with FSS-4: it distributes the elements over all slots,
+// so the first ones would be a scheme of their own.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
@@ -78,15 +75,13 @@ MINHASH_FUNCTION(minhash_truncate)
     if (num_hashes < min_num_hashes || num_hashes > whole.scheme.num_hashes)
         fail_range("num_hashes", num_hashes, min_num_hashes, whole.scheme.num_hashes);
     if (whole.scheme.method == method::fss && num_hashes < whole.scheme.num_hashes)
-        ereport(
-            ERROR,
-            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot truncate a signature of method \"fss\" from %d to %d hashes",
-                   whole.scheme.num_hashes,
-                   num_hashes),
-            errdetail("With method \"fss\", an element's slot depends on the number of hashes."),
-            errhint("Call minhash() with num_hashes => %d, or save space with minhash_compress().",
-                    num_hashes));
+        ereport(ERROR,
+                errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("cannot truncate a signature of method \"fss\" from %d to %d hashes",
+                       whole.scheme.num_hashes,
+                       num_hashes),
+                errdetail("With method \"fss\", an element's slot depends on the number of hashes."),
+                errhint("Call minhash() with num_hashes => %d, or save space with minhash_compress().", num_hashes));
 
     signature value = whole;
     value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);

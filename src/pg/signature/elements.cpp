@@ -36,8 +36,7 @@ array_members members_of(ArrayType* array)
     std::size_t count = static_cast<std::size_t>(items);
     if (const std::uint8_t* const present = ARR_NULLBITMAP(array); present != nullptr) {
         const std::uint8_t last = items % 8 == 0 ? 0 : present[items / 8] & ((1 << items % 8) - 1);
-        count = pg_popcount(reinterpret_cast<const char*>(present), items / 8) +
-                pg_number_of_ones[last];
+        count = pg_popcount(reinterpret_cast<const char*>(present), items / 8) + pg_number_of_ones[last];
     }
     return {ARR_DATA_PTR(array), count};
 }
@@ -65,8 +64,7 @@ void take_uuids(array_members& members, set_signer& state)
 {
     const std::size_t count = std::min(members.left, members_at_once);
     for (std::size_t index = 0; index < count; index++, members.at += UUID_LEN)
-        split(hash_bytea({reinterpret_cast<const std::uint8_t*>(members.at), UUID_LEN},
-                         state.scheme.seed),
+        split(hash_bytea({reinterpret_cast<const std::uint8_t*>(members.at), UUID_LEN}, state.scheme.seed),
               state.batch.lo[index],
               state.batch.hi[index]);
     state.batch.count = count;
@@ -80,9 +78,7 @@ void take_varlenas(array_members& members, set_signer& state)
     for (std::size_t index = 0; index < count; index++) {
         members.at = reinterpret_cast<const char*>(INTALIGN(members.at));
         const auto* const value = reinterpret_cast<const struct varlena*>(members.at);
-        split(hash(bytes_of(value), state.scheme.seed),
-              state.batch.lo[index],
-              state.batch.hi[index]);
+        split(hash(bytes_of(value), state.scheme.seed), state.batch.lo[index], state.batch.hi[index]);
         members.at += VARSIZE_ANY(value);
     }
     state.batch.count = count;
@@ -120,10 +116,9 @@ void sign_members(set_signer& state, const array_members& all)
         while (members.left > 0 && !(is_bag && state.bag.overflowed)) {
             take(members, state);
             if (is_bag)
-                each_occurrence(state.bag,
-                                members.left == 0,
-                                state.batch,
-                                [&state](const shingle_batch&) { absorb_batch(state); });
+                each_occurrence(state.bag, members.left == 0, state.batch, [&state](const shingle_batch&) {
+                    absorb_batch(state);
+                });
             else
                 absorb_batch(state);
         }
@@ -166,8 +161,8 @@ MINHASH_FUNCTION(minhash_elements)
     return make_signature({state.scheme, signed_slots(state)});
 }
 
-// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: in a bag, each
-// position of a lexeme is an occurrence, and a lexeme without positions is one.
+// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: in a bag, each position of a lexeme is
+// an occurrence, and a lexeme without positions is one.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
     set_signer& state = start_signer(fcinfo);
@@ -176,11 +171,9 @@ MINHASH_FUNCTION(minhash_elements_of_lexemes)
     batch.count = 0;
     for (int index = 0; index < lexemes->size; index++) {
         WordEntry* const entry = ARRPTR(lexemes) + index;
-        const auto* const bytes =
-            reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
+        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
         const std::uint64_t hash = hash_text({bytes, entry->len}, state.scheme.seed);
-        const std::uint32_t occurrences =
-            state.scheme.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
+        const std::uint32_t occurrences = state.scheme.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
         for (std::uint32_t occurrence = 0; occurrence < occurrences; occurrence++) {
             split(hash_occurrence(hash, occurrence), batch.lo[batch.count], batch.hi[batch.count]);
             if (++batch.count == members_at_once) {

@@ -1,5 +1,4 @@
-// Exact similarities of arrays, as sets or bags of their elements, sorted and compared by their
-// type's btree operators.
+// Exact similarities of arrays, as sets or bags of their elements, sorted and compared by their type's btree operators.
 #include "pg/glue.h"
 
 #include "pg/errors.h"
@@ -22,8 +21,8 @@ namespace minhash::pg {
 
 namespace {
 
-// The collation to sort by. Deterministic collations find the same elements equal, those with equal
-// bytes, so C, the fastest, stands for all of them.
+// The collation to sort by. Deterministic collations find the same elements equal, those with equal bytes, so C, the
+// fastest, stands for all of them.
 Oid collation_for(FunctionCallInfo fcinfo, const TypeCacheEntry& type)
 {
     const Oid given = PG_GET_COLLATION();
@@ -36,12 +35,11 @@ SortSupportData order_of(FunctionCallInfo fcinfo, Oid element)
 {
     const TypeCacheEntry* const type = lookup_type_cache(element, TYPECACHE_LT_OPR);
     if (!OidIsValid(type->lt_opr))
-        ereport(
-            ERROR,
-            errcode(ERRCODE_UNDEFINED_FUNCTION),
-            errmsg("could not identify an ordering operator for type %s", format_type_be(element)),
-            errdetail("Elements are compared by the type's default btree operator class."),
-            errhint("Cast the arrays to a type that has one, such as text[]."));
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an ordering operator for type %s", format_type_be(element)),
+                errdetail("Elements are compared by the type's default btree operator class."),
+                errhint("Cast the arrays to a type that has one, such as text[]."));
     SortSupportData order = {};
     order.ssup_cxt = CurrentMemoryContext;
     order.ssup_collation = collation_for(fcinfo, *type);
@@ -62,8 +60,8 @@ int compare(const void* a, const void* b, void* order)
 std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
 {
     const std::size_t most = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-    auto* const elements = static_cast<Datum*>(
-        MemoryContextAllocHuge(CurrentMemoryContext, (most + 1) * sizeof(Datum)));
+    auto* const elements =
+        static_cast<Datum*>(MemoryContextAllocHuge(CurrentMemoryContext, (most + 1) * sizeof(Datum)));
     std::size_t count = 0;
     const ArrayIterator walk = array_create_iterator(array, 0, nullptr);
     Datum element;
@@ -100,9 +98,7 @@ overlap measure_arguments(FunctionCallInfo fcinfo)
     overlap sizes = {0, 0, 0};
     for (std::size_t at_a = 0, at_b = 0; at_a < a.size() || at_b < b.size();) {
         CHECK_FOR_INTERRUPTS();
-        const int first = at_a == a.size()   ? 1
-                          : at_b == b.size() ? -1
-                                             : compare(&a[at_a], &b[at_b], &order);
+        const int first = at_a == a.size() ? 1 : at_b == b.size() ? -1 : compare(&a[at_a], &b[at_b], &order);
         const std::size_t in_a = first <= 0 ? equal_ones(a, at_a, order) : 0;
         const std::size_t in_b = first >= 0 ? equal_ones(b, at_b, order) : 0;
         at_a += in_a;
@@ -120,15 +116,14 @@ overlap measure_arguments(FunctionCallInfo fcinfo)
 
 } // namespace
 
-// element_jaccard(a, b, bag) -> float8: size of the intersection over size of the union; 0 if both
-// arrays are empty.
+// element_jaccard(a, b, bag) -> float8: size of the intersection over size of the union; 0 if both arrays are empty.
 MINHASH_FUNCTION(element_jaccard)
 {
     PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo)));
 }
 
-// element_containment(a, b, bag) -> float8: the share of the first array's elements that the second
-// has; 0 if the first array is empty.
+// element_containment(a, b, bag) -> float8: the share of the first array's elements that the second has; 0 if the first
+// array is empty.
 MINHASH_FUNCTION(element_containment)
 {
     PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo)));

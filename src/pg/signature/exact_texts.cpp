@@ -30,8 +30,7 @@ void reserve(exact_texts& state, std::size_t more)
                 errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
     state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
     state.buffer = state.buffer == nullptr
-                       ? static_cast<std::uint8_t*>(
-                             MemoryContextAllocHuge(CurrentMemoryContext, state.capacity))
+                       ? static_cast<std::uint8_t*>(MemoryContextAllocHuge(CurrentMemoryContext, state.capacity))
                        : static_cast<std::uint8_t*>(repalloc_huge(state.buffer, state.capacity));
 }
 
@@ -71,9 +70,7 @@ std::span<counted_shingle> make_table(std::size_t entries)
         static_cast<counted_shingle*>(palloc_extended(bytes, MCXT_ALLOC_HUGE)),
         entries,
     };
-    for_each_part(table, [](std::span<counted_shingle> part) {
-        memset(part.data(), 0, part.size_bytes());
-    });
+    for_each_part(table, [](std::span<counted_shingle> part) { memset(part.data(), 0, part.size_bytes()); });
     return table;
 }
 
@@ -90,8 +87,7 @@ void grow(shingle_counts& counts)
 overlap measure_all(const exact_texts& state)
 {
     overlap sizes = {0, 0, 0};
-    for_each_part(state.counts.table,
-                  [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
+    for_each_part(state.counts.table, [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
     return sizes;
 }
 

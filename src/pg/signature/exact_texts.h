@@ -1,5 +1,5 @@
-// Folds one or two texts and counts their distinct shingles: the basis of exact shingles,
-// similarities and differences of texts.
+// Folds one or two texts and counts their distinct shingles: the basis of exact shingles, similarities and differences
+// of texts.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,6 +1,6 @@
-// Exchanges signatures with other systems, as arrays of numbers. Any family of minima over 32-bit
-// hashes can be stored, compared, united and banded here. As it is unknown how they were made, they
-// have a method of their own, `external`, and cannot be compared with what minhash() makes.
+// Exchanges signatures with other systems, as arrays of numbers. Any family of minima over 32-bit hashes can be stored,
+// compared, united and banded here. As it is unknown how they were made, they have a method of their own, `external`,
+// and cannot be compared with what minhash() makes.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -12,8 +12,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// minhash_to_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots
-// have the value that minima start from.
+// minhash_to_values(signature) -> bigint[]: one for each hash, also for the empty set, whose slots have the value that
+// minima start from.
 MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");
@@ -33,9 +33,7 @@ void refuse_array(Detail detail)
             errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
             errmsg("invalid array of values"),
             detail(),
-            errhint("Give one value for each hash, between %d and %d of them.",
-                    min_num_hashes,
-                    max_num_hashes));
+            errhint("Give one value for each hash, between %d and %d of them.", min_num_hashes, max_num_hashes));
 }
 
 } // namespace
@@ -59,9 +57,7 @@ MINHASH_FUNCTION(minhash_from_values)
         if (given[slot] < 0 || given[slot] > UINT32_MAX)
             ereport(ERROR,
                     errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                    errmsg("value %lld at position %zu is out of range",
-                           static_cast<long long>(given[slot]),
-                           slot + 1),
+                    errmsg("value %lld at position %zu is out of range", static_cast<long long>(given[slot]), slot + 1),
                     errdetail("Values must be between 0 and 4294967295."),
                     errhint("To import 64-bit values, keep 32 bits of each: value & 4294967295."));
         slots[slot] = static_cast<std::uint32_t>(given[slot]);

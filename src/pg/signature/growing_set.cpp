@@ -54,8 +54,7 @@ growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers)
 {
     auto* const set = static_cast<growing_set*>(MemoryContextAlloc(memory, sizeof(growing_set)));
     *set = {scheme, integers, 0, first_room, nullptr, nullptr};
-    set->members =
-        static_cast<std::uint64_t*>(MemoryContextAlloc(memory, first_room * sizeof(std::uint64_t)));
+    set->members = static_cast<std::uint64_t*>(MemoryContextAlloc(memory, first_room * sizeof(std::uint64_t)));
     return set;
 }
 
@@ -63,8 +62,7 @@ void make_room(growing_set& set)
 {
     if (set.room < most_waiting) {
         set.room *= 2;
-        set.members =
-            static_cast<std::uint64_t*>(repalloc(set.members, set.room * sizeof(std::uint64_t)));
+        set.members = static_cast<std::uint64_t*>(repalloc(set.members, set.room * sizeof(std::uint64_t)));
         return;
     }
     Assert(set.waiting == set.room);
@@ -141,8 +139,7 @@ growing_set* read_set(MemoryContext memory, const bytea* written)
         fail_received(status::bad_length, bytes);
 
     signature rest;
-    const status what =
-        decode({reinterpret_cast<const std::uint8_t*>(at) + front, bytes - front}, rest);
+    const status what = decode({reinterpret_cast<const std::uint8_t*>(at) + front, bytes - front}, rest);
     if (what != status::ok || rest.scheme.bits != bits_per_slot)
         fail_received(what == status::ok ? status::bad_bits : what, bytes);
     growing_set* const set = make_set(memory, rest.scheme, head.integers != 0);

@@ -1,5 +1,5 @@
-// A set that an aggregate collects. A query may have a million of them, so a small set just holds
-// its members, and only a large one has a signature.
+// A set that an aggregate collects. A query may have a million of them, so a small set just holds its members, and only
+// a large one has a signature.
 #pragma once
 
 #include "pg/glue.h"

@@ -46,12 +46,11 @@ member_kind kind_of(Oid type)
         return member_kind::bytea;
     default:
         if (!IsBinaryCoercible(base, TEXTOID))
-            ereport(
-                ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("elements cannot be of type %s", format_type_be(type)),
-                errdetail("They can be of type text, smallint, integer, bigint, uuid or bytea."),
-                errhint("Cast them, for instance to text."));
+            ereport(ERROR,
+                    errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("elements cannot be of type %s", format_type_be(type)),
+                    errdetail("They can be of type text, smallint, integer, bigint, uuid or bytea."),
+                    errhint("Cast them, for instance to text."));
         return member_kind::text;
     }
 }

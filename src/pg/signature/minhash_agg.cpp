@@ -1,5 +1,5 @@
-// The aggregates minhash_agg(), of the shingles of a column's texts, and minhash_elements_agg(), of
-// the set of its values.
+// The aggregates minhash_agg(), of the shingles of a column's texts, and minhash_elements_agg(), of the set of its
+// values.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/growing_set.h"
@@ -36,19 +36,15 @@ MemoryContext state_memory(FunctionCallInfo fcinfo)
 }
 
 // The set collected so far, or a new one. An ERROR if it is of another scheme.
-growing_set*
-set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
+growing_set* set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
 {
     if (collected == nullptr)
         return make_set(state_memory(fcinfo), scheme, integers);
     if (!comparable({collected->scheme, {}}, {scheme, {}}))
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("arguments of %s() must be the same in all rows of a group",
-                       "minhash_elements_agg"),
-                errdetail("One row asks for %s, another for %s.",
-                          describe(collected->scheme),
-                          describe(scheme)),
+                errmsg("arguments of %s() must be the same in all rows of a group", "minhash_elements_agg"),
+                errdetail("One row asks for %s, another for %s.", describe(collected->scheme), describe(scheme)),
                 errhint("Add to GROUP BY what they depend on."));
     return collected;
 }
@@ -58,11 +54,10 @@ void refuse_nulls(FunctionCallInfo fcinfo)
 {
     for (int argument = 2; argument < PG_NARGS(); argument++) {
         if (PG_ARGISNULL(argument))
-            ereport(
-                ERROR,
-                errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                errmsg("argument %d of %s() must not be NULL", argument, "minhash_elements_agg"),
-                errhint("Only the aggregated value can be NULL; such rows are ignored."));
+            ereport(ERROR,
+                    errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("argument %d of %s() must not be NULL", argument, "minhash_elements_agg"),
+                    errhint("Only the aggregated value can be NULL; such rows are ignored."));
     }
 }
 
@@ -83,15 +78,14 @@ member_kind arg_kind(FunctionCallInfo fcinfo)
 
 bool are_integers(member_kind kind)
 {
-    return kind == member_kind::smallint || kind == member_kind::integer ||
-           kind == member_kind::bigint;
+    return kind == member_kind::smallint || kind == member_kind::integer || kind == member_kind::bigint;
 }
 
 std::uint64_t hash_varlena(FunctionCallInfo fcinfo, member_kind kind, std::int64_t seed)
 {
     struct varlena* const value = PG_GETARG_VARLENA_PP(1);
-    const std::uint64_t hashed = kind == member_kind::text ? hash_text(bytes_of(value), seed)
-                                                           : hash_bytea(bytes_of(value), seed);
+    const std::uint64_t hashed =
+        kind == member_kind::text ? hash_text(bytes_of(value), seed) : hash_bytea(bytes_of(value), seed);
     PG_FREE_IF_COPY(value, 1);
     return hashed;
 }
@@ -115,8 +109,8 @@ std::uint64_t arg_member(FunctionCallInfo fcinfo, member_kind kind, std::int64_t
     return hash_varlena(fcinfo, kind, seed);
 }
 
-// Adds the value in the second argument, unless it is NULL. If there are no other arguments and
-// room is left, a row costs nothing more.
+// Adds the value in the second argument, unless it is NULL. If there are no other arguments and room is left, a row
+// costs nothing more.
 template <arguments given>
 Datum add_value(FunctionCallInfo fcinfo)
 {
@@ -158,9 +152,7 @@ MINHASH_FUNCTION(minhash_agg_add)
     signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);
-    each_batch(signing, document, [set](const shingle_batch& batch) {
-        add(*set, batch.lo, batch.hi, batch.count);
-    });
+    each_batch(signing, document, [set](const shingle_batch& batch) { add(*set, batch.lo, batch.hi, batch.count); });
     PG_FREE_IF_COPY(document, 1);
     PG_RETURN_POINTER(set);
 }

@@ -1,6 +1,6 @@
-// Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The
-// order is that of the stored bytes: it means nothing, but it is total and the same everywhere.
-// Signatures of different schemes are just unequal here, while their similarity is an ERROR.
+// Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The order is that of the
+// stored bytes: it means nothing, but it is total and the same everywhere. Signatures of different schemes are just
+// unequal here, while their similarity is an ERROR.
 #include "pg/arguments.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
 //
-// With k hashes, the relative variance of a similarity J is (1 - J) / (J k), and that of a size is
-// 1 / k (core/cardinality.h). Which slots are equal is independent of the union's minima, so for
-// the intersection, J * union, the two add up to 1 / (J k). For the containment, J * union / a, the
-// quotient of sizes has 2 (1 - a / union) / k; but it is correlated with J, as a slot of a that is
-// larger than the union's is not equal, which subtracts just as much: (1 - J) / (J k) is left.
+// With k hashes, the relative variance of a similarity J is (1 - J) / (J k), and that of a size is 1 / k
+// (core/cardinality.h). Which slots are equal is independent of the union's minima, so for the intersection, J * union,
+// the two add up to 1 / (J k). For the containment, J * union / a, the quotient of sizes has 2 (1 - a / union) / k; but
+// it is correlated with J, as a slot of a that is larger than the union's is not equal, which subtracts just as much:
+// (1 - J) / (J k) is left.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
@@ -28,9 +28,7 @@ struct united {
 // The union's slots are written to `slots`, which has room for any signature.
 united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 {
-    united sets = {arg_whole_signature(fcinfo, 0, "a union"),
-                   arg_whole_signature(fcinfo, 1, "a union"),
-                   {}};
+    united sets = {arg_whole_signature(fcinfo, 0, "a union"), arg_whole_signature(fcinfo, 1, "a union"), {}};
     if (!comparable(sets.a, sets.b))
         fail_incomparable(sets.a.scheme, sets.b.scheme);
     if (sets.a.empty() || sets.b.empty()) {
@@ -48,8 +46,7 @@ double cardinality(const signature& value)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
                 errmsg("cannot estimate the cardinality of an external signature"),
-                errdetail("The signature is %s; the range of its slots is not known.",
-                          describe(value.scheme)),
+                errdetail("The signature is %s; the range of its slots is not known.", describe(value.scheme)),
                 errhint("Estimate it where the signature was made."));
     return estimate_cardinality(value);
 }
@@ -68,8 +65,8 @@ MINHASH_FUNCTION(minhash_union)
     return make_signature(unite(fcinfo, slots).both);
 }
 
-// minhash_union_agg_final(signature) -> minhash_signature: a group of only one signature has not
-// gone through minhash_union(), so what that refuses is refused here.
+// minhash_union_agg_final(signature) -> minhash_signature: a group of only one signature has not gone through
+// minhash_union(), so what that refuses is refused here.
 MINHASH_FUNCTION(minhash_union_agg_final)
 {
     arg_whole_signature(fcinfo, 0, "a union");

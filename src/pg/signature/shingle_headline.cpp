@@ -30,9 +30,7 @@ int positive(const char* name, const char* value)
 {
     const int number = pg_strtoint32(value);
     if (number < 1)
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("%s must be at least 1, not %d", name, number));
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must be at least 1, not %d", name, number));
     return number;
 }
 
@@ -67,11 +65,11 @@ headline_options read_options(Datum given)
         else if (is("HighlightAll"))
             options.all = truth("HighlightAll", value);
         else
-            ereport(ERROR,
-                    errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("unrecognized headline parameter: \"%s\"", option->defname),
-                    errhint("There are StartSel, StopSel, MaxFragments, MaxWords, "
-                            "FragmentDelimiter and HighlightAll."));
+            ereport(
+                ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("unrecognized headline parameter: \"%s\"", option->defname),
+                errhint("There are StartSel, StopSel, MaxFragments, MaxWords, FragmentDelimiter and HighlightAll."));
     }
     return options;
 }
@@ -100,8 +98,8 @@ std::size_t skip_space(const headline& line, std::size_t at)
     return at;
 }
 
-// The end of the word that starts at a place or after it. Text without white space, such as Chinese
-// or an encoded file, is cut into words of so many characters.
+// The end of the word that starts at a place or after it. Text without white space, such as Chinese or an encoded file,
+// is cut into words of so many characters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
     constexpr int most_characters = 20;
@@ -152,8 +150,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference with equally many words before and after it. The text up to `shown`
-// has been dealt with; returns the new value of `shown`.
+// Appends the next difference with equally many words before and after it. The text up to `shown` has been dealt with;
+// returns the new value of `shown`.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;

@@ -14,8 +14,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; in a set,
-// each shingle where it first occurs.
+// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; in a set, each shingle where
+// it first occurs.
 MINHASH_FUNCTION(shingles)
 {
     exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
@@ -37,13 +37,8 @@ MINHASH_FUNCTION(shingles)
         const int bytes = static_cast<int>(shingle.bytes);
         char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
         const bool same = converted == nullptr || converted == utf8;
-        text* const element =
-            same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
-        result = accumArrayResult(result,
-                                  PointerGetDatum(element),
-                                  false,
-                                  TEXTOID,
-                                  CurrentMemoryContext);
+        text* const element = same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
+        result = accumArrayResult(result, PointerGetDatum(element), false, TEXTOID, CurrentMemoryContext);
         pfree(element); // the array has a copy
         if (!same)
             pfree(converted);
@@ -51,15 +46,14 @@ MINHASH_FUNCTION(shingles)
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }
 
-// shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over
-// size of the union; 0 if both texts are empty.
+// shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over size of the union; 0 if
+// both texts are empty.
 MINHASH_FUNCTION(shingle_jaccard)
 {
     if (is_array_literal(fcinfo, 0) && is_array_literal(fcinfo, 1))
-        ereport(
-            NOTICE,
-            errmsg("shingles of texts in braces are compared, not elements of arrays"),
-            errhint("Arrays are compared by element_jaccard(ARRAY['a', 'b'], ARRAY['a', 'c'])."));
+        ereport(NOTICE,
+                errmsg("shingles of texts in braces are compared, not elements of arrays"),
+                errhint("Arrays are compared by element_jaccard(ARRAY['a', 'b'], ARRAY['a', 'c'])."));
     PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 
@@ -67,8 +61,7 @@ MINHASH_FUNCTION(shingle_jaccard)
 // text's shingles that the second has; 0 if the first text is empty.
 MINHASH_FUNCTION(shingle_containment)
 {
-    PG_RETURN_FLOAT8(
-        containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
+    PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 
 // shingle_difference(a, b, shingle_size, unit, fold, bag) -> (side, position, length, passage) rows
@@ -87,8 +80,8 @@ MINHASH_FUNCTION(shingle_difference)
                 side,
                 Int32GetDatum(static_cast<int>(span.from.characters + 1)),
                 Int32GetDatum(static_cast<int>(span.to.characters - span.from.characters)),
-                PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(value) + span.from.bytes,
-                                                         static_cast<int>(bytes))),
+                PointerGetDatum(
+                    cstring_to_text_with_len(VARDATA_ANY(value) + span.from.bytes, static_cast<int>(bytes))),
             };
             bool nulls[] = {false, false, false, false};
             tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);

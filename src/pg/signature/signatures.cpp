@@ -40,8 +40,7 @@ double similarity(const signature& a, const signature& b)
         fail_incomparable(a.scheme, b.scheme);
     if (a.empty() || b.empty())
         return 0;
-    return similarity_of(a.scheme,
-                         count_equal(a.scheme, a.stored_slots().data(), b.stored_slots().data()));
+    return similarity_of(a.scheme, count_equal(a.scheme, a.stored_slots().data(), b.stored_slots().data()));
 }
 
 namespace {

@@ -7,8 +7,7 @@
 
 namespace minhash::pg {
 
-// The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if
-// the schemes differ.
+// The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if the schemes differ.
 double similarity(const signature& a, const signature& b);
 
 // The start of a signature's text form, as errors and EXPLAIN show it.

@@ -33,17 +33,14 @@ char* abridge(const signature& value)
     const std::size_t room = max_text_prefix + value.stored_slots().size() * 2 + 4;
     char* const out = static_cast<char*>(palloc(room));
     const std::size_t length = write_text(value, out);
-    const std::size_t shown =
-        std::min(length, write_prefix(value.scheme, out) + 1 + shown_slots * digits_per_slot);
+    const std::size_t shown = std::min(length, write_prefix(value.scheme, out) + 1 + shown_slots * digits_per_slot);
     strcpy(out + shown, shown < length ? "..." : "");
     return out;
 }
 
 void fail_input(const char* type)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("cannot accept a value of type %s", type));
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot accept a value of type %s", type));
     pg_unreachable();
 }
 
@@ -132,8 +129,8 @@ MINHASH_FUNCTION(minhash_signature_typmod_in)
     PG_RETURN_INT32(modifiers[0]);
 }
 
-// minhash_signature(minhash_signature, typmod, explicit) -> minhash_signature: the cast that
-// enforces a type modifier on assignment.
+// minhash_signature(minhash_signature, typmod, explicit) -> minhash_signature: the cast that enforces a type modifier
+// on assignment.
 MINHASH_FUNCTION(minhash_signature)
 {
     fits_typmod(arg_signature(fcinfo, 0).scheme, PG_GETARG_INT32(1), nullptr);

@@ -23,8 +23,7 @@ bool is_space(char byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// A word, or the space between two, may be as long as the text: after so many bytes, the query
-// checks for cancel.
+// A word, or the space between two, may be as long as the text: after so many bytes, the query checks for cancel.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)
@@ -92,8 +91,7 @@ MINHASH_FUNCTION(lsh_windows)
     std::int64_t last_number = 0;
     while (first < end) {
         CHECK_FOR_INTERRUPTS();
-        for (const char* next = skip_space(last, end);
-             next < end && last_number < first_number + words;
+        for (const char* next = skip_space(last, end); next < end && last_number < first_number + words;
              next = skip_space(last, end), last_number++)
             last = skip_word(next, end);
         position += count_characters(counted, first);

@@ -1,7 +1,6 @@
-// The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it
-// shares a key with the query, and is then compared by its signature. So with the index % returns
-// no rows that it would not return without, but misses those that share no key. If these may be
-// more than a few, a notice says so.
+// The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
+// query, and is then compared by its signature. So with the index % returns no rows that it would not return without,
+// but misses those that share no key. If these may be more than a few, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -22,8 +21,8 @@ namespace minhash::pg {
 
 namespace {
 
-// The threshold of an index without options. Bands and rows are chosen for each number of hashes;
-// even for the fewest, 8, some choice reaches the recall.
+// The threshold of an index without options. Bands and rows are chosen for each number of hashes; even for the fewest,
+// 8, some choice reaches the recall.
 constexpr double default_threshold = 0.8;
 
 // The options of an index, as PostgreSQL keeps them; 0 if not given.
@@ -61,8 +60,8 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
 // Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
 enum { arg_shared, arg_strategy, arg_query, arg_key_count, arg_extra_data, arg_recheck };
 
-// Whether a row shares, or may share, a key with the query. Value is bool or GinTernaryValue, which
-// is GIN_MAYBE for a key that has not been looked up.
+// Whether a row shares, or may share, a key with the query. Value is bool or GinTernaryValue, which is GIN_MAYBE for a
+// key that has not been looked up.
 template <typename Value>
 bool is_candidate(FunctionCallInfo fcinfo)
 {
@@ -95,20 +94,18 @@ banding gin_shape(const bytea* options, int num_hashes)
 MINHASH_FUNCTION(gin_minhash_extract_value)
 {
     const signature value = arg_signature(fcinfo, 0);
-    const std::span<Datum> keys =
-        make_band_keys(value, shape_of_index(fcinfo, value.scheme.num_hashes));
+    const std::span<Datum> keys = make_band_keys(value, shape_of_index(fcinfo, value.scheme.num_hashes));
     *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }
 
-// gin_minhash_extract_query(signature or query, number of keys, strategy, partial matches, extra
-// data, null flags, search mode) -> keys; without any, nothing is found.
+// gin_minhash_extract_query(signature or query, number of keys, strategy, partial matches, extra data, null flags,
+// search mode) -> keys; without any, nothing is found.
 MINHASH_FUNCTION(gin_minhash_extract_query)
 {
     enum { arg_sought, arg_key_count, arg_strategy };
 
-    const signature sought =
-        query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
+    const signature sought = query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
@@ -120,8 +117,7 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     PG_RETURN_POINTER(keys.data());
 }
 
-// gin_minhash_consistent(shared, strategy, query, number of keys, extra data, recheck, keys, null
-// flags) -> bool
+// gin_minhash_consistent(shared, strategy, query, number of keys, extra data, recheck, keys, null flags) -> bool
 MINHASH_FUNCTION(gin_minhash_consistent)
 {
     *arg_internal<bool>(fcinfo, arg_recheck) = true;
@@ -130,8 +126,7 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 
 // gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
 // -> "char" Each scan calls this at its start, to find out which keys a row needs, and the planner
-// never does, while it does call gin_minhash_extract_query(). So this is the place for the notice
-// of low recall.
+// never does, while it does call gin_minhash_extract_query(). So this is the place for the notice of low recall.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // not called in this scan yet
@@ -159,13 +154,7 @@ MINHASH_FUNCTION(gin_minhash_options)
                             1,
                             max_num_hashes,
                             offsetof(gin_options, shape.bands));
-    add_local_int_reloption(known,
-                            "rows",
-                            "rows of a band",
-                            0,
-                            1,
-                            max_num_hashes,
-                            offsetof(gin_options, shape.rows));
+    add_local_int_reloption(known, "rows", "rows of a band", 0, 1, max_num_hashes, offsetof(gin_options, shape.rows));
     register_reloptions_validator(known, check_options);
     PG_RETURN_VOID();
 }

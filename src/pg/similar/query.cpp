@@ -1,7 +1,7 @@
 // The type minhash_query, and similarity with a given threshold.
 //
-// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is
-// abridged, as it is only for EXPLAIN: the planner makes such values, and nobody stores them.
+// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is abridged, as it is
+// only for EXPLAIN: the planner makes such values, and nobody stores them.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
@@ -42,8 +42,7 @@ query query_of(Datum stored)
         fail_stored(status::bad_length, size);
     memcpy(&value.threshold, VARDATA(bytes), sizeof(double));
     value.sought =
-        decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)) + sizeof(double),
-                       size - sizeof(double)});
+        decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)) + sizeof(double), size - sizeof(double)});
     return value;
 }
 
@@ -52,8 +51,7 @@ query query_of(Datum stored, StrategyNumber strategy)
     if (strategy == similar_to_query)
         return query_of(stored);
     const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
-    return {decode_stored(
-                {reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ}),
+    return {decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ}),
             similarity_threshold};
 }
 

@@ -1,6 +1,5 @@
-// The type minhash_query: a signature to search for, with a threshold. As the right side of the
-// operator % it brings its own threshold, so that the operator is IMMUTABLE and an index knows the
-// threshold, too.
+// The type minhash_query: a signature to search for, with a threshold. As the right side of the operator % it brings
+// its own threshold, so that the operator is IMMUTABLE and an index knows the threshold, too.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,6 +1,6 @@
-// Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers
-// of distinct signatures and of NULLs from the statistics. No operator runs on the values there,
-// which may be others' secrets or, by CREATE OPERATOR, of another type.
+// Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers of distinct
+// signatures and of NULLs from the statistics. No operator runs on the values there, which may be others' secrets or,
+// by CREATE OPERATOR, of another type.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -40,8 +40,7 @@ column examine(VariableStatData& variable)
 {
     column seen = {1, 1};
     if (HeapTupleIsValid(variable.statsTuple))
-        seen.present -=
-            reinterpret_cast<Form_pg_statistic>(GETSTRUCT(variable.statsTuple))->stanullfrac;
+        seen.present -= reinterpret_cast<Form_pg_statistic>(GETSTRUCT(variable.statsTuple))->stanullfrac;
     bool guessed;
     seen.distinct = get_variable_numdistinct(&variable, &guessed);
     // Most texts have a signature of their own: a better guess than PostgreSQL's 200.
@@ -51,9 +50,8 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts
-// are similar by chance: from a threshold of 0.5 on hardly more than the signature itself, below
-// that more and more, and at 0 all.
+// The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts are similar by chance:
+// from a threshold of 0.5 on hardly more than the signature itself, below that more and more, and at 0 all.
 double similar_share(double distinct, double threshold)
 {
     return std::pow(distinct, std::pow(1 - threshold, 4) - 1);
@@ -71,8 +69,7 @@ double threshold_in_query(PlannerInfo* root, Node* expression)
         return query_of(reinterpret_cast<const Const*>(value)->constvalue).threshold;
     if (IsA(value, FuncExpr)) {
         List* const arguments = reinterpret_cast<FuncExpr*>(value)->args;
-        if (list_length(arguments) == 2 &&
-            exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
+        if (list_length(arguments) == 2 && exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
             return expected_threshold(root, static_cast<Node*>(lsecond(arguments)));
     }
     return likely_threshold;
@@ -100,10 +97,7 @@ bool is_one_of(Oid type, const similar_types& types)
 similar_types similar_types_in(Oid schema)
 {
     const auto type = [schema](const char* name) {
-        return GetSysCacheOid2(TYPENAMENSP,
-                               Anum_pg_type_oid,
-                               CStringGetDatum(name),
-                               ObjectIdGetDatum(schema));
+        return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name), ObjectIdGetDatum(schema));
     };
     return {type("minhash_signature"), type("minhash_query")};
 }
@@ -117,8 +111,7 @@ double expected_threshold(PlannerInfo* root, Node* expression)
     return threshold >= 0 && threshold <= 1 ? threshold : likely_threshold;
 }
 
-double similar_rows(
-    PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)
+double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)
 {
     VariableStatData variable;
     Node* other;
@@ -135,11 +128,8 @@ double similar_rows(
     return share;
 }
 
-double similar_pairs(PlannerInfo* root,
-                     List* sides,
-                     SpecialJoinInfo* join,
-                     const similar_types& types,
-                     double threshold)
+double
+similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_types& types, double threshold)
 {
     VariableStatData left;
     VariableStatData right;
@@ -153,14 +143,13 @@ double similar_pairs(PlannerInfo* root,
         const column a = examine(outer);
         column b = examine(inner);
         if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
-            // Rows with any partner. Like eqjoinsel, this assumes that the smaller side's texts are
-            // among those of the larger, and counts the inner side after other conditions.
+            // Rows with any partner. Like eqjoinsel, this assumes that the smaller side's texts are among those of the
+            // larger, and counts the inner side after other conditions.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));
         } else {
-            share =
-                a.present * b.present * similar_share(std::max(a.distinct, b.distinct), threshold);
+            share = a.present * b.present * similar_share(std::max(a.distinct, b.distinct), threshold);
         }
     }
     ReleaseVariableStats(left);
@@ -168,8 +157,7 @@ double similar_pairs(PlannerInfo* root,
     return share;
 }
 
-// Arguments of both functions below. (For joins the fourth is the type of the join, and there is a
-// fifth.)
+// Arguments of both functions below. (For joins the fourth is the type of the join, and there is a fifth.)
 enum { arg_planner, arg_operator, arg_sides, arg_relation, arg_join };
 
 // minhash_similar_sel(planner, operator, arguments, relation) -> float8
@@ -178,11 +166,7 @@ MINHASH_FUNCTION(minhash_similar_sel)
     PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
     List* const sides = arg_internal<List>(fcinfo, arg_sides);
     const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    PG_RETURN_FLOAT8(similar_rows(root,
-                                  sides,
-                                  PG_GETARG_INT32(arg_relation),
-                                  types,
-                                  threshold_of(root, sides, types)));
+    PG_RETURN_FLOAT8(similar_rows(root, sides, PG_GETARG_INT32(arg_relation), types, threshold_of(root, sides, types)));
 }
 
 // minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8

@@ -21,14 +21,10 @@ similar_types similar_types_in(Oid schema);
 double expected_threshold(PlannerInfo* root, Node* expression);
 
 // The share of a relation's rows for which the two sides are similar.
-double similar_rows(
-    PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);
+double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);
 
 // The share of the pairs of a join that are similar; for semi- and anti-joins, of the outer rows.
-double similar_pairs(PlannerInfo* root,
-                     List* sides,
-                     SpecialJoinInfo* join,
-                     const similar_types& types,
-                     double threshold);
+double
+similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_types& types, double threshold);
 
 } // namespace minhash::pg

@@ -1,6 +1,5 @@
-// Planner support for minhash_similar(): its row estimate, and that an index on either signature
-// can serve it, as it serves the operator %. The index condition of minhash_similar(a, b,
-// threshold) is
+// Planner support for minhash_similar(): its row estimate, and that an index on either signature can serve it, as it
+// serves the operator %. The index condition of minhash_similar(a, b, threshold) is
 //
 //     indexed % _minhash_query(other, threshold)
 //
@@ -41,21 +40,19 @@ int expected_num_hashes(Node* indexed, Node* other)
     if (!IsA(other, Const))
         return likely_num_hashes;
     const auto* const stored = PG_DETOAST_DATUM(reinterpret_cast<const Const*>(other)->constvalue);
-    return decode_stored(
-               {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ})
+    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ})
         .scheme.num_hashes;
 }
 
-// Whether an index finds enough of the rows at the threshold, if that is known. A GIN index is made
-// for one threshold; other access methods search by the query's.
+// Whether an index finds enough of the rows at the threshold, if that is known. A GIN index is made for one threshold;
+// other access methods search by the query's.
 bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, int num_hashes)
 {
     if (request.index->relam != GIN_AM_OID || !IsA(threshold, Const))
         return true;
     const double value = DatumGetFloat8(reinterpret_cast<const Const*>(threshold)->constvalue);
-    const bytea* const options = request.index->opclassoptions == nullptr
-                                     ? nullptr
-                                     : request.index->opclassoptions[request.indexcol];
+    const bytea* const options =
+        request.index->opclassoptions == nullptr ? nullptr : request.index->opclassoptions[request.indexcol];
     const banding shape = gin_shape(options, num_hashes);
     return band_probability(value, shape.bands, shape.rows) >= recall_notice;
 }
@@ -78,10 +75,9 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
     Expr* const indexed = static_cast<Expr*>(list_nth(arguments, request.indexarg));
     Expr* const other = static_cast<Expr*>(list_nth(arguments, 1 - request.indexarg));
     Expr* const threshold = static_cast<Expr*>(lthird(arguments));
-    if (!finds_enough(
-            request,
-            reinterpret_cast<Node*>(threshold),
-            expected_num_hashes(reinterpret_cast<Node*>(indexed), reinterpret_cast<Node*>(other))))
+    if (!finds_enough(request,
+                      reinterpret_cast<Node*>(threshold),
+                      expected_num_hashes(reinterpret_cast<Node*>(indexed), reinterpret_cast<Node*>(other))))
         return NIL;
     const similar_types types = similar_types_in(schema);
     FuncExpr* const made = makeFuncExpr(query_function(types, schema),
@@ -91,8 +87,7 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
                                         InvalidOid,
                                         COERCE_EXPLICIT_CALL);
     // If it is constant, evaluate it now: EXPLAIN then shows the start of the query.
-    Expr* const right = reinterpret_cast<Expr*>(
-        eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
+    Expr* const right = reinterpret_cast<Expr*>(eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,
                                         Anum_pg_operator_oid,
                                         CStringGetDatum("%"),
@@ -103,19 +98,16 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
         !is_pseudo_constant_for_index(request.root, reinterpret_cast<Node*>(right), request.index))
         return NIL;
     request.lossy = false;
-    return list_make1(
-        make_opclause(similar, BOOLOID, false, indexed, right, InvalidOid, InvalidOid));
+    return list_make1(make_opclause(similar, BOOLOID, false, indexed, right, InvalidOid, InvalidOid));
 }
 
 Node* selectivity(SupportRequestSelectivity& request, Oid schema)
 {
     List* const sides = list_make2(linitial(request.args), lsecond(request.args));
-    const double threshold =
-        expected_threshold(request.root, static_cast<Node*>(lthird(request.args)));
+    const double threshold = expected_threshold(request.root, static_cast<Node*>(lthird(request.args)));
     const similar_types types = similar_types_in(schema);
-    request.selectivity =
-        request.is_join ? similar_pairs(request.root, sides, request.sjinfo, types, threshold)
-                        : similar_rows(request.root, sides, request.varRelid, types, threshold);
+    request.selectivity = request.is_join ? similar_pairs(request.root, sides, request.sjinfo, types, threshold)
+                                          : similar_rows(request.root, sides, request.varRelid, types, threshold);
     return reinterpret_cast<Node*>(&request);
 }
 
@@ -127,11 +119,9 @@ MINHASH_FUNCTION(minhash_similar_support)
     Node* const request = arg_internal<Node>(fcinfo, 0);
     const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
     if (IsA(request, SupportRequestIndexCondition))
-        PG_RETURN_POINTER(
-            index_condition(*reinterpret_cast<SupportRequestIndexCondition*>(request), schema));
+        PG_RETURN_POINTER(index_condition(*reinterpret_cast<SupportRequestIndexCondition*>(request), schema));
     if (IsA(request, SupportRequestSelectivity))
-        PG_RETURN_POINTER(
-            selectivity(*reinterpret_cast<SupportRequestSelectivity*>(request), schema));
+        PG_RETURN_POINTER(selectivity(*reinterpret_cast<SupportRequestSelectivity*>(request), schema));
     PG_RETURN_POINTER(NULL); // 19 compares it with NULL
 }
 

@@ -406,10 +406,13 @@ class Oracle:
         return members[0][left] * members[0][right]
 
     def rows_alike(self, number):
-        """How many rows may have the signature of a set: of texts those of its family. A bucket of all of them may be
-        too large, even if it has few different rows, as copies are found by their signatures first."""
+        """How many rows may have the signature of a set: of texts those of its family, and with few hashes any rows. A
+        bucket of all of them may be too large, even if it has few different rows, as copies are found by their
+        signatures first."""
         if self.given.estimated:  # the sets are the signatures
             return sum(members[number] for members in self.members)
+        if self.given.hashes < 64:
+            return sum(members.total() for members in self.members)
         family = self.family_of[number]
         return sum(count for members in self.members for other, count in members.items()
                    if self.family_of[other] == family)

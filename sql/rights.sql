@@ -21,7 +21,8 @@ ANALYZE vault.texts;
 
 -- The reader finds one pair of a family: the other five are of rows that are hidden. All with workers, and without.
 SET ROLE regress_lsh_reader;
-SET force_parallel_mode = regress;
+SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 CREATE FUNCTION pg_temp.told(body text, hidden boolean) RETURNS boolean LANGUAGE plpgsql COST 0.000001 AS $$
 BEGIN
     IF hidden THEN
@@ -57,7 +58,8 @@ END $$;
 SET client_min_messages = warning;
 SELECT a.*, a IS NOT DISTINCT FROM b AS without FROM pg_temp.seen(2) a JOIN pg_temp.seen(0) b USING (call);
 RESET client_min_messages;
-RESET force_parallel_mode;
+SELECT set_config(name, 'off', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP FUNCTION pg_temp.seen, pg_temp.told;
 SELECT count(*) FROM lsh_pairs('SELECT id, secret FROM vault.texts');
 SELECT count(*) FROM lsh_clusters('SELECT id, secret FROM vault.first_texts');

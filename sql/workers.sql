@@ -25,12 +25,14 @@ BEGIN
 END $$;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
--- Workers for little work, too, where a developer asks for them (debug_parallel_query since PostgreSQL 16).
-SET force_parallel_mode = regress;
+-- Workers for little work, too, where a developer asks for them.
+SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DELETE FROM texts WHERE id > 60;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
-RESET force_parallel_mode;
+SELECT set_config(name, 'off', false) AS parallel FROM pg_settings
+WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP TABLE texts;
 DROP FUNCTION answers;
 

@@ -152,6 +152,8 @@ class Oracle:
 
     def use(self, settings):
         for name, value in settings.items():
+            if name == 'force_parallel_mode' and self.database.info.server_version >= 160000:
+                name = 'debug_parallel_query'
             self.run(f"SET {name} = '{value}'")
 
     def with_workers(self, workers):

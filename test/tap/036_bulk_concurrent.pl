@@ -82,6 +82,9 @@ sub disturb
 }
 
 # An answer by rows that are read again where they lie, and one by rows that a materialized query keeps, of one snapshot.
+# 16 renamed the setting.
+my $forced = $node->safe_psql('postgres',
+    q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 my %told;
 sub ask
 {
@@ -95,7 +98,7 @@ sub ask
     my @answers = map { "(SELECT concat(count(*), ' ', sum(hashtextextended(concat_ws(',', $columns), 0))) FROM $function(\$\$$_\$\$, $arguments))" }
       "SELECT id, body FROM texts WHERE $part", "WITH t AS MATERIALIZED (TABLE texts) SELECT id, body FROM t WHERE $part";
     my $workers = 1 + int rand 4;
-    my $sql = "SET max_parallel_maintenance_workers = $workers; SET force_parallel_mode = regress; SET max_parallel_workers_per_gather = 0;
+    my $sql = "SET max_parallel_maintenance_workers = $workers; SET $forced = regress; SET max_parallel_workers_per_gather = 0;
         SET maintenance_work_mem = '" . one_of('1MB', '64MB') . "'; SET enable_seqscan = " . one_of('on', 'on', 'off') . ';';
     # In read committed each statement has a snapshot, so one asks for both.
     $sql .= "BEGIN ISOLATION LEVEL $level;" . ($level eq 'READ COMMITTED' ? "SELECT $answers[0] UNION ALL SELECT $answers[1];"

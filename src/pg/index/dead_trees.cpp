@@ -1,5 +1,5 @@
 #include "pg/index/dead_trees.h"
-#include "pg/index/inner_pages.h"
+#include "pg/index/nodes.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pg/growing.h"
-#include "pg/index/leaf_entries.h"
+#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 
 namespace minhash::pg::index {

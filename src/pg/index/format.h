@@ -34,7 +34,7 @@
 //     inner     node_head, count keys of 8 bytes (the first of each page below) in room for
 //               head.room, count blocks of 4 in as much room. id: the run's. A page without keys
 //               is about to be freed. If head.room is filtered_room, the pages below are leaves,
-//               and a filter of the keys of each follows (see inner_pages.h)
+//               and a filter of the keys of each follows (see nodes.h)
 //     free      nothing; to be used again
 //
 // Ids make reading without locks safe: no id is used twice. So if a reader meets a page of another run, or a page of

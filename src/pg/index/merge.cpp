@@ -1,7 +1,7 @@
 #include "pg/growing.h"
 #include "pg/index/dead_trees.h"
-#include "pg/index/inner_pages.h"
 #include "pg/index/merge.h"
+#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
 #include "pg/index/tree_writer.h"

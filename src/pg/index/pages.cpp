@@ -390,18 +390,4 @@ layout layout_of(Relation index, const meta& value)
     return make_layout(empty.scheme, {value.bands, value.rows}, static_cast<int>(value.scope_bytes));
 }
 
-bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view)
-{
-    const Page page = BufferGetPage(buffer);
-    if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != run_id)
-        return false;
-    const node_head& head = head_of(page);
-    if (head.key_width < 1 || head.key_width > most_width || head.number_width < 1 || head.number_width > most_width ||
-        head.count == 0 || head.count * (head.key_width + head.number_width) > node_room * 8)
-        fail_damaged(index, BufferGetBlockNumber(buffer), "A leaf has more entries than room.");
-    view.head = &head;
-    view.entries = contents_of(page) + sizeof(node_head);
-    return true;
-}
-
 } // namespace minhash::pg::index

@@ -1,6 +1,6 @@
 #include "pg/growing.h"
-#include "pg/index/inner_pages.h"
 #include "pg/index/keys.h"
+#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
 #include "pg/index/tree_writer.h"

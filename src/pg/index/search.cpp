@@ -1,5 +1,5 @@
-#include "pg/index/inner_pages.h"
 #include "pg/index/keys.h"
+#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 #include "pg/index/search.h"
 

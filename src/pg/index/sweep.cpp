@@ -1,5 +1,5 @@
-#include "pg/index/inner_pages.h"
 #include "pg/index/merge.h"
+#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 #include "pg/index/sweep.h"
 

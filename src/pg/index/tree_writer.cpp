@@ -1,4 +1,4 @@
-#include "pg/index/inner_pages.h"
+#include "pg/index/nodes.h"
 #include "pg/index/tree_writer.h"
 
 #include <algorithm>

@@ -1,0 +1,152 @@
+// The pages of a tree: leaves, and the pages above them.
+//
+// In a small run, the pages just above the leaves have few children and, for each child, a filter of its keys: so a
+// lookup reads only leaves that probably have the key. Most runs are small and have no entries for it. (Filters: Bloom,
+// "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze, Sanders, Singler,
+// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits a key, one in six absent keys passes.)
+#pragma once
+
+#include "pg/index/pages.h"
+
+namespace minhash::pg::index {
+
+// Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong to whatever is next
+// to it on the page.
+constexpr int most_width = 57;
+
+inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
+{
+    std::uint64_t word;
+    memcpy(&word, from + bit / 8, sizeof(word));
+    return word >> bit % 8 & ((std::uint64_t{1} << width) - 1);
+}
+
+// A leaf page whose counts and widths have been checked.
+struct leaf_view {
+    const node_head* head;
+    const char* entries;
+
+    std::uint64_t key(int at) const
+    {
+        const std::uint32_t width = head->key_width;
+        return head->key_base + get_bits(entries, static_cast<std::uint32_t>(at) * width, width);
+    }
+
+    std::uint64_t number(int at) const
+    {
+        const std::uint32_t width = head->number_width;
+        const std::uint32_t keys = std::uint32_t{head->count} * head->key_width;
+        return head->number_base + get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
+    }
+
+    // The first entry whose key is not less than `least`.
+    int lower_bound(std::uint64_t least) const
+    {
+        int from = 0;
+        int to = head->count;
+        while (from < to) {
+            const int middle = (from + to) / 2;
+            if (key(middle) < least)
+                from = middle + 1;
+            else
+                to = middle;
+        }
+        return from;
+    }
+};
+
+// Whether the page is a leaf of the run; an ERROR if it is one, but damaged.
+bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
+
+// The entries of one leaf, collected in rising or falling order of their keys until no more fit, then packed.
+struct leaf_entries {
+    int count;
+    int key_width;
+    int number_width;
+    std::uint64_t least_number;
+    std::uint64_t most_number;
+
+    // A page has hardly room for more.
+    static constexpr int most = node_room / 2;
+    std::uint64_t keys[most];
+    std::uint64_t numbers[most];
+
+    std::uint64_t least_key() const
+    {
+        return keys[0] < keys[count - 1] ? keys[0] : keys[count - 1];
+    }
+};
+
+inline int width_of(std::uint64_t value)
+{
+    return value == 0 ? 1 : 64 - __builtin_clzll(value);
+}
+
+// False if there is no room for it.
+inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t number)
+{
+    if (leaf.count == 0) {
+        leaf.key_width = leaf.number_width = 1;
+        leaf.least_number = leaf.most_number = number;
+    } else {
+        const std::uint64_t least = number < leaf.least_number ? number : leaf.least_number;
+        const std::uint64_t most = number > leaf.most_number ? number : leaf.most_number;
+        const std::uint64_t first = leaf.keys[0];
+        const int key_width = width_of(key < first ? first - key : key - first);
+        const int number_width = width_of(most - least);
+        if (leaf.count == leaf_entries::most || (leaf.count + 1) * (key_width + number_width) > node_room * 8)
+            return false;
+        leaf.key_width = key_width;
+        leaf.number_width = number_width;
+        leaf.least_number = least;
+        leaf.most_number = most;
+    }
+    leaf.keys[leaf.count] = key;
+    leaf.numbers[leaf.count++] = number;
+    return true;
+}
+
+// Writes the entries, at least one, to an initialised page.
+void pack_leaf(Page page, const leaf_entries& leaf);
+
+// How many children a page of this level has room for, in a run of `record_pages` pages of records.
+inline int children_room(std::uint32_t record_pages, std::uint32_t level)
+{
+    return level == 1 && record_pages <= filtered_pages ? filtered_room : inner_room;
+}
+
+// An inner page whose counts have been checked.
+struct inner_view {
+    const node_head* head;
+    const std::uint64_t* keys;
+    const BlockNumber* blocks;
+
+    int count() const
+    {
+        return head->count;
+    }
+
+    bool has_filters() const
+    {
+        return head->room == filtered_room;
+    }
+
+    // Whether a child with a filter may have entries with the key.
+    bool may_have(int child, std::uint64_t key) const;
+};
+
+// Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is about to be freed
+// has no child.
+bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
+inner_view inner_view_of(Page page); // of a page that has been checked
+
+// Makes an inner page without children, as a copy or in place.
+void init_inner(Page page, std::uint64_t run_id, std::uint32_t level, int room);
+
+// Adds a child; there must be room.
+void append_child(Page page, std::uint64_t first_key, BlockNumber block);
+
+// Adds a key of the child that was added last to its filter, if the page has filters.
+void add_to_filter(Page page, std::uint64_t key);
+
+} // namespace minhash::pg::index

@@ -9,21 +9,16 @@
 #include "pg/index/pages.h"
 #include "pg/index/records.h"
 #include "pg/index/run_writer.h"
-#include "pg/index/tree_writer.h"
 
 #include <algorithm>
 
 extern "C" {
 #include "access/genam.h"
-#include "access/tableam.h"
-#include "access/xloginsert.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/backend_progress.h"
-#include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 }
 
@@ -47,64 +42,54 @@ void report_tuples(double done)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
 }
 
-// Lets all processes make the sorted leaves of some pages of records.
-sorted_leaves sort_pages(build_crew& crew, const layout& shape, std::span<const BlockNumber> pages)
-{
-    shared_build& shared = *crew.shared;
-    if (crew.context == nullptr)
-        return write_sorted(crew.index, shape, pages, shared.run_id, &shared.supply);
-    shared.first = pages.front();
-    shared.pages = static_cast<std::uint32_t>(pages.size());
-    pg_atomic_write_u32(&shared.bands_left, static_cast<std::uint32_t>(shape.shape.bands));
-    do_together(crew, build_step::writing_leaves);
-    return join_bands(crew.index, shape, shared.leaves);
-}
-
-// Makes the run of all pages of records, which follow the meta page. If memory is too small to sort their entries at
-// once, they are sorted in parts, which are merged.
+// Makes the run of all pages of records, which follow the meta page.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;
-    const layout shape = layout_of(crew.index, shared);
+    const layout shape = layout_of(crew.index, shared.made);
     growing<BlockNumber> pages;
     pages.start(end);
     for (BlockNumber block = meta_block + 1; block < end; block++)
         pages.add(block);
-    const std::size_t all = pages.count;
-    const std::size_t part = sortable_pages(shape, maintenance_work_mem / crew.processes);
     shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    run made = run_of({pages.at, all}, shared.run_id);
-    growing<BlockNumber> chains;
-    chains.start(all / part + 1);
-    for (std::size_t first = 0; first < all; first += part) {
-        const std::size_t count = std::min(part, all - first);
-        const sorted_leaves sorted = sort_pages(crew, shape, {pages.at + first, count});
-        report_tuples(records * static_cast<double>(first + count) / static_cast<double>(all));
-        if (all <= part) {
-            add_tree(crew.index, sorted, &shared.supply, made);
+    const new_run to = {crew.index, &shape, shared.run_id, &shared.supply};
+    const auto sort = [&](std::span<const BlockNumber> part) {
+        sorted_leaves sorted;
+        if (crew.context == nullptr) {
+            sorted = write_sorted(to, part);
         } else {
-            made.records += sorted.records;
-            chains.add(sorted.first);
+            shared.first = part.front();
+            shared.pages = static_cast<std::uint32_t>(part.size());
+            pg_atomic_write_u32(&shared.next_band, 0);
+            do_together(crew, build_step::writing_leaves);
+            sorted = join_bands(to, shared.leaves);
         }
-    }
-    if (chains.count > 0) {
-        report(merging);
-        merge_chains(crew.index, {chains.at, chains.count}, shared.run_id, &shared.supply, made);
-    }
-    return made;
+        report_tuples(records * part.back() / pages.count);
+        if (part.back() + 1 == end && part.size() < pages.count)
+            report(merging);
+        return sorted;
+    };
+    return write_run(to, {pages.at, pages.count}, maintenance_work_mem / crew.processes, sort);
 }
 
-// Appends a page without contents to an index that no other session sees yet.
-BlockNumber write_empty_page(Relation index, new_pages& supply, page_kind kind, std::uint64_t id)
+meta make_meta(Relation index)
 {
-    const Buffer buffer = new_page(index, &supply);
-    const BlockNumber block = BufferGetBlockNumber(buffer);
-    if (kind == page_kind::meta)
-        init_meta(BufferGetPage(buffer), scope_bytes_of(columns_of(index)), constraint_threshold(index));
-    else
-        init_page(BufferGetPage(buffer), kind, 0, id);
-    finish_page(index, buffer);
-    return block;
+    meta fresh = {};
+    fresh.magic = format_magic;
+    fresh.version = format_version;
+    fresh.next_id = 2;
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
+    fresh.tail_pages = 1;
+    fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
+    fresh.threshold = constraint_threshold(index).value_or(no_threshold);
+    return fresh;
+}
+
+void put_meta(Page page, const meta& made)
+{
+    init_page(page, page_kind::meta, 0, 0);
+    meta_of(page) = made;
+    set_used_bytes(page, sizeof(meta));
 }
 
 } // namespace
@@ -129,36 +114,27 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
     notice_unique_scope(heap, index, columns_of(index));
-    build_crew crew = make_crew(heap, index, info);
+    build_crew crew = make_crew(heap, index, info, make_meta(index));
     shared_build& shared = *crew.shared;
-    write_empty_page(index, shared.supply, page_kind::meta, 0);
     report(reading_table);
     do_together(crew, build_step::reading_table);
     info->ii_BrokenHotChain = shared.broken_hot_chain;
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    const BlockNumber open = write_empty_page(index, shared.supply, page_kind::records, open_id);
+    const Buffer buffer = new_page(index, &shared.supply);
+    const BlockNumber open = BufferGetBlockNumber(buffer);
+    write_records(index, buffer, open_id, {}, InvalidBlockNumber);
+    meta& made = shared.made;
+    made.tail_first = made.tail_last = open;
     const std::uint64_t records = pg_atomic_read_u64(&shared.records);
-    run made = {};
     if (records > 0) {
         report(sorting);
         report_tuples(0);
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, static_cast<std::int64_t>(records));
-        made = make_run(crew, open, static_cast<double>(records));
+        made.runs[made.run_count++] = make_run(crew, open, static_cast<double>(records));
     }
-
-    const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    meta& stored = meta_of(BufferGetPage(first));
-    stored.next_id = pg_atomic_read_u64(&shared.next_id);
-    stored.tail_first = stored.tail_last = open;
-    stored.tail_pages = 1;
-    stored.null_rows = shared.null_rows ? 1 : 0;
-    if (records > 0) {
-        const layout shape = layout_of(index, shared);
-        memcpy(stored.scheme, shape.header, header_bytes);
-        stored.bands = static_cast<std::uint16_t>(shape.shape.bands);
-        stored.rows = static_cast<std::uint16_t>(shape.shape.rows);
-        stored.runs[stored.run_count++] = made;
-    }
+    made.next_id = pg_atomic_read_u64(&shared.next_id);
+    const Buffer first = ReadBufferExtended(index, MAIN_FORKNUM, meta_block, RBM_ZERO_AND_LOCK, nullptr);
+    put_meta(BufferGetPage(first), made);
     finish_page(index, first);
     free_left_pages(index, shared.supply);
     IndexBuildResult* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
@@ -168,26 +144,18 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     return result;
 }
 
-// PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
-#pragma GCC diagnostic ignored "-Wvolatile"
-
 // Makes the init fork: the empty index that an unlogged table has after a crash.
 void build_empty(Relation index)
 {
-    const int scope_bytes = scope_bytes_of(columns_of(index));
-    const std::optional<double> threshold = constraint_threshold(index);
+    const meta fresh = make_meta(index);
     for (const page_kind kind : {page_kind::meta, page_kind::records}) {
         const Buffer buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, nullptr);
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-        START_CRIT_SECTION();
         if (kind == page_kind::meta)
-            init_meta(BufferGetPage(buffer), scope_bytes, threshold);
+            put_meta(BufferGetPage(buffer), fresh);
         else
             init_page(BufferGetPage(buffer), kind, 0, 1);
-        MarkBufferDirty(buffer);
-        log_newpage_buffer(buffer, true);
-        END_CRIT_SECTION();
-        UnlockReleaseBuffer(buffer);
+        finish_page(index, buffer, true);
     }
 }
 

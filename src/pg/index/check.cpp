@@ -83,11 +83,8 @@ bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;
     read_meta(state.known.index, later);
-    const std::span<const run> runs = runs_of(later);
-    const bool same =
-        state.which == nullptr
-            ? later.tail_first == state.known.now.tail_first
-            : std::any_of(runs.begin(), runs.end(), [&](const run& one) { return one.id == state.which->id; });
+    const bool same = state.which == nullptr ? later.tail_first == state.known.now.tail_first
+                                             : find_by_id(runs_of(later), state.which->id) != nullptr;
     if (same)
         fail_damaged(state.known.index, block, what);
     return false;
@@ -228,15 +225,6 @@ bool check_run(checker& state, const run& which)
     return true;
 }
 
-const checked_run* find_checked(const checker& state, const run& which)
-{
-    const checked_run* const from = state.done.at;
-    const checked_run* const end = from + state.done.count;
-    const checked_run* const found =
-        std::find_if(from, end, [&](const checked_run& one) { return one.id == which.id; });
-    return found == end ? nullptr : found;
-}
-
 // Checks the tail and then the runs, the newest first, as they are replaced first. False as soon as the tail or a run
 // turns out to have been replaced.
 bool check_all(checker& state)
@@ -248,9 +236,10 @@ bool check_all(checker& state)
         return false;
     state.all = state.tail = state.counted;
     for (std::uint32_t at = now.run_count; at-- > 0;) {
-        if (find_checked(state, now.runs[at]) == nullptr && !check_run(state, now.runs[at]))
+        const auto checked = [&] { return find_by_id(std::span(state.done.at, state.done.count), now.runs[at].id); };
+        if (checked() == nullptr && !check_run(state, now.runs[at]))
             return false;
-        state.all.add(find_checked(state, now.runs[at])->counted);
+        state.all.add(checked()->counted);
     }
     return true;
 }
@@ -289,9 +278,9 @@ void check_structure(checker& state)
 std::uint64_t lost_pages_of(Relation index)
 {
     meta now;
-    lock_runs(index, ShareLock);
-    read_whole_meta(index, now);
-    unlock_runs(index, ShareLock);
+    LockPage(index, runs_lock, ShareLock);
+    read_meta(index, now, true);
+    UnlockPage(index, runs_lock, ShareLock);
     return count_lost_pages(index, now);
 }
 

@@ -203,19 +203,32 @@ inline std::optional<double> threshold_of(const meta& value)
     return value.threshold == no_threshold ? std::nullopt : std::optional(value.threshold);
 }
 
-inline std::span<run> runs_of(meta& value)
+template <typename Meta>
+auto runs_of(Meta& value)
 {
-    return {value.runs, value.run_count};
+    return std::span(value.runs, value.run_count);
 }
 
-inline std::span<merge> merges_of(meta& value)
+template <typename Meta>
+auto merges_of(Meta& value)
 {
-    return {value.merges, value.merge_count};
+    return std::span(value.merges, value.merge_count);
 }
 
-inline std::span<dead_tree> dead_trees_of(meta& value)
+template <typename Meta>
+auto dead_trees_of(Meta& value)
 {
-    return {value.dead_trees, value.dead_tree_count};
+    return std::span(value.dead_trees, value.dead_tree_count);
+}
+
+// The run, merge or dead tree with this id, or null.
+template <typename Tree>
+Tree* find_by_id(std::span<Tree> all, std::uint64_t id)
+{
+    for (Tree& one : all)
+        if (one.id == id)
+            return &one;
+    return nullptr;
 }
 
 inline int used_bytes(Page page)

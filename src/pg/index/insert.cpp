@@ -29,23 +29,6 @@ struct insert_cache {
     bool has_null_rows; // the meta page says so
 };
 
-// Stores the scheme of the first signature as that of the index, unless another session was faster.
-void set_scheme(Relation index, const scheme& scheme)
-{
-    const banding shape = shape_for(index, scheme);
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    const meta& stored = meta_of(BufferGetPage(buffer));
-    if (layout_of(index, stored).shape.bands == 0) {
-        GenericXLogState* const log = GenericXLogStart(index);
-        meta& changed = meta_of(GenericXLogRegisterBuffer(log, buffer, 0));
-        encode_header(scheme, changed.scheme);
-        changed.bands = static_cast<std::uint16_t>(shape.bands);
-        changed.rows = static_cast<std::uint16_t>(shape.rows);
-        GenericXLogFinish(log);
-    }
-    UnlockReleaseBuffer(buffer);
-}
-
 insert_cache& cache_of(Relation index)
 {
     if (index->rd_amcache == nullptr) {
@@ -91,15 +74,14 @@ Buffer lock_open_page(Relation index, insert_cache& cache)
 
 void append_record(Relation index, const layout& shape, Buffer buffer, const std::uint8_t* record)
 {
-    GenericXLogState* const log = GenericXLogStart(index);
-    const Page page = GenericXLogRegisterBuffer(log, buffer, 0);
+    page_changes all(index);
+    const Page page = all.add(buffer);
     const int used = used_bytes(page);
     Assert(may_change(buffer) && used % shape.record_bytes == 0);
     Assert(used < shape.records_per_page * shape.record_bytes);
     memcpy(contents_of(page) + used, record, static_cast<std::size_t>(shape.record_bytes));
     set_used_bytes(page, used + shape.record_bytes);
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
+    all.finish();
 }
 
 // Lets scans know that there are rows whose signature is NULL.
@@ -109,13 +91,8 @@ void note_null_row(Relation index, insert_cache& cache)
         return;
     meta now;
     read_meta(index, now);
-    if (now.null_rows == 0) {
-        const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-        GenericXLogState* const log = GenericXLogStart(index);
-        meta_of(GenericXLogRegisterBuffer(log, buffer, 0)).null_rows = 1;
-        GenericXLogFinish(log);
-        UnlockReleaseBuffer(buffer);
-    }
+    if (now.null_rows == 0)
+        change_meta(index, [](meta& stored) { stored.null_rows = 1; });
     cache.has_null_rows = true;
 }
 
@@ -123,22 +100,18 @@ void note_null_row(Relation index, insert_cache& cache)
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);
-    const Buffer first = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    GenericXLogState* const log = GenericXLogStart(index);
-    meta& stored = meta_of(GenericXLogRegisterBuffer(log, first, 0));
+    page_changes all(index);
+    meta& stored = meta_of(all.lock(meta_block));
     Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
-    const Page page = GenericXLogRegisterBuffer(log, next, GENERIC_XLOG_FULL_IMAGE);
+    const Page page = all.add(next, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::records, 0, stored.next_id++);
     memcpy(record_at(page, cache.shape, 0), record, static_cast<std::size_t>(cache.shape.record_bytes));
     set_used_bytes(page, cache.shape.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
     stored.tail_pages++;
     const bool work = has_work(stored, cache.shape);
-    trailer_of(GenericXLogRegisterBuffer(log, full, 0)).next = cache.open;
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(first);
-    UnlockReleaseBuffer(next);
-    UnlockReleaseBuffer(full);
+    trailer_of(all.add(full)).next = cache.open;
+    all.finish();
     return work;
 }
 
@@ -163,7 +136,9 @@ bool insert(Relation index,
     if (cache.shape.shape.bands == 0)
         refresh(index, cache);
     if (cache.shape.shape.bands == 0) {
-        set_scheme(index, value.scheme);
+        // Unless another session is faster, this signature decides the scheme of the index.
+        const banding shape = shape_for(index, value.scheme);
+        change_meta(index, [&](meta& stored) { set_scheme(stored, value.scheme, shape); });
         refresh(index, cache);
     }
     check_scheme(index, cache.shape, value);

@@ -1,5 +1,4 @@
 #include "pg/growing.h"
-#include "pg/index/dead_trees.h"
 #include "pg/index/merge.h"
 #include "pg/index/nodes.h"
 #include "pg/index/pages.h"
@@ -11,8 +10,8 @@
 extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
-#include "storage/lmgr.h"
+#include "storage/freespace.h"
+#include "storage/indexfsm.h"
 #include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -24,14 +23,13 @@ namespace {
 
 // How much work is done in one go.
 struct pace {
-    std::uint32_t tail_pages; // a longer tail becomes a run
-    std::uint32_t run_pages;  // of at most this many pages of the tail
-    int leaves;               // at most so many are written
-    int frees;                // about so many pages are freed
-    std::uint64_t factor;     // a run up to so many times as large as all newer ones is merged;
-                              // 0: no merge is begun
-    bool with_small_ones;     // also merges small runs that are older than large ones
-    bool answers_cancel;      // while it writes a run of the tail
+    std::uint32_t run_pages; // a run of the tail has at most so many
+    int leaves;              // at most so many are written
+    int frees;               // about so many pages are freed
+    std::uint64_t factor;    // a run up to so many times as large as all newer ones is merged;
+                             // 0: no merge is begun
+    bool is_vacuum;          // also merges small runs that are older than large ones; answers cancel while it writes
+                             // a run of the tail
 };
 
 constexpr std::uint32_t most_leaves = 96;
@@ -50,10 +48,9 @@ enum class worker { writer, vacuum_at_first, vacuum };
 
 pace pace_of(worker who, const layout& shape)
 {
-    const std::uint32_t tail = long_tail(shape);
     if (who == worker::writer)
-        return {tail, tail, static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)), 64, 2, false, false};
-    return {tail, vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true, true};
+        return {long_tail(shape), static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)), 64, 2, false};
+    return {vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true};
 }
 
 // Lets a page of records lead to another one.
@@ -63,12 +60,9 @@ void link(Relation index, BlockNumber block, BlockNumber next)
     const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE);
     if (!is_kind(BufferGetPage(buffer), page_kind::records))
         fail_damaged(index, block, "The last page of a run is missing.");
-    if (trailer_of(BufferGetPage(buffer)).next != next) {
-        GenericXLogState* const log = GenericXLogStart(index);
-        trailer_of(GenericXLogRegisterBuffer(log, buffer, 0)).next = next;
-        GenericXLogFinish(log);
-    }
-    UnlockReleaseBuffer(buffer);
+    page_changes all(index);
+    trailer_of(all.add(buffer)).next = next;
+    all.finish();
 }
 
 // PostgreSQL counts what holds interrupts by ++ of a volatile variable, which C++20 deprecates.
@@ -93,12 +87,12 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         fail_damaged(index, now.tail_first, "A page of records behind this one is missing.");
     if (after == InvalidBlockNumber)
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
-    if (!how.answers_cancel)
+    if (!how.is_vacuum)
         HOLD_INTERRUPTS();
     // If writing fails, VACUUM frees what was written.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
-    const run made = write_run(index, shape, {pages.at, pages.count}, id, nullptr);
+    const run made = write_run({index, &shape, id, nullptr}, {pages.at, pages.count});
     change_meta(index, [&](meta& stored) {
         stored.runs[stored.run_count++] = made;
         stored.tail_first = after;
@@ -106,46 +100,42 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         stored.unswept = now.unswept;
         stored.next_id++; // so that every reader sees that something has changed
     });
-    if (!how.answers_cancel)
+    if (!how.is_vacuum)
         RESUME_INTERRUPTS();
 }
 
 #pragma GCC diagnostic pop
 
-// The runs from `from` up to, but not including, `to`.
-struct group {
-    std::uint32_t from;
-    std::uint32_t to;
-};
-
-bool is_idle(const meta& now, std::uint32_t at)
+std::uint64_t record_pages_of(std::span<const run> runs)
 {
-    return now.runs[at].into == 0 && now.runs[at].id != now.rewritten;
+    std::uint64_t pages = 0;
+    for (const run& one : runs)
+        pages += one.record_pages;
+    return pages;
 }
 
 // The newest runs to be merged, of those that are in no merge: each is at most `factor` times as large as all newer
 // runs of the group together. Empty if there are none.
-group choose_group(const meta& now, const layout& shape, const pace& how)
+std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
 {
-    group chosen = {now.run_count, now.run_count};
-    std::uint64_t pages = 0;
-    while (chosen.from > 0 && is_idle(now, chosen.from - 1)) {
-        const std::uint64_t older = now.runs[chosen.from - 1].record_pages;
+    run* end = now.runs + now.run_count;
+    run* first = end;
+    for (; first > now.runs; first--) {
+        const run& older = first[-1];
+        if (older.into != 0 || older.id == now.rewritten)
+            break;
         // All runs smaller than a tail's count as equally large.
-        if (pages > 0 && older > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
-            if (chosen.to - chosen.from > 1 || !how.with_small_ones)
+        const std::uint64_t pages = record_pages_of({first, end});
+        if (pages > 0 && older.record_pages > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
+            if (end - first > 1 || !how.is_vacuum)
                 break;
-            chosen.to = chosen.from;
-            pages = 0;
+            end = first;
         }
-        pages += older;
-        chosen.from--;
     }
-    return chosen;
+    return {first, end};
 }
 
-// The leaves of a run, from the first one on.
-leaf_chain leaves_of(Relation index, const run& which)
+BlockNumber first_leaf(Relation index, const run& which)
 {
     BlockNumber block = which.root;
     for (std::uint32_t level = which.height; level > 0; level--) {
@@ -157,7 +147,7 @@ leaf_chain leaves_of(Relation index, const run& which)
         block = view.blocks[0];
         UnlockReleaseBuffer(buffer);
     }
-    return {which.id, block, 0};
+    return block;
 }
 
 // Begins a merge if there are runs to be merged. Returns whether there were.
@@ -166,104 +156,84 @@ bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how
     // Each run may become a dead tree.
     if (how.factor == 0 || now.merge_count == most_merges || now.dead_tree_count > most_dead_trees - most_runs)
         return false;
-    const group chosen = choose_group(now, shape, how);
-    if (chosen.to - chosen.from < 2)
+    const std::span<run> chosen = choose_runs(now, shape, how);
+    if (chosen.size() < 2)
         return false;
-    leaf_chain starts[most_runs];
-    for (std::uint32_t at = chosen.from; at < chosen.to; at++)
-        starts[at] = leaves_of(index, now.runs[at]);
+    for (run& one : chosen) {
+        one.cursor_leaf = first_leaf(index, one);
+        one.cursor_entry = 0;
+    }
+    merge made = {};
+    made.last_leaf = InvalidBlockNumber;
+    std::fill_n(made.open, most_levels, InvalidBlockNumber);
     change_meta(index, [&](meta& stored) {
-        const std::uint64_t id = stored.next_id++;
-        stored.merges[stored.merge_count++] = start_merge(id);
-        for (std::uint32_t at = chosen.from; at < chosen.to; at++) {
-            run& one = stored.runs[at];
-            Assert(one.id == now.runs[at].id && one.into == 0);
-            one.into = id;
-            one.cursor_leaf = starts[at].leaf;
-            one.cursor_entry = 0;
-        }
+        made.id = stored.next_id++;
+        for (run& one : chosen)
+            one.into = made.id;
+        stored.merges[stored.merge_count++] = made;
+        std::copy(chosen.begin(), chosen.end(), find_by_id(runs_of(stored), chosen.front().id));
     });
-    read_whole_meta(index, now);
+    read_meta(index, now, true);
     return true;
 }
 
-group group_of(const meta& now, std::uint64_t id)
+std::span<run> parts_of(meta& now, std::uint64_t merge_id)
 {
-    const auto is_mine = [&](const run& one) { return one.into == id; };
-    const run* const end = now.runs + now.run_count;
-    const run* const from = std::find_if(now.runs, end, is_mine);
-    const run* const to = std::find_if_not(from, end, is_mine);
-    return {static_cast<std::uint32_t>(from - now.runs), static_cast<std::uint32_t>(to - now.runs)};
-}
-
-std::uint64_t record_pages_of(const meta& now, const group& which)
-{
-    std::uint64_t pages = 0;
-    for (std::uint32_t at = which.from; at < which.to; at++)
-        pages += now.runs[at].record_pages;
-    return pages;
+    const auto is_part = [&](const run& one) { return one.into == merge_id; };
+    const std::span<run> all = runs_of(now);
+    const auto first = std::find_if(all.begin(), all.end(), is_part);
+    return {first, std::find_if_not(first, all.end(), is_part)};
 }
 
 // Replaces the parts by the merged run. Their trees are dead from then on.
-void end_merge(Relation index, const meta& now, const merge& state)
+void end_merge(Relation index, std::span<const run> parts, const merge& state)
 {
-    const group parts = group_of(now, state.id);
-    const run* const runs = now.runs;
-    for (std::uint32_t at = parts.from; at + 1 < parts.to; at++)
-        link(index, runs[at].last, runs[at + 1].first);
+    for (std::size_t at = 0; at + 1 < parts.size(); at++)
+        link(index, parts[at].last, parts[at + 1].first);
     run made = {};
-    end_tree(state, made);
-    made.first = runs[parts.from].first;
-    made.last = runs[parts.to - 1].last;
-    made.record_pages = static_cast<std::uint32_t>(record_pages_of(now, parts));
-    for (std::uint32_t at = parts.from; at < parts.to; at++)
-        made.records += runs[at].records;
+    made.id = state.id;
+    made.height = state.height;
+    made.root = state.height > 0 ? state.open[state.height - 1] : InvalidBlockNumber;
+    made.first = parts.front().first;
+    made.last = parts.back().last;
+    made.record_pages = static_cast<std::uint32_t>(record_pages_of(parts));
+    for (const run& one : parts)
+        made.records += one.records;
     change_meta(index, [&](meta& stored) {
-        for (std::uint32_t at = parts.from; at < parts.to; at++) {
-            if (runs[at].root == InvalidBlockNumber)
-                continue;
-            Assert(stored.dead_tree_count < most_dead_trees);
-            stored.dead_trees[stored.dead_tree_count++] = {runs[at].id, runs[at].root, runs[at].height};
-        }
-        stored.runs[parts.from] = made;
-        std::copy(stored.runs + parts.to, stored.runs + stored.run_count, stored.runs + parts.from + 1);
-        stored.run_count -= parts.to - parts.from - 1;
-        const std::span<merge> all = merges_of(stored);
-        *std::find_if(all.begin(), all.end(), [&](const merge& one) { return one.id == state.id; }) = all.back();
+        for (const run& one : parts)
+            bury(stored, one);
+        run* const first = find_by_id(runs_of(stored), parts.front().id);
+        *first = made;
+        std::copy(first + parts.size(), stored.runs + stored.run_count, first + 1);
+        stored.run_count -= static_cast<std::uint32_t>(parts.size()) - 1;
+        *find_by_id(merges_of(stored), state.id) = merges_of(stored).back();
         stored.merge_count--;
         stored.next_id++; // so that every reader sees that something has changed
     });
 }
 
 // Writes at most `most` leaves of a merge, and ends it when none is left. Returns how many.
-int continue_merge(Relation index, const layout& shape, const meta& now, const merge& which, int most)
+int continue_merge(Relation index, const layout& shape, meta& now, const merge& which, int most)
 {
-    const group parts = group_of(now, which.id);
-    if (parts.from == parts.to)
+    const std::span<const run> parts = parts_of(now, which.id);
+    if (parts.empty())
         fail_damaged(index, meta_block, "A merge has no runs.");
     leaf_chain chains[most_runs];
     std::size_t count = 0;
-    for (std::uint32_t at = parts.from; at < parts.to; at++)
-        chains[count++] = {now.runs[at].id, now.runs[at].cursor_leaf, now.runs[at].cursor_entry};
+    for (const run& one : parts)
+        chains[count++] = {one.id, one.cursor_leaf, one.cursor_entry};
     entry_stream stream = make_stream(index, {chains, count}, nullptr);
-    tree_writer out = {index,
-                       which,
-                       static_cast<std::uint32_t>(record_pages_of(now, parts)),
-                       &stream,
-                       nullptr,
-                       nullptr,
-                       false,
-                       InvalidBlockNumber};
+    const std::uint64_t pages = record_pages_of(parts);
+    tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream};
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
-    const std::uint64_t most_entries = record_pages_of(now, parts) *
-                                       static_cast<std::uint64_t>(shape.records_per_page) *
-                                       static_cast<std::uint64_t>(shape.shape.bands);
+    const std::uint64_t most_entries =
+        pages * static_cast<std::uint64_t>(shape.records_per_page) * static_cast<std::uint64_t>(shape.shape.bands);
     int written = 0;
     for (; written < most; written++) {
         CHECK_FOR_INTERRUPTS();
         read_leafful(stream, leaf);
         if (leaf.count == 0) {
-            end_merge(index, now, out.state);
+            end_merge(index, parts, out.state);
             break;
         }
         append_leaf(out, leaf);
@@ -274,17 +244,94 @@ int continue_merge(Relation index, const layout& shape, const meta& now, const m
 }
 
 // The merge that has the fewest records.
-const merge& smallest_merge(const meta& now)
+const merge& smallest_merge(meta& now)
 {
-    const auto size = [&](const merge& one) { return record_pages_of(now, group_of(now, one.id)); };
-    return *std::min_element(now.merges, now.merges + now.merge_count, [&](const merge& a, const merge& b) {
-        return size(a) < size(b);
+    return *std::ranges::min_element(merges_of(now), {}, [&](const merge& one) {
+        return record_pages_of(parts_of(now, one.id));
     });
 }
 
-// The page locks that stand for the two locks below, by block number.
-constexpr BlockNumber runs_lock = meta_block;
-constexpr BlockNumber rewriting_lock = meta_block + 1;
+// A tree is freed from its last page on, so what is left of it shows how far that has got. A reader with an old copy of
+// the meta page meets a page that is gone, and starts again.
+struct last_pages {
+    BlockNumber parent; // none: the root itself is all that is left
+    BlockNumber children[MAX_GENERIC_XLOG_PAGES - 1];
+    int count;
+};
+
+// The last pages without children, all of one parent.
+last_pages find_last_pages(Relation index, const dead_tree& tree)
+{
+    const BlockNumber end = RelationGetNumberOfBlocks(index);
+    last_pages found = {InvalidBlockNumber, {tree.root}, 1};
+    BlockNumber block = tree.root;
+    for (std::uint32_t level = tree.height; level > 0; level--) {
+        check_block(index, block, end);
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        inner_view view;
+        if (!view_inner(index, buffer, tree.id, level, view))
+            fail_damaged(index, block, "An inner page of a merged run is missing.");
+        const int children = view.count();
+        if (children > 0) {
+            found.parent = block;
+            found.count = level > 1 ? 1 : std::min<int>(children, std::size(found.children));
+            for (int at = 0; at < found.count; at++)
+                found.children[at] = view.blocks[children - 1 - at];
+            block = found.children[0];
+        }
+        UnlockReleaseBuffer(buffer);
+        if (children == 0)
+            break;
+    }
+    return found;
+}
+
+// Frees these pages. With the root, the tree is removed from the meta page.
+void free_last_pages(Relation index, const dead_tree& tree, const last_pages& last)
+{
+    page_changes all(index);
+    const BlockNumber end = RelationGetNumberOfBlocks(index);
+    for (int at = 0; at < last.count; at++) {
+        check_block(index, last.children[at], end);
+        const Page page = all.lock(last.children[at], GENERIC_XLOG_FULL_IMAGE); // a short one
+        if (trailer_of(page).id != tree.id || !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
+            fail_damaged(index, last.children[at], "A page of a merged run is missing.");
+        init_page(page, page_kind::free, 0, 0);
+    }
+    if (last.parent != InvalidBlockNumber) {
+        node_head& head = head_of(all.lock(last.parent));
+        head.count = static_cast<std::uint16_t>(head.count - last.count);
+    } else {
+        meta& stored = meta_of(all.lock(meta_block));
+        *find_by_id(dead_trees_of(stored), tree.id) = dead_trees_of(stored).back();
+        stored.dead_tree_count--;
+    }
+    all.finish();
+    for (int at = 0; at < last.count; at++) {
+        RecordFreeIndexPage(index, last.children[at]);
+        FreeSpaceMapVacuumRange(index, last.children[at], last.children[at] + 1);
+    }
+}
+
+// Frees about `most` pages, at most, of dead trees.
+void free_dead_pages(Relation index, const meta& now, int most)
+{
+    int freed = 0;
+    // The latest trees first, which are smaller: no merge begins while many dead trees wait behind a large one.
+    for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
+        const dead_tree& tree = now.dead_trees[at];
+        bool is_left = true;
+        while (is_left) {
+            CHECK_FOR_INTERRUPTS();
+            if (freed >= most)
+                return;
+            const last_pages last = find_last_pages(index, tree);
+            free_last_pages(index, tree, last);
+            freed += last.count;
+            is_left = last.parent != InvalidBlockNumber;
+        }
+    }
+}
 
 // If VACUUM was interrupted while it rewrote a run, lets that run take part in merges again.
 void forget_rewriting(Relation index, meta& now)
@@ -293,7 +340,14 @@ void forget_rewriting(Relation index, meta& now)
         return;
     change_meta(index, [](meta& stored) { stored.rewritten = 0; });
     now.rewritten = 0;
-    unlock_rewriting(index);
+    UnlockPage(index, rewriting_lock, ExclusiveLock);
+}
+
+[[maybe_unused]] bool has_locked_runs(Relation index)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId, index->rd_lockInfo.lockRelId.relId, runs_lock);
+    return holds_lock(tag, ExclusiveLock);
 }
 
 // Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a run if `short_tail`.
@@ -301,24 +355,22 @@ bool merge_some(Relation index, worker who, bool short_tail)
 {
     Assert(has_locked_runs(index));
     meta now;
-    read_whole_meta(index, now);
+    read_meta(index, now, true);
     const layout shape = layout_of(index, now);
     if (shape.shape.bands == 0)
         return false;
     forget_rewriting(index, now);
-    pace how = pace_of(who, shape);
-    if (short_tail)
-        how.tail_pages = 1;
-    if (now.tail_pages > how.tail_pages && now.run_count < most_runs) {
+    const pace how = pace_of(who, shape);
+    if (now.tail_pages > (short_tail ? 1 : long_tail(shape)) && now.run_count < most_runs) {
         make_run_of_tail(index, shape, now, how);
-        read_whole_meta(index, now);
+        read_meta(index, now, true);
         begin_merge(index, shape, now, how);
         return true;
     }
     bool worked = now.dead_tree_count > 0;
     free_dead_pages(index, now, how.frees);
     for (int left = how.leaves; left > 0;) {
-        read_whole_meta(index, now);
+        read_meta(index, now, true);
         worked |= begin_merge(index, shape, now, how);
         if (now.merge_count == 0)
             break;
@@ -336,7 +388,7 @@ bool merge_and_unlock(Relation index, worker who, bool short_tail)
     const bool worked = merge_some(index, who, short_tail);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
-    unlock_runs(index, ExclusiveLock);
+    UnlockPage(index, runs_lock, ExclusiveLock);
     return worked;
 }
 
@@ -349,7 +401,7 @@ void take_turns(Relation index, worker who, std::uint32_t tail_pages)
     bool worked = true;
     for (BlockNumber turn = 0; worked && turn < turns; turn++) {
         vacuum_delay();
-        lock_runs(index, ExclusiveLock);
+        LockPage(index, runs_lock, ExclusiveLock);
         worked = merge_and_unlock(index, who, taken < tail_pages);
         taken += vacuum_pages;
     }
@@ -362,24 +414,12 @@ std::uint32_t long_tail(const layout& shape)
     return std::max<std::uint32_t>(4, 34 / leaves_of_page(shape));
 }
 
-void lock_runs(Relation index, LOCKMODE mode)
+void bury(meta& stored, const run& old)
 {
-    LockPage(index, runs_lock, mode);
-}
-
-void unlock_runs(Relation index, LOCKMODE mode)
-{
-    UnlockPage(index, runs_lock, mode);
-}
-
-void lock_rewriting(Relation index)
-{
-    LockPage(index, rewriting_lock, ExclusiveLock);
-}
-
-void unlock_rewriting(Relation index)
-{
-    UnlockPage(index, rewriting_lock, ExclusiveLock);
+    if (old.root == InvalidBlockNumber)
+        return;
+    Assert(stored.dead_tree_count < most_dead_trees);
+    stored.dead_trees[stored.dead_tree_count++] = {old.id, old.root, old.height};
 }
 
 void merge_a_little(Relation index)
@@ -398,13 +438,6 @@ void end_merges(Relation index)
 void merge_all(Relation index)
 {
     take_turns(index, worker::vacuum, 0);
-}
-
-bool has_locked_runs(Relation index)
-{
-    LOCKTAG tag;
-    SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId, index->rd_lockInfo.lockRelId.relId, runs_lock);
-    return holds_lock(tag, ExclusiveLock);
 }
 
 } // namespace minhash::pg::index

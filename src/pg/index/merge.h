@@ -6,7 +6,7 @@
 // A merge reads the leaves of its runs as one stream and writes another tree. Its state is in the meta page: the runs,
 // how far each has been read, and what has been written (tree_writer.h). A step writes one leaf, in one WAL record with
 // the meta page, so no cancel, error, abort or crash undoes it. Until the last step readers use the old runs. Then the
-// new one takes their place, and their trees are freed, also in steps (dead_trees.h).
+// new one takes their place, and their trees are freed, also in steps.
 //
 // The session that inserts the first record of a page does as many steps as the table below allows, or makes a run of a
 // few pages of the tail. One session at a time does so, under the lock of the runs; others go on without. The smallest
@@ -25,7 +25,7 @@
 #include "pg/index/format.h"
 
 extern "C" {
-#include "storage/lockdefs.h"
+#include "storage/lmgr.h"
 #include "utils/relcache.h"
 }
 
@@ -49,14 +49,13 @@ void end_merges(Relation index);
 // For VACUUM: does all merging. Afterwards each run is more than 4 times as large as the next.
 void merge_all(Relation index);
 
-// The lock of the runs. Its exclusive holder may change runs, merges and dead trees.
-void lock_runs(Relation index, LOCKMODE mode);
-void unlock_runs(Relation index, LOCKMODE mode);
-bool has_locked_runs(Relation index); // for assertions
+// Leaves the tree of a run that has been replaced to be freed.
+void bury(meta& stored, const run& old);
 
-// The lock that VACUUM holds while it rewrites a run. It ends with VACUUM's transaction: so if it is free although the
-// meta page names a run as being rewritten, that VACUUM was interrupted.
-void lock_rewriting(Relation index);
-void unlock_rewriting(Relation index);
+// Locks, as page locks of PostgreSQL by these numbers. The exclusive holder of the lock of the runs may change runs,
+// merges and dead trees. VACUUM holds the other one while it rewrites a run. It ends with VACUUM's transaction: so if
+// it is free although the meta page names a run as being rewritten, that VACUUM was interrupted.
+constexpr BlockNumber runs_lock = meta_block;
+constexpr BlockNumber rewriting_lock = meta_block + 1;
 
 } // namespace minhash::pg::index

@@ -106,12 +106,9 @@ bool is_free(Page page)
 BlockNumber count_blocks(Relation index)
 {
     // Whoever extends the index locks the new page before releasing this lock.
-    const bool shared = !RELATION_IS_LOCAL(index);
-    if (shared)
-        LockRelationForExtension(index, ExclusiveLock);
+    LockRelationForExtension(index, ExclusiveLock);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
-    if (shared)
-        UnlockRelationForExtension(index, ExclusiveLock);
+    UnlockRelationForExtension(index, ExclusiveLock);
     return blocks;
 }
 
@@ -170,7 +167,7 @@ Buffer take_page(Relation index, new_pages& supply)
 
 void init_new_pages(new_pages& supply)
 {
-    pg_atomic_init_u32(&supply.next, 0);
+    pg_atomic_init_u32(&supply.next, meta_block + 1);
     pg_atomic_init_u32(&supply.end, 0);
 }
 
@@ -192,13 +189,10 @@ Buffer new_page(Relation index, new_pages* supply)
     if (free != InvalidBuffer)
         return free;
     // The page is locked before others can see it, so that VACUUM never finds it empty.
-    const bool shared = !RELATION_IS_LOCAL(index);
-    if (shared)
-        LockRelationForExtension(index, ExclusiveLock);
+    LockRelationForExtension(index, ExclusiveLock);
     const Buffer buffer = ReadBuffer(index, P_NEW);
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-    if (shared)
-        UnlockRelationForExtension(index, ExclusiveLock);
+    UnlockRelationForExtension(index, ExclusiveLock);
     Assert(may_change(buffer) && PageIsNew(BufferGetPage(buffer)));
     return buffer;
 }
@@ -214,10 +208,9 @@ void free_page(Relation index, Buffer buffer)
 {
     const BlockNumber block = BufferGetBlockNumber(buffer);
     Assert(may_change(buffer) && block != meta_block);
-    GenericXLogState* const log = GenericXLogStart(index);
-    init_page(GenericXLogRegisterBuffer(log, buffer, 0), page_kind::free, 0, 0);
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
+    page_changes all(index);
+    init_page(all.add(buffer), page_kind::free, 0, 0);
+    all.finish();
     RecordFreeIndexPage(index, block);
 }
 
@@ -225,12 +218,12 @@ void free_page(Relation index, Buffer buffer)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-void finish_page(Relation index, Buffer buffer)
+void finish_page(Relation index, Buffer buffer, bool always_log)
 {
     Assert(may_change(buffer) && used_bytes(BufferGetPage(buffer)) <= page_room);
     START_CRIT_SECTION();
     MarkBufferDirty(buffer);
-    if (RelationNeedsWAL(index))
+    if (always_log || RelationNeedsWAL(index))
         log_newpage_buffer(buffer, true);
     END_CRIT_SECTION();
     UnlockReleaseBuffer(buffer);
@@ -247,22 +240,6 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-void init_meta(Page page, int scope_bytes, std::optional<double> threshold)
-{
-    Assert(scope_bytes == 0 || scope_bytes == scope_hash_bytes);
-    init_page(page, page_kind::meta, 0, 0);
-    meta& fresh = meta_of(page);
-    memset(static_cast<void*>(&fresh), 0, sizeof(fresh));
-    fresh.magic = format_magic;
-    fresh.version = format_version;
-    fresh.next_id = 2;
-    fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
-    fresh.tail_pages = 1;
-    fresh.scope_bytes = static_cast<std::uint32_t>(scope_bytes);
-    fresh.threshold = threshold.value_or(no_threshold);
-    set_used_bytes(page, sizeof(meta));
-}
-
 namespace {
 
 // Whether a tree's id has been assigned already and its height is possible.
@@ -276,40 +253,35 @@ bool is_possible_tree(const Tree& tree, const meta& value)
 // of dead trees has room for all of them.
 bool have_runs(const meta& value)
 {
-    const merge* const end = value.merges + value.merge_count;
     std::uint32_t seen = 0; // a bit for each merge
     std::uint32_t parts = 0;
-    for (std::uint32_t at = 0; at < value.run_count; at++) {
-        const std::uint64_t into = value.runs[at].into;
-        if (into == 0)
-            continue;
-        parts++;
-        if (at > 0 && value.runs[at - 1].into == into)
-            continue;
-        const merge* const mine = std::find_if(value.merges, end, [&](const merge& one) { return one.id == into; });
-        if (mine == end || (seen >> (mine - value.merges) & 1) != 0)
-            return false;
-        seen |= 1u << (mine - value.merges);
+    std::uint64_t before = 0;
+    for (const run& one : runs_of(value)) {
+        if (one.into != 0) {
+            parts++;
+            if (one.into != before) {
+                const merge* const mine = find_by_id(merges_of(value), one.into);
+                if (mine == nullptr || (seen >> (mine - value.merges) & 1) != 0)
+                    return false;
+                seen |= 1u << (mine - value.merges);
+            }
+        }
+        before = one.into;
     }
     return seen == (1u << value.merge_count) - 1 && parts + value.dead_tree_count <= most_dead_trees;
 }
 
 bool are_trees_possible(const meta& value)
 {
-    bool fits = have_runs(value);
-    for (std::uint32_t at = 0; fits && at < value.run_count; at++)
-        fits = is_possible_tree(value.runs[at], value) && value.runs[at].record_pages > 0;
-    for (std::uint32_t at = 0; fits && at < value.merge_count; at++) {
-        const merge& one = value.merges[at];
-        fits = is_possible_tree(one, value) && (one.last_leaf == InvalidBlockNumber) == (one.entries == 0) &&
-               (one.last_leaf == InvalidBlockNumber || one.height > 0);
-    }
-    for (std::uint32_t at = 0; fits && at < value.dead_tree_count; at++)
-        fits = is_possible_tree(value.dead_trees[at], value);
-    return fits;
+    const auto is_possible = [&](const auto& tree) { return is_possible_tree(tree, value); };
+    return std::ranges::all_of(dead_trees_of(value), is_possible) && std::ranges::all_of(runs_of(value), is_possible) &&
+           std::ranges::all_of(merges_of(value), is_possible) &&
+           std::ranges::all_of(runs_of(value), [](const run& one) { return one.record_pages > 0; }) &&
+           std::ranges::all_of(merges_of(value), [](const merge& one) {
+               const bool empty = one.last_leaf == InvalidBlockNumber;
+               return empty == (one.entries == 0) && (empty || one.height > 0);
+           });
 }
-
-} // namespace
 
 void check_meta(Relation index, const meta& value, int bytes)
 {
@@ -324,39 +296,35 @@ void check_meta(Relation index, const meta& value, int bytes)
                 errdetail("It reads format version %u.", format_version),
                 errhint("Rebuild the index with REINDEX INDEX."));
     if (value.run_count > most_runs || value.tail_pages == 0 || value.merge_count > most_merges ||
-        value.dead_tree_count > most_dead_trees || !are_trees_possible(value))
+        value.dead_tree_count > most_dead_trees || !have_runs(value) || !are_trees_possible(value))
         fail_damaged(index, meta_block, "The list of runs makes no sense.");
 }
 
-namespace {
+} // namespace
 
-const meta& lock_meta(Relation index, Buffer& buffer)
+void read_meta(Relation index, meta& copy, bool whole)
 {
-    buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     if (!is_kind(page, page_kind::meta))
         fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
     const meta& stored = meta_of(page);
     check_meta(index, stored, used_bytes(page));
-    return stored;
-}
-
-} // namespace
-
-void read_meta(Relation index, meta& copy)
-{
-    Buffer buffer;
-    const meta& stored = lock_meta(index, buffer);
-    memcpy(static_cast<void*>(&copy), &stored, offsetof(meta, runs) + stored.run_count * sizeof(run));
+    const std::size_t bytes = whole ? sizeof(meta) : offsetof(meta, runs) + stored.run_count * sizeof(run);
+    memcpy(static_cast<void*>(&copy), &stored, bytes);
     UnlockReleaseBuffer(buffer);
 }
 
-void read_whole_meta(Relation index, meta& copy)
+void set_scheme(meta& value, const scheme& scheme, banding shape)
 {
-    Buffer buffer;
-    copy = lock_meta(index, buffer);
-    UnlockReleaseBuffer(buffer);
+    if (value.bands != 0)
+        return;
+    encode_header(scheme, value.scheme);
+    value.bands = static_cast<std::uint16_t>(shape.bands);
+    value.rows = static_cast<std::uint16_t>(shape.rows);
 }
+
+namespace {
 
 layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
 {
@@ -374,6 +342,8 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     Assert(made.records_per_page > 0);
     return made;
 }
+
+} // namespace
 
 layout layout_of(Relation index, const meta& value)
 {

@@ -30,8 +30,8 @@ bool is_free(Page page);
 // The number of blocks, read while no other session is adding one.
 BlockNumber count_blocks(Relation index);
 
-// A build's supply of new pages, which its processes take in the order of blocks. The file is extended by many pages at
-// once, so some are left over at the end.
+// A build's supply of new pages, which its processes take in the order of blocks, after the meta page. The file is
+// extended by many pages at once, so some are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;
     pg_atomic_uint32 end; // of the file
@@ -51,9 +51,9 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 // Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a complete new page, and releases its buffer. Nobody reads it yet: nothing leads to it, or the index is being
-// built.
-void finish_page(Relation index, Buffer buffer);
+// Logs a complete new page, always or if changes of the index are logged, and releases its buffer. Nobody reads it yet:
+// nothing leads to it, or the index is being built.
+void finish_page(Relation index, Buffer buffer, bool always_log = false);
 
 // The number of records on a page of records; an ERROR if it is impossible.
 int records_on(Relation index, Buffer buffer, const layout& shape);
@@ -92,26 +92,53 @@ bool each_page(
     return true;
 }
 
-void init_meta(Page page, int scope_bytes, std::optional<double> threshold);
+// Copies the meta page, which is checked: only up to the last run, or all of it.
+void read_meta(Relation index, meta& copy, bool whole = false);
 
-// Copies and checks the meta page: only up to the last run, or all of it.
-void read_meta(Relation index, meta& copy);
-void read_whole_meta(Relation index, meta& copy);
-void check_meta(Relation index, const meta& value, int bytes);
+// Pages changed in one WAL record. If others can reach several of them, they are locked in the order that src/README.md
+// names.
+struct page_changes {
+    Relation index;
+    GenericXLogState* log;
+    Buffer buffers[MAX_GENERIC_XLOG_PAGES];
+    int count;
+
+    explicit page_changes(Relation of) : index(of), log(GenericXLogStart(of)), count(0) {}
+
+    // Adds a page that is locked exclusively. Returns the copy to be changed.
+    Page add(Buffer buffer, int flags = 0)
+    {
+        buffers[count++] = buffer;
+        return GenericXLogRegisterBuffer(log, buffer, flags);
+    }
+
+    Page lock(BlockNumber block, int flags = 0)
+    {
+        return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE), flags);
+    }
+
+    // Logs the changes, and releases the pages.
+    void finish()
+    {
+        GenericXLogFinish(log);
+        while (count > 0)
+            UnlockReleaseBuffer(buffers[--count]);
+    }
+};
 
 // Changes the meta page, in one WAL record.
 template <typename Change>
 void change_meta(Relation index, Change change)
 {
-    const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_EXCLUSIVE);
-    GenericXLogState* const log = GenericXLogStart(index);
-    change(meta_of(GenericXLogRegisterBuffer(log, buffer, 0)));
-    GenericXLogFinish(log);
-    UnlockReleaseBuffer(buffer);
+    page_changes all(index);
+    change(meta_of(all.lock(meta_block)));
+    all.finish();
 }
+
+// Stores the scheme of the first signature as that of the index, unless it has one.
+void set_scheme(meta& value, const scheme& scheme, banding shape);
 
 // The layout that follows from the scheme in the meta page.
 layout layout_of(Relation index, const meta& value);
-layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes);
 
 } // namespace minhash::pg::index

@@ -4,6 +4,8 @@
 
 #include "core/compress.h"
 
+#include <algorithm>
+
 extern "C" {
 #include "utils/rel.h"
 }
@@ -63,6 +65,17 @@ void make_record(
         compress(value, copy_bits, record);
     memcpy(record + shape.tid_offset - shape.scope_bytes, &scope, static_cast<std::size_t>(shape.scope_bytes));
     set_tid(record, shape, stored);
+}
+
+void write_records(
+    Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next)
+{
+    const Page page = BufferGetPage(buffer);
+    init_page(page, page_kind::records, 0, id);
+    trailer_of(page).next = next;
+    std::ranges::copy(records, contents_of(page));
+    set_used_bytes(page, static_cast<int>(records.size()));
+    finish_page(index, buffer);
 }
 
 } // namespace minhash::pg::index

@@ -1,7 +1,7 @@
 // Makes the record of a row from its signature.
 #pragma once
 
-#include "pg/index/format.h"
+#include "pg/index/pages.h"
 
 extern "C" {
 #include "utils/relcache.h"
@@ -20,5 +20,9 @@ void check_scheme(Relation index, const layout& shape, const signature& value);
 // Writes the record's bytes.
 void make_record(
     const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
+
+// Writes a page of records, which is locked and which nobody reads yet, and releases it.
+void write_records(
+    Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next);
 
 } // namespace minhash::pg::index

@@ -1,9 +1,6 @@
-#include "pg/growing.h"
+#include "pg/index/entry_stream.h"
 #include "pg/index/keys.h"
-#include "pg/index/nodes.h"
-#include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
-#include "pg/index/tree_writer.h"
 
 #include <algorithm>
 
@@ -30,37 +27,45 @@ struct fence {
     BlockNumber block;
 };
 
-// Leaves are written from the last to the first: so the link to the next one is known at once, and no page is locked
-// while others are read.
-struct leaf_writer {
-    Relation index;
-    new_pages* supply;
-    std::uint64_t id;
+// Sorts the entries of bands, one after the other. Leaves are written from the last to the first: so the link to the
+// next one is known at once, and no page is locked while others are read.
+struct band_writer {
+    const new_run* to;
+    std::span<const BlockNumber> pages;
+    growing<std::uint64_t> keys;
+    growing<std::uint64_t> other;
     BlockNumber next;
     BlockNumber last;
     leaf_entries entries; // from the greatest key to the least
 };
 
-void write_leaf(leaf_writer& out)
+// Writes a complete leaf to a locked page.
+void finish_leaf(const new_run& to, Buffer buffer, const leaf_entries& entries, BlockNumber next)
 {
-    const Buffer buffer = new_page(out.index, out.supply);
     const Page page = BufferGetPage(buffer);
-    init_page(page, page_kind::leaf, 0, out.id);
-    trailer_of(page).next = out.next;
-    pack_leaf(page, out.entries);
-    out.next = BufferGetBlockNumber(buffer);
-    finish_page(out.index, buffer);
-    if (out.last == InvalidBlockNumber)
-        out.last = out.next;
-    out.entries.count = 0;
+    init_page(page, page_kind::leaf, 0, to.id);
+    trailer_of(page).next = next;
+    pack_leaf(page, entries);
+    finish_page(to.index, buffer);
 }
 
-void write_entry(leaf_writer& out, std::uint64_t key, std::uint64_t number)
+void write_leaf(band_writer& writer)
 {
-    if (add_entry(out.entries, key, number))
+    const Buffer buffer = new_page(writer.to->index, writer.to->supply);
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    finish_leaf(*writer.to, buffer, writer.entries, writer.next);
+    writer.next = block;
+    if (writer.last == InvalidBlockNumber)
+        writer.last = block;
+    writer.entries.count = 0;
+}
+
+void write_entry(band_writer& writer, std::uint64_t key, std::uint64_t number)
+{
+    if (add_entry(writer.entries, key, number))
         return;
-    write_leaf(out);
-    [[maybe_unused]] const bool added = add_entry(out.entries, key, number);
+    write_leaf(writer);
+    [[maybe_unused]] const bool added = add_entry(writer.entries, key, number);
     Assert(added);
 }
 
@@ -93,14 +98,15 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// Reads the keys of one band from all records that searches can find.
-std::size_t
-read_band(Relation index, const layout& shape, std::span<const BlockNumber> pages, int band, std::uint64_t* keys)
+// Reads the keys of one band from all records that searches can find. Returns their number.
+std::size_t read_band(band_writer& writer, int band)
 {
+    const Relation index = writer.to->index;
+    const layout& shape = *writer.to->shape;
     std::size_t count = 0;
-    for (std::size_t at = 0; at < pages.size(); at++) {
+    for (std::size_t at = 0; at < writer.pages.size(); at++) {
         vacuum_delay();
-        const Buffer buffer = read_page(index, pages[at], BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(index, writer.pages[at], BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         const int records = records_on(index, buffer, shape);
         for (int place = 0; place < records; place++) {
@@ -111,7 +117,7 @@ read_band(Relation index, const layout& shape, std::span<const BlockNumber> page
             const std::uint64_t key = band_entry_key(record, shape, band);
             const std::uint64_t ordinal = at * shape.records_per_page + place;
             Assert(ordinal <= ordinal_mask);
-            keys[count++] = key << ordinal_bits | ordinal; // the band is shifted out
+            writer.keys.at[count++] = key << ordinal_bits | ordinal; // the band is shifted out
         }
         UnlockReleaseBuffer(buffer);
     }
@@ -134,7 +140,7 @@ void append_page(Relation index, Page page, const fence& child, bool is_leaf)
 }
 
 // Writes the levels above the leaves. `fences` has the leaves in order.
-void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences, run& made)
+void write_inner_pages(const new_run& to, growing<fence>& fences, run& made)
 {
     growing<fence> above;
     above.start(256);
@@ -150,66 +156,59 @@ void write_inner_pages(Relation index, new_pages* supply, growing<fence>& fences
             PGAlignedBlock copy;
             init_inner(copy.data, made.id, made.height, room);
             for (std::size_t at = first; at < end; at++)
-                append_page(index, copy.data, fences.at[at], made.height == 1);
-            const Buffer buffer = new_page(index, supply);
+                append_page(to.index, copy.data, fences.at[at], made.height == 1);
+            const Buffer buffer = new_page(to.index, to.supply);
             memcpy(BufferGetPage(buffer), copy.data, BLCKSZ);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
-            finish_page(index, buffer);
+            finish_page(to.index, buffer);
         }
         std::swap(fences, above);
     }
     made.root = fences.at[0].block;
+    pfree(above.at);
 }
-
-// Sorts the entries of bands, one after the other.
-struct band_writer {
-    const layout* shape;
-    std::span<const BlockNumber> pages;
-    growing<std::uint64_t> keys;
-    growing<std::uint64_t> other;
-    leaf_writer out;
-};
 
 MemoryContext make_context()
 {
     return AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
 }
 
-band_writer* make_writer(
-    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
+band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
 {
-    band_writer* const made = static_cast<band_writer*>(palloc(sizeof(band_writer)));
-    const std::size_t most = pages.size() * static_cast<std::size_t>(shape.records_per_page);
-    Assert(!pages.empty() && shape.shape.bands > 0);
-    made->shape = &shape;
-    made->pages = pages;
-    made->keys.start(most);
-    made->other.start(most);
-    made->out.index = index;
-    made->out.supply = supply;
-    made->out.id = id;
-    made->out.next = made->out.last = InvalidBlockNumber;
-    made->out.entries.count = 0;
+    band_writer& made = *static_cast<band_writer*>(palloc(sizeof(band_writer)));
+    const std::size_t most = pages.size() * static_cast<std::size_t>(to.shape->records_per_page);
+    Assert(!pages.empty() && to.shape->shape.bands > 0);
+    made.to = &to;
+    made.pages = pages;
+    made.keys.start(most);
+    made.other.start(most);
     return made;
 }
 
-// Adds the entries of a band, from the greatest key to the least. Returns their number.
-std::size_t write_band(band_writer& writer, int band)
+// Writes the leaves of the bands from `first` on, before `end`: from the greatest key to the least.
+sorted_leaves write_some_bands(band_writer& writer, int first, int end)
 {
-    const layout& shape = *writer.shape;
+    const layout& shape = *writer.to->shape;
     const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
-    const std::size_t count = read_band(writer.out.index, shape, writer.pages, band, writer.keys.at);
-    const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
-    for (std::size_t at = count; at-- > 0;) {
-        if (at % 65536 == 0)
-            CHECK_FOR_INTERRUPTS();
-        Assert(at + 1 == count || sorted[at] < sorted[at + 1]);
-        const std::uint64_t ordinal = sorted[at] & ordinal_mask;
-        write_entry(writer.out,
-                    static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
-                    std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits | ordinal % per_page);
+    writer.next = writer.last = InvalidBlockNumber;
+    writer.entries.count = 0;
+    std::size_t count = 0;
+    for (int band = end; band-- > first;) {
+        count = read_band(writer, band);
+        const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
+        for (std::size_t at = count; at-- > 0;) {
+            if (at % 65536 == 0)
+                CHECK_FOR_INTERRUPTS();
+            Assert(at + 1 == count || sorted[at] < sorted[at + 1]);
+            const std::uint64_t ordinal = sorted[at] & ordinal_mask;
+            write_entry(writer,
+                        static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
+                        std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits | ordinal % per_page);
+        }
     }
-    return count;
+    if (writer.entries.count > 0)
+        write_leaf(writer);
+    return {writer.next, writer.last, count};
 }
 
 } // namespace
@@ -222,96 +221,114 @@ std::size_t sortable_pages(const layout& shape, int memory)
     return std::max<std::size_t>(1, records / static_cast<std::size_t>(shape.records_per_page));
 }
 
-run run_of(std::span<const BlockNumber> pages, std::uint64_t id)
-{
-    Assert(id != 0 && !pages.empty());
-    run made = {};
-    made.id = id;
-    made.root = made.cursor_leaf = InvalidBlockNumber;
-    made.first = pages.front();
-    made.last = pages.back();
-    made.record_pages = static_cast<std::uint32_t>(pages.size());
-    return made;
-}
-
-sorted_leaves write_sorted(
-    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
+sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    band_writer& writer = *make_writer(index, shape, pages, id, supply);
-    leaf_writer& out = writer.out;
-    std::uint64_t records = 0;
-    for (int band = shape.shape.bands - 1; band >= 0; band--)
-        records = write_band(writer, band);
-    if (out.entries.count > 0)
-        write_leaf(out);
-    const sorted_leaves made = {out.next, out.last, records};
+    const sorted_leaves made = write_some_bands(make_writer(to, pages), 0, to.shape->shape.bands);
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return made;
 }
 
-run write_run(
-    Relation index, const layout& shape, std::span<const BlockNumber> pages, std::uint64_t id, new_pages* supply)
-{
-    run made = run_of(pages, id);
-    add_tree(index, write_sorted(index, shape, pages, id, supply), supply, made);
-    return made;
-}
-
-void write_bands(Relation index,
-                 const layout& shape,
+void write_bands(const new_run& to,
                  std::span<const BlockNumber> pages,
-                 std::uint64_t id,
-                 new_pages& supply,
-                 pg_atomic_uint32& bands_left,
+                 pg_atomic_uint32& next_band,
                  sorted_leaves* made)
 {
     const MemoryContext context = make_context();
     const MemoryContext old = MemoryContextSwitchTo(context);
-    band_writer& writer = *make_writer(index, shape, pages, id, &supply);
-    leaf_writer& out = writer.out;
+    band_writer& writer = make_writer(to, pages);
     for (;;) {
-        std::uint32_t left = pg_atomic_read_u32(&bands_left);
-        while (left > 0 && !pg_atomic_compare_exchange_u32(&bands_left, &left, left - 1)) {
-        }
-        if (left == 0)
+        const int band = static_cast<int>(pg_atomic_fetch_add_u32(&next_band, 1));
+        if (band >= to.shape->shape.bands)
             break;
-        const int band = static_cast<int>(left) - 1;
-        Assert(band < shape.shape.bands);
-        out.next = out.last = InvalidBlockNumber;
-        const std::size_t records = write_band(writer, band);
-        if (out.entries.count > 0)
-            write_leaf(out);
-        made[band] = {out.next, out.last, records};
+        made[band] = write_some_bands(writer, band, band + 1);
     }
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
 }
 
-sorted_leaves join_bands(Relation index, const layout& shape, const sorted_leaves* made)
+sorted_leaves join_bands(const new_run& to, const sorted_leaves* made)
 {
+    const int last = to.shape->shape.bands - 1;
     // Each living record has an entry in every band.
-    for (int band = 0; band + 1 < shape.shape.bands && made[0].records > 0; band++) {
+    for (int band = 0; band < last && made[0].records > 0; band++) {
         Assert(made[band].records == made[band + 1].records);
-        const Buffer buffer = read_page(index, made[band].last, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_page(to.index, made[band].last, BUFFER_LOCK_EXCLUSIVE);
         trailer_of(BufferGetPage(buffer)).next = made[band + 1].first;
-        finish_page(index, buffer);
+        finish_page(to.index, buffer);
     }
-    return {made[0].first, made[shape.shape.bands - 1].last, made[0].records};
+    return {made[0].first, made[last].last, made[0].records};
 }
 
-void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, run& made)
+namespace {
+
+// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until then, lest others
+// take it.
+BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 {
-    const MemoryContext context = make_context();
+    if (used_up.count > 0)
+        return used_up.at[--used_up.count];
+    const Buffer buffer = new_page(to.index, to.supply);
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    init_page(BufferGetPage(buffer), page_kind::leaf, 0, to.id);
+    finish_page(to.index, buffer);
+    return block;
+}
+
+// Merges chains, few enough to have a page of each in memory.
+BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
+{
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
-    made.records += leaves.records;
+    growing<leaf_chain> parts;
+    parts.start(chains.size());
+    for (const BlockNumber first : chains)
+        parts.add({to.id, first, 0});
+    entry_stream stream = make_stream(to.index, {parts.at, parts.count}, &used_up);
+    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    const auto next_leaf = [&] { return stream.heap_size > 0 ? take_leaf(to, used_up) : InvalidBlockNumber; };
+    const BlockNumber first = next_leaf();
+    for (BlockNumber block = first; block != InvalidBlockNumber;) {
+        vacuum_delay();
+        read_leafful(stream, leaf);
+        const BlockNumber next = next_leaf();
+        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE), leaf, next);
+        block = next;
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return first;
+}
+
+} // namespace
+
+BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains)
+{
+    const std::size_t most =
+        std::max<std::size_t>(2, static_cast<std::size_t>(vacuum_memory()) * 1024 / sizeof(entry_stream::source));
+    growing<BlockNumber> used_up;
+    used_up.start(2 * chains.size());
+    while (chains.size() > 1) {
+        std::size_t count = 0;
+        for (std::size_t first = 0; first < chains.size(); first += most)
+            chains[count++] = merge_some(to, chains.subspan(first, std::min(most, chains.size() - first)), used_up);
+        chains = chains.first(count);
+    }
+    while (used_up.count > 0)
+        free_page(to.index, read_page(to.index, used_up.at[--used_up.count], BUFFER_LOCK_EXCLUSIVE));
+    pfree(used_up.at);
+    return chains[0];
+}
+
+void add_tree(const new_run& to, BlockNumber first_leaf, run& made)
+{
     growing<fence> fences;
     fences.start(1024);
-    for (BlockNumber block = leaves.first; block != InvalidBlockNumber;) {
+    for (BlockNumber block = first_leaf; block != InvalidBlockNumber;) {
         CHECK_FOR_INTERRUPTS();
-        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(to.index, block, BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         Assert(fences.count == 0 || fences.at[fences.count - 1].key <= head_of(page).key_base);
         fences.add({head_of(page).key_base, block});
@@ -319,9 +336,15 @@ void add_tree(Relation index, const sorted_leaves& leaves, new_pages* supply, ru
         UnlockReleaseBuffer(buffer);
     }
     if (fences.count > 0)
-        write_inner_pages(index, supply, fences, made);
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
+        write_inner_pages(to, fences, made);
+    pfree(fences.at);
+}
+
+run write_run(const new_run& to, std::span<const BlockNumber> pages)
+{
+    return write_run(to, pages, vacuum_memory(), [&](std::span<const BlockNumber> part) {
+        return write_sorted(to, part);
+    });
 }
 
 } // namespace minhash::pg::index

@@ -52,11 +52,9 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
 // Whether a page belongs to a tree that does not exist any more.
 bool is_of_no_tree(const page_trailer& trailer, const meta& now)
 {
-    const auto is_its = [&](const auto& one) { return one.id == trailer.id; };
     return (trailer.kind == page_kind::leaf || trailer.kind == page_kind::inner) &&
-           std::none_of(now.runs, now.runs + now.run_count, is_its) &&
-           std::none_of(now.merges, now.merges + now.merge_count, is_its) &&
-           std::none_of(now.dead_trees, now.dead_trees + now.dead_tree_count, is_its);
+           find_by_id(runs_of(now), trailer.id) == nullptr && find_by_id(merges_of(now), trailer.id) == nullptr &&
+           find_by_id(dead_trees_of(now), trailer.id) == nullptr;
 }
 
 // Whether a page's id is older than the meta page. Pages with later ids may be of work in progress.
@@ -93,16 +91,13 @@ bool has_forgotten_pages(Relation index, const meta& now)
 {
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     std::uint64_t known = std::uint64_t{1} + now.tail_pages + blocks / forgotten_share;
-    for (std::uint32_t at = 0; at < now.run_count; at++)
-        known +=
-            now.runs[at].record_pages + count_pages(index, now.runs[at].id, now.runs[at].root, now.runs[at].height);
-    for (std::uint32_t at = 0; at < now.merge_count; at++) {
-        const merge& one = now.merges[at];
+    for (const run& one : runs_of(now))
+        known += one.record_pages + count_pages(index, one.id, one.root, one.height);
+    for (const merge& one : merges_of(now))
         if (one.height > 0)
             known += count_pages(index, one.id, one.open[one.height - 1], one.height);
-    }
-    for (std::uint32_t at = 0; at < now.dead_tree_count; at++)
-        known += count_pages(index, now.dead_trees[at].id, now.dead_trees[at].root, now.dead_trees[at].height);
+    for (const dead_tree& one : dead_trees_of(now))
+        known += count_pages(index, one.id, one.root, one.height);
     for (BlockNumber block = meta_block + 1; known < blocks && block < blocks; block++) {
         CHECK_FOR_INTERRUPTS();
         known += GetRecordedFreeSpace(index, block) > 0;
@@ -118,9 +113,9 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
 {
     const Relation index = info.index;
     meta now;
-    lock_runs(index, ExclusiveLock);
-    read_whole_meta(index, now);
-    unlock_runs(index, ExclusiveLock);
+    LockPage(index, runs_lock, ExclusiveLock);
+    read_meta(index, now, true);
+    UnlockPage(index, runs_lock, ExclusiveLock);
     const layout shape = layout_of(index, now);
     IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
     if (shape.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
@@ -150,12 +145,12 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
         }
     }
     IndexFreeSpaceMapVacuum(index);
-    lock_runs(index, ExclusiveLock);
+    LockPage(index, runs_lock, ExclusiveLock);
     change_meta(index, [&](meta& stored) {
         if (stored.unswept == now.unswept)
             stored.unswept = 0;
     });
-    unlock_runs(index, ExclusiveLock);
+    UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
 std::uint64_t count_lost_pages(Relation index, const meta& now)
@@ -174,8 +169,8 @@ std::uint64_t count_lost_pages(Relation index, const meta& now)
         UnlockReleaseBuffer(buffer);
     }
     std::uint64_t wanted = now.tail_pages;
-    for (std::uint32_t at = 0; at < now.run_count; at++)
-        wanted += now.runs[at].record_pages;
+    for (const run& one : runs_of(now))
+        wanted += one.record_pages;
     return lost + (records > wanted ? records - wanted : 0);
 }
 

@@ -42,15 +42,7 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
 MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 {
 #if defined(MINHASH_AVX512)
-    alignas(64) static constexpr struct numbers {
-        u8 of[64];
-
-        constexpr numbers() : of()
-        {
-            for (int index = 0; index < 64; index++)
-                of[index] = static_cast<u8>(index);
-        }
-    } counted;
+    static constexpr byte_table<64> counted([](std::size_t index) { return index; });
 
     const __m512i packed = _mm512_maskz_compress_epi8(set, _mm512_load_si512(counted.of));
     const u32 count = count_bits(set);
@@ -66,23 +58,17 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
         write(48, _mm512_extracti32x4_epi32(packed, 3));
     }
     return to + count;
-#elif defined(__AVX2__)
-    for (std::size_t from = 0; from < vector_bytes; from += 8) {
-        const u8 eight = static_cast<u8>(set >> from);
-        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
-        store(to, (vec)_mm256_cvtepu8_epi32(packed) + (base + static_cast<u32>(from)));
-        to += count_bits(eight);
-    }
-    return to;
 #elif defined(__SSE4_1__)
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 eight = static_cast<u8>(set >> from);
+        const u32 first = base + static_cast<u32>(from);
         const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
-        const __m128i offset = _mm_set1_epi32(static_cast<int>(base + from));
-        const __m128i front = _mm_add_epi32(_mm_cvtepu8_epi32(packed), offset);
-        const __m128i back = _mm_add_epi32(_mm_cvtepu8_epi32(_mm_srli_si128(packed, 4)), offset);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), front);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 4), back);
+#if defined(__AVX2__)
+        store(to, (vec)_mm256_cvtepu8_epi32(packed) + first);
+#else
+        store(to, (vec)_mm_cvtepu8_epi32(packed) + first);
+        store(to + lanes, (vec)_mm_cvtepu8_epi32(_mm_srli_si128(packed, 4)) + first);
+#endif
         to += count_bits(eight);
     }
     return to;
@@ -90,24 +76,6 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
     for (; set != 0; set &= set - 1)
         *to++ = base + static_cast<u32>(__builtin_ctzll(set));
     return to;
-#endif
-}
-
-// The same, faster if few bits are set.
-MINHASH_INLINE u32* append_few_positions(u32* to, u64 set, u32 base)
-{
-#if defined(__BMI__) && !defined(MINHASH_AVX512)
-    const u32 count = count_bits(set);
-    if (count > 8)
-        return append_positions(to, set, base);
-#pragma GCC unroll 8
-    for (u32 index = 0; index < 8; index++) {
-        to[index] = base + static_cast<u32>(_tzcnt_u64(set));
-        set = _blsr_u64(set);
-    }
-    return to + count;
-#else
-    return append_positions(to, set, base);
 #endif
 }
 
@@ -136,7 +104,7 @@ std::size_t find_spaces(const u8* text, std::size_t count, u32* spaces) noexcept
     u32* to = spaces;
     for (std::size_t at = 0; at < count; at += vector_bytes) {
         const bytes given = load_at(text, at, count);
-        to = append_few_positions(to, high_bits((bytes)(given == ' ')), static_cast<u32>(at));
+        to = append_positions(to, high_bits((bytes)(given == ' ')), static_cast<u32>(at));
     }
     return static_cast<std::size_t>(to - spaces);
 }

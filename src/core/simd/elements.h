@@ -52,7 +52,7 @@ std::size_t pack_marks(const u8* marks, std::size_t words, u64* bits) noexcept
     for (std::size_t word = 0; word < words; word++) {
         u64 packed = 0;
         for (std::size_t byte = 0; byte < 64; byte += vector_bytes)
-            packed |= high_bits(load_bytes(marks + word * 64 + byte)) << byte;
+            packed |= high_bits(load_as<bytes>(marks + word * 64 + byte)) << byte;
         bits[word] = packed;
         set += count_bits(packed);
     }

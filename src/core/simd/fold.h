@@ -108,11 +108,11 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
     // Folds the front of a vector, of which `left` bytes are text; two bytes after it must be readable, too. Returns
     // how many bytes it folded.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
-        const bytes given = load_bytes(from);
+        const bytes given = load_as<bytes>(from);
         std::size_t taken = smaller(left, vector_bytes);
         if (high_bits(given) != 0) {
             constexpr int kind = punctuation ? 1 : fold ? 0 : 2;
-            const u64 changed = find_changed<kind>(given, load_bytes(from + 1), load_bytes(from + 2));
+            const u64 changed = find_changed<kind>(given, load_as<bytes>(from + 1), load_as<bytes>(from + 2));
             if (changed != 0)
                 taken = smaller<std::size_t>(taken, static_cast<std::size_t>(__builtin_ctzll(changed)));
             if (taken == 0)
@@ -130,7 +130,7 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
         const u64 kept = all & ~(separators & (separators << 1 | after_separator));
         after_separator = separators >> (taken - 1) & 1;
         if (!drops_often && kept == all)
-            store_bytes(to, folded), to += taken;
+            store(to, folded), to += taken;
         else
             to = append_bytes(to, folded, kept);
         return taken;
@@ -178,7 +178,7 @@ bool is_ascii(const u8* text, std::size_t count) noexcept
         seen = load_front(text, count);
     } else {
         for (std::size_t at = 0; at < count; at += vector_bytes)
-            seen |= load_bytes(text + smaller(at, count - vector_bytes));
+            seen |= load_as<bytes>(text + smaller(at, count - vector_bytes));
     }
     return high_bits(seen) == 0;
 }

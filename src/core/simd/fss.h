@@ -1,9 +1,9 @@
 // FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there scattered one by one.
 // Scattering limits the speed, so as few as possible are scattered:
 //
-// - few elements: all four rounds in one go, without checks; - otherwise round 0 first, then the
-// later rounds only at slots that still need them; - once every slot holds a value of round 0, only values below the
-// largest of them.
+// - few elements: all four rounds in one go, without checks;
+// - otherwise round 0 first, then the later rounds only at slots that still need them;
+// - once every slot holds a value of round 0, only values below the largest of them.
 #pragma once
 
 #include "core/hash.h"
@@ -38,8 +38,8 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
         const __m128i least = _mm_min_epu32(_mm_cvtsi32_si128(static_cast<int>(held)), by);
         held = static_cast<u32>(_mm_cvtsi128_si32(least));
     };
-    const u64 front = in_register(load64(slot));
-    const u64 back = in_register(load64(slot + 2));
+    const u64 front = in_register(load_as<u64>(slot));
+    const u64 back = in_register(load_as<u64>(slot + 2));
     const __m128i codes = _mm_load_si128(reinterpret_cast<const __m128i*>(code));
     lower_by(slots[low(front)], codes);
     lower_by(slots[high(front)], _mm_srli_si128(codes, 4));
@@ -221,15 +221,7 @@ throw_at_members(const slot_set& wanted, u32* slots, u32 num_hashes, const u32* 
 // The eight bits below the highest of 64 slots or codes, one byte each.
 MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 {
-    alignas(64) static constexpr struct every_fourth {
-        u8 of[64];
-
-        constexpr every_fourth() : of()
-        {
-            for (int index = 0; index < 64; index++)
-                of[index] = static_cast<u8>(index % 32 * 4);
-        }
-    } order;
+    static constexpr byte_table<64> order([](std::size_t index) { return index % 32 * 4; });
 
     const __m512i fourth = _mm512_load_si512(order.of);
     const __m512i front = _mm512_permutex2var_epi8((__m512i)words[0], fourth, (__m512i)words[1]);

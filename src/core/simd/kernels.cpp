@@ -5,10 +5,9 @@
 #include "core/simd/elements.h"
 #include "core/simd/fold.h"
 #include "core/simd/fss.h"
-#include "core/simd/integers.h"
+#include "core/simd/hashes.h"
 #include "core/simd/ranges.h"
 #include "core/simd/slots.h"
-#include "core/simd/windows.h"
 
 #define MINHASH_JOIN_(a, b)   a##b
 #define MINHASH_JOIN(a, b)    MINHASH_JOIN_(a, b)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/hash.h"
-#include "core/simd/vector.h"
+#include "core/simd/hashes.h"
 #include "core/simd/vector64.h"
 
 namespace minhash::simd {
@@ -22,21 +22,9 @@ void hash_short(
     }
 #else
     for (std::size_t index = 0; index < count; index++)
-        window[index] = front_bytes(in_register(load64(text + begin[index])), length[index]);
+        window[index] = in_register(load_as<u64>(text + begin[index])) & byte_mask(length[index]);
 #endif
-    const u64 flip = window_mask(seed);
-    for (std::size_t index = 0; index < count; index += chains * lanes) {
-        vecs a, b;
-#pragma GCC unroll 4
-        for (std::size_t chain = 0; chain < chains; chain++) {
-            load_halves(window + index + chain * lanes, a.of[chain], b.of[chain]);
-            a.of[chain] ^= low(flip);
-            b.of[chain] ^= high(flip);
-        }
-        mix(a, b);
-        store(lo + index, a);
-        store(hi + index, b);
-    }
+    mix_numbers(window, count, window_mask(seed), lo, hi);
 }
 
 // Hashes ranges of 9 to 16 bytes; others get arbitrary values. (hash.h: medium_hash.)
@@ -61,8 +49,8 @@ void hash_medium(
     }
     for (std::size_t index = 0; index < count; index += lanes) {
         const auto hash_lanes = [&](std::size_t at) {
-            const vec64 front = load(fronts + at);
-            const vec64 back = load(backs + at);
+            const vec64 front = load_as<vec64>(fronts + at);
+            const vec64 back = load_as<vec64>(backs + at);
             const vec64 hash = widen(clamped + at) + swap_bytes(front) + back + fold_products(front, back);
             store(fronts + at, hash ^ hash >> 37);
         };

@@ -109,12 +109,12 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
         bytes counts = {}; // counted down from 0, up to 255 times
         const std::size_t end = smaller(size, at + 255 * vector_bytes);
         for (; at + vector_bytes <= end; at += vector_bytes)
-            counts -= different(load_bytes(a + at), load_bytes(b + at));
+            counts -= different(load_as<bytes>(a + at), load_as<bytes>(b + at));
         if (at < end) {
             u8 rest[2][vector_bytes] = {};
             std::memcpy(rest[0], a + at, end - at);
             std::memcpy(rest[1], b + at, end - at);
-            counts -= different(load_bytes(rest[0]), load_bytes(rest[1]));
+            counts -= different(load_as<bytes>(rest[0]), load_as<bytes>(rest[1]));
             at = end;
         }
         count += sum_of(counts);
@@ -137,7 +137,7 @@ u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
     u32 count = 0;
     std::size_t byte = 0;
     for (; byte + 8 <= size; byte += 8)
-        count += different(load64(a + byte), load64(b + byte));
+        count += different(load_as<u64>(a + byte), load_as<u64>(b + byte));
     if (byte < size) {
         u64 rest[2] = {};
         std::memcpy(&rest[0], a + byte, size - byte);
@@ -173,7 +173,7 @@ void count_agreements(const u8* copies,
                       std::uint16_t* agreements) noexcept
 {
     const auto different = [](const u8* a, const u8* b) {
-        return count_bits(high_bits((bytes)(load_bytes(a) != load_bytes(b))));
+        return count_bits(high_bits((bytes)(load_as<bytes>(a) != load_as<bytes>(b))));
     };
     const std::size_t whole = num_hashes / vector_bytes * vector_bytes;
     u8 rest_of_query[vector_bytes] = {};

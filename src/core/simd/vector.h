@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -31,8 +32,10 @@ using u64 = std::uint64_t;
 
 constexpr std::size_t lanes = MINHASH_VECTOR_BYTES / 4;
 
+constexpr std::size_t vector_bytes = MINHASH_VECTOR_BYTES;
+
 typedef u32 vec __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
-typedef std::int32_t signed_vec __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+typedef u8 bytes __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
 
 #define MINHASH_INLINE [[gnu::always_inline]] inline
 
@@ -41,24 +44,36 @@ MINHASH_INLINE vec splat(u32 value)
     return vec{} + value;
 }
 
-MINHASH_INLINE vec load(const u32* from)
+template <typename Value>
+MINHASH_INLINE Value load_as(const void* from)
 {
-    vec value;
+    Value value;
     std::memcpy(&value, from, sizeof(value));
     return value;
 }
 
-MINHASH_INLINE void store(u32* to, vec value)
+MINHASH_INLINE vec load(const u32* from)
+{
+    return load_as<vec>(from);
+}
+
+template <typename Element, typename Value>
+MINHASH_INLINE void store(Element* to, Value value)
 {
     std::memcpy(to, &value, sizeof(value));
 }
 
-MINHASH_INLINE u64 load64(const void* from)
-{
-    u64 value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-}
+// Bytes made at compile time: make(index) for each index.
+template <std::size_t count>
+struct byte_table {
+    alignas(64) u8 of[count];
+
+    constexpr byte_table(auto make) : of()
+    {
+        for (std::size_t index = 0; index < count; index++)
+            of[index] = static_cast<u8>(make(index));
+    }
+};
 
 // Forces a value into a register. Without this, gcc vectorises a loop of scattered loads, lane by lane, which is slower
 // by half, and makes an unpredictable branch of a minimum.
@@ -139,27 +154,36 @@ MINHASH_INLINE void store(u32* to, const vecs& value)
         store(to + index * lanes, value.of[index]);
 }
 
+#if defined(__x86_64__)
+typedef u64 vec64 __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+
+// The products of the low halves.
+MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
+{
+#if defined(MINHASH_AVX512)
+    return (vec64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vec64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#else
+    return (vec64)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#endif
+}
+#endif
+
+// Lanes of two vectors in turn.
+template <int... lane>
+MINHASH_INLINE vec take_turns(vec even, vec odd, std::integer_sequence<int, lane...>)
+{
+    return __builtin_shufflevector(even, odd, (lane % 2 * static_cast<int>(lanes) + lane)...);
+}
+
 // (a * b) >> 32 in each lane.
 MINHASH_INLINE vec high_product(vec a, vec b)
 {
-#if defined(MINHASH_AVX512)
-    const __m512i x = (__m512i)a;
-    const __m512i y = (__m512i)b;
-    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, y), 32);
-    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32));
-    return (vec)_mm512_mask_blend_epi32(0xAAAA, even, odd);
-#elif defined(__AVX2__)
-    const __m256i x = (__m256i)a;
-    const __m256i y = (__m256i)b;
-    const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(x, y), 32);
-    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32));
-    return (vec)_mm256_blend_epi32(even, odd, 0xAA);
-#elif defined(__x86_64__)
-    const __m128i x = (__m128i)a;
-    const __m128i y = (__m128i)b;
-    const __m128i even = _mm_srli_epi64(_mm_mul_epu32(x, y), 32);
-    const __m128i odd = _mm_mul_epu32(_mm_srli_epi64(x, 32), _mm_srli_epi64(y, 32));
-    return (vec)_mm_or_si128(even, _mm_and_si128(odd, _mm_setr_epi32(0, -1, 0, -1)));
+#if defined(__x86_64__)
+    const vec64 even = multiply((vec64)a, (vec64)b) >> 32;
+    const vec64 odd = multiply((vec64)a >> 32, (vec64)b >> 32);
+    return take_turns((vec)even, (vec)odd, std::make_integer_sequence<int, lanes>());
 #elif defined(MINHASH_NEON)
     const uint32x4_t x = (uint32x4_t)a;
     const uint32x4_t y = (uint32x4_t)b;
@@ -285,77 +309,37 @@ MINHASH_INLINE u64 byte_mask(std::size_t count)
     return count >= 8 ? ~0ull : (1ull << 8 * count) - 1;
 }
 
-// The first `count` of eight bytes and zeros; any value if there are more than eight.
-MINHASH_INLINE u64 front_bytes(u64 eight, u32 count)
+// Every second lane of two vectors, from lane `first` on.
+template <int first, int... lane>
+MINHASH_INLINE vec every_second(vec a, vec b, std::integer_sequence<int, lane...>)
 {
-#if defined(__BMI2__)
-    return _bzhi_u64(eight, 8 * count);
-#else
-    return eight & byte_mask(count);
-#endif
+    return __builtin_shufflevector(a, b, (first + 2 * lane)...);
 }
 
 // `lanes` numbers as vectors of their low and of their high halves.
 MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halves)
 {
-    const u32* const words = reinterpret_cast<const u32*>(from);
-    [[maybe_unused]] const vec front = load(words);
-    [[maybe_unused]] const vec back = load(words + lanes);
-#if defined(MINHASH_AVX512)
-    const __m512i even = (__m512i)(lane_numbers() * 2);
-    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-    low_halves = (vec)_mm512_permutex2var_epi32((__m512i)front, even, (__m512i)back);
-    high_halves = (vec)_mm512_permutex2var_epi32((__m512i)front, odd, (__m512i)back);
-#elif defined(__AVX2__)
-    const auto take = [](__m256 parts) { return _mm256_permute4x64_epi64((__m256i)parts, 0xD8); };
-    low_halves = (vec)take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0x88));
-    high_halves = (vec)take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0xDD));
-#elif defined(__x86_64__)
-    low_halves = (vec)_mm_shuffle_ps((__m128)front, (__m128)back, 0x88);
-    high_halves = (vec)_mm_shuffle_ps((__m128)front, (__m128)back, 0xDD);
-#elif defined(MINHASH_NEON)
-    low_halves = (vec)vuzp1q_u32((uint32x4_t)front, (uint32x4_t)back);
-    high_halves = (vec)vuzp2q_u32((uint32x4_t)front, (uint32x4_t)back);
+    const vec front = load_as<vec>(from);
+    const vec back = load_as<vec>(from + lanes / 2);
+#if MINHASH_VECTOR_BYTES == 32 // for which gcc finds no short sequence
+    const auto take = [](__m256 parts) { return (vec)_mm256_permute4x64_epi64((__m256i)parts, 0xD8); };
+    low_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0x88));
+    high_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0xDD));
 #else
-    for (std::size_t lane = 0; lane < lanes; lane++) {
-        low_halves[lane] = words[2 * lane];
-        high_halves[lane] = words[2 * lane + 1];
-    }
+    constexpr std::make_integer_sequence<int, lanes> all = {};
+    low_halves = every_second<0>(front, back, all);
+    high_halves = every_second<1>(front, back, all);
 #endif
 }
 
 // Bytes.
 
-constexpr std::size_t vector_bytes = MINHASH_VECTOR_BYTES;
-
-typedef u8 bytes __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
-
-MINHASH_INLINE bytes load_bytes(const u8* from)
-{
-    bytes value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-MINHASH_INLINE void store_bytes(u8* to, bytes value)
-{
-    std::memcpy(to, &value, sizeof(value));
-}
-
 // 0xFF in the first `count` bytes, at most a vector.
 MINHASH_INLINE bytes front_mask(std::size_t count)
 {
-    alignas(64) static constexpr struct mask {
-        u8 of[2 * vector_bytes];
-
-        constexpr mask() : of()
-        {
-            for (std::size_t index = 0; index < vector_bytes; index++)
-                of[index] = 0xFF;
-        }
-    } ones;
-
-    return load_bytes(ones.of + vector_bytes - count);
+    static constexpr byte_table<2 * vector_bytes> ones(
+        [](std::size_t index) { return index < vector_bytes ? 0xFF : 0; });
+    return load_as<bytes>(ones.of + vector_bytes - count);
 }
 
 // The `count` bytes at an address, at most a vector, and zeros. Nothing else is read.
@@ -373,7 +357,7 @@ MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
 // The vector of bytes from `at` on, of a padded text of this size; zeros after its end.
 MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
 {
-    const bytes given = load_bytes(text + at);
+    const bytes given = load_as<bytes>(text + at);
     return at + vector_bytes <= count ? given : given & front_mask(count - at);
 }
 
@@ -383,20 +367,20 @@ struct end_of_text {
 
     MINHASH_INLINE const u8* copy(const u8* text, std::size_t count, std::size_t last)
     {
-        store_bytes(room + 2 * vector_bytes, bytes{});
-        store_bytes(room + 3 * vector_bytes, bytes{});
+        store(room + 2 * vector_bytes, bytes{});
+        store(room + 3 * vector_bytes, bytes{});
 #if defined(MINHASH_AVX512)
         const u8* const from = text + count - last;
-        store_bytes(room, load_front(from, smaller<std::size_t>(last, 64)));
-        store_bytes(room + 64, load_front(from + 64, last > 64 ? last - 64 : 0));
+        store(room, load_front(from, smaller<std::size_t>(last, 64)));
+        store(room + 64, load_front(from + 64, last > 64 ? last - 64 : 0));
         return room;
 #else
         u8* const to = room + 2 * vector_bytes - last;
         if (count < 2 * vector_bytes) {
             std::memcpy(to, text + count - last, last);
         } else {
-            store_bytes(room, load_bytes(text + count - 2 * vector_bytes));
-            store_bytes(room + vector_bytes, load_bytes(text + count - vector_bytes));
+            store(room, load_as<bytes>(text + count - 2 * vector_bytes));
+            store(room + vector_bytes, load_as<bytes>(text + count - vector_bytes));
         }
         return to;
 #endif
@@ -414,8 +398,7 @@ MINHASH_INLINE u32 sum_of(bytes value)
     constexpr u64 even = 0x00FF00FF00FF00FF;
     u64 sums = 0; // of up to 2 * 255 times the vector's words, in 16 bits each
     for (std::size_t word = 0; word < vector_bytes / 8; word++) {
-        u64 given;
-        std::memcpy(&given, reinterpret_cast<const u8*>(&value) + word * 8, 8);
+        const u64 given = load_as<u64>(reinterpret_cast<const u8*>(&value) + word * 8);
         sums += (given & even) + (given >> 8 & even);
     }
     return static_cast<u32>(sums * 0x0001000100010001 >> 48);
@@ -446,6 +429,20 @@ MINHASH_INLINE u64 high_bits(bytes value)
 #if defined(__SSSE3__) || defined(MINHASH_NEON)
 #define MINHASH_HAS_LOOKUP 1
 
+// Of each 16 bytes, those that the low four bits of an index say.
+MINHASH_INLINE bytes shuffle(bytes value, bytes index)
+{
+#if defined(MINHASH_AVX512)
+    return (bytes)_mm512_shuffle_epi8((__m512i)value, (__m512i)index);
+#elif defined(__AVX2__)
+    return (bytes)_mm256_shuffle_epi8((__m256i)value, (__m256i)index);
+#elif defined(__SSSE3__)
+    return (bytes)_mm_shuffle_epi8((__m128i)value, (__m128i)index);
+#else
+    return (bytes)vqtbl1q_u8((uint8x16_t)value, (uint8x16_t)index);
+#endif
+}
+
 // A table of 16 bytes, looked up by the low four bits of each byte.
 struct lookup_table {
     alignas(16) u8 of[16];
@@ -453,17 +450,10 @@ struct lookup_table {
 
 MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 {
-#if defined(MINHASH_AVX512)
-    const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
-    return (bytes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), (__m512i)index);
-#elif defined(__AVX2__)
-    const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table.of));
-    return (bytes)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), (__m256i)index);
-#elif defined(__SSSE3__)
-    return (bytes)_mm_shuffle_epi8(_mm_load_si128(reinterpret_cast<const __m128i*>(table.of)), (__m128i)index);
-#else
-    return (bytes)vqtbl1q_u8(vld1q_u8(table.of), (uint8x16_t)index);
-#endif
+    bytes tables;
+    for (std::size_t at = 0; at < vector_bytes; at += 16)
+        std::memcpy(reinterpret_cast<u8*>(&tables) + at, table.of, 16);
+    return shuffle(tables, index);
 }
 #endif
 
@@ -472,11 +462,11 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
 #if defined(MINHASH_AVX512)
-    store_bytes(to, (bytes)_mm512_maskz_compress_epi8(bits, (__m512i)value));
+    store(to, (bytes)_mm512_maskz_compress_epi8(bits, (__m512i)value));
     return to + count_bits(bits);
 #elif defined(__SSSE3__) || defined(MINHASH_NEON)
     u8 eight[vector_bytes];
-    store_bytes(eight, value);
+    store(eight, value);
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 kept = static_cast<u8>(bits >> from);
 #if defined(__SSSE3__)

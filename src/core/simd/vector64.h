@@ -10,21 +10,7 @@
 namespace minhash::simd {
 namespace {
 
-typedef u64 vec64 __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
-
 constexpr std::size_t lanes64 = lanes / 2;
-
-MINHASH_INLINE vec64 load(const u64* from)
-{
-    vec64 value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-MINHASH_INLINE void store(u64* to, vec64 value)
-{
-    std::memcpy(to, &value, sizeof(value));
-}
 
 // For each of `count` ascending places, the eight bytes from there on.
 MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
@@ -32,7 +18,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
     const auto one_by_one = [&] {
         vec64 loaded = {};
         for (std::size_t index = 0; index < count; index++)
-            loaded[index] = in_register(load64(text + at[index]));
+            loaded[index] = in_register(load_as<u64>(text + at[index]));
         return loaded;
     };
 #if defined(MINHASH_AVX512)
@@ -50,7 +36,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
     if (count < lanes64)
         return one_by_one();
     const auto pair = [&](std::size_t index) {
-        const u64 two = in_register(load64(at + index)); // one load for two places
+        const u64 two = in_register(load_as<u64>(at + index)); // one load for two places
         const __m128 front = (__m128)_mm_loadu_si64(text + static_cast<u32>(two));
         return (__m128i)_mm_loadh_pi(front, reinterpret_cast<const __m64*>(text + (two >> 32)));
     };
@@ -87,16 +73,6 @@ MINHASH_INLINE vec64 swap_bytes(vec64 value)
     return (vec64)_mm512_shuffle_epi8((__m512i)value, _mm512_broadcast_i32x4(order));
 #else
     return (vec64)_mm256_shuffle_epi8((__m256i)value, _mm256_broadcastsi128_si256(order));
-#endif
-}
-
-// The products of the low halves.
-MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
-{
-#if defined(MINHASH_AVX512)
-    return (vec64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
-#else
-    return (vec64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #endif
 }
 

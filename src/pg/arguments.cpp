@@ -10,6 +10,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "utils/array.h"
+#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
@@ -104,6 +105,13 @@ ReturnSetInfo& start_rows(FunctionCallInfo fcinfo)
 {
     materialize_rows(fcinfo);
     return *reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+}
+
+void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values)
+{
+    bool nulls[16] = {};
+    Assert(values.size() <= lengthof(nulls));
+    tuplestore_putvalues(result.setResult, result.setDesc, const_cast<Datum*>(values.begin()), nulls);
 }
 
 Datum make_bigint_array(std::span<Datum> values)

@@ -6,6 +6,8 @@
 #include "core/codec.h"
 #include "core/scheme.h"
 
+#include <initializer_list>
+
 extern "C" {
 #include "nodes/execnodes.h"
 }
@@ -51,6 +53,9 @@ Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
 // Starts the rows that a set-returning function returns. (Their type is the one that the query expects: looking it up
 // in each call would leak memory until the query ends.)
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
+
+// Adds one of these rows; none of its values is null.
+void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(std::span<Datum> values);
 

@@ -85,7 +85,6 @@ void fail_range(const char* name, std::int64_t value, std::int64_t least, std::i
         errmsg("%s must be between %lld and %lld", name, static_cast<long long>(least), static_cast<long long>(most)),
         errdetail("The value given is %lld.", static_cast<long long>(value)),
         errhint("%s", advice(name)));
-    pg_unreachable();
 }
 
 void fail_fraction(const char* name, double value, const char* range)
@@ -95,7 +94,6 @@ void fail_fraction(const char* name, double value, const char* range)
             errmsg("%s must be %s", name, range),
             errdetail("The value given is %s.", float8out_internal(value)),
             errhint("%s", advice(name)));
-    pg_unreachable();
 }
 
 void fail_choice(const char* name, text* given, const char* choices)
@@ -104,7 +102,6 @@ void fail_choice(const char* name, text* given, const char* choices)
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("unrecognized %s: \"%s\"", name, clip(text_to_cstring(given))),
             errhint("The choices are %s.", choices));
-    pg_unreachable();
 }
 
 void fail_bits(int bits)
@@ -114,7 +111,6 @@ void fail_bits(int bits)
             errmsg("bits must be 1, 2, 4, 8, 16, or 32"),
             errdetail("The value given is %d.", bits),
             errhint("8 bits are as accurate as 32, in a quarter of the space."));
-    pg_unreachable();
 }
 
 void fail_no_choice(double threshold, int num_hashes, double recall)
@@ -126,7 +122,6 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
                    threshold,
                    num_hashes),
             errhint("Use more hashes, a higher threshold or a lower recall."));
-    pg_unreachable();
 }
 
 void fail_half_banding()
@@ -135,7 +130,6 @@ void fail_half_banding()
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("bands and rows must be specified together"),
             errhint("Use lsh_params() to choose them for a threshold, or leave both out."));
-    pg_unreachable();
 }
 
 namespace {
@@ -167,7 +161,6 @@ void fail_incomparable(const scheme& a, const scheme& b)
             errmsg("cannot compare signatures of different schemes"),
             errdetail("One is %s, the other %s.", describe(a), describe(b)),
             hint_for(a, b));
-    pg_unreachable();
 }
 
 void fail_null_argument(int argument, Oid function)
@@ -175,7 +168,6 @@ void fail_null_argument(int argument, Oid function)
     ereport(ERROR,
             errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
             errmsg("argument %d of %s() must not be NULL", argument + 1, get_func_name(function)));
-    pg_unreachable();
 }
 
 void refuse_text(Node* context, const char* input, const parse_result& result)
@@ -208,7 +200,6 @@ void fail_received(status what, std::size_t bytes)
             errmsg("invalid external \"minhash_signature\" value"),
             bytes_detail(what, bytes),
             errhint("Signatures are made by minhash()."));
-    pg_unreachable();
 }
 
 void fail_stored(status what, std::size_t bytes)
@@ -218,7 +209,6 @@ void fail_stored(status what, std::size_t bytes)
             errmsg("damaged signature"),
             bytes_detail(what, bytes),
             errhint("Make it again from its text, with minhash()."));
-    pg_unreachable();
 }
 
 void fail_too_many_shingles(std::size_t most)
@@ -228,7 +218,6 @@ void fail_too_many_shingles(std::size_t most)
             errmsg("too many distinct shingles"),
             errdetail("At most %zu are allowed.", most),
             errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
-    pg_unreachable();
 }
 
 } // namespace minhash::pg

@@ -5,6 +5,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
@@ -31,6 +32,26 @@ const char* output_of(Oid type, Datum value)
     bool is_varlena;
     getTypeOutputInfo(type, &output, &is_varlena);
     return OidOutputFunctionCall(output, value);
+}
+
+void require_order(Oid type, const char* detail, const char* hint)
+{
+    if (!OidIsValid(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_FUNCTION),
+                errmsg("could not identify an ordering operator for type %s", format_type_be(type)),
+                errdetail("%s", detail),
+                hint != nullptr ? errhint("%s", hint) : 0);
+}
+
+SortSupportData order_of(Oid type, Oid collation)
+{
+    const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_LT_OPR);
+    SortSupportData order = {};
+    order.ssup_cxt = CurrentMemoryContext;
+    order.ssup_collation = OidIsValid(entry->typcollation) && OidIsValid(collation) ? collation : entry->typcollation;
+    PrepareSortSupportFromOrderingOp(entry->lt_opr, &order);
+    return order;
 }
 
 } // namespace minhash::pg

@@ -1,7 +1,11 @@
-// Lookups in the catalogue: the extension's type, names quoted for SQL, and output of types.
+// Lookups in the catalogue: the extension's type, names quoted for SQL, output and order of types.
 #pragma once
 
 #include "pg/glue.h"
+
+extern "C" {
+#include "utils/sortsupport.h"
+}
 
 namespace minhash::pg {
 
@@ -13,5 +17,12 @@ const char* quoted_relation(Oid relation);
 
 // An id, or any other value, as its type writes it.
 const char* output_of(Oid type, Datum value);
+
+// An ERROR if values of the type cannot be sorted.
+void require_order(Oid type, const char* detail, const char* hint = nullptr);
+
+// How values of the type are compared; lives as long as the current memory context. A collation that is given stands
+// for the type's own, if it has one.
+SortSupportData order_of(Oid type, Oid collation = InvalidOid);
 
 } // namespace minhash::pg

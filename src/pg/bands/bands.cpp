@@ -4,11 +4,6 @@
 
 #include "core/bands.h"
 
-extern "C" {
-#include "nodes/execnodes.h"
-#include "utils/tuplestore.h"
-}
-
 namespace minhash::pg {
 
 std::span<Datum> make_band_keys(const signature& value, const banding& shape)
@@ -31,11 +26,8 @@ std::span<Datum> arg_band_keys(FunctionCallInfo fcinfo)
 Datum return_bands(FunctionCallInfo fcinfo, std::span<const Datum> keys)
 {
     const ReturnSetInfo& result = start_rows(fcinfo);
-    for (std::size_t band = 0; band < keys.size(); band++) {
-        Datum values[] = {Int32GetDatum(static_cast<std::int32_t>(band) + 1), keys[band]};
-        bool nulls[] = {false, false};
-        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
-    }
+    for (std::size_t band = 0; band < keys.size(); band++)
+        put_row(result, {Int32GetDatum(static_cast<std::int32_t>(band) + 1), keys[band]});
     return static_cast<Datum>(0);
 }
 

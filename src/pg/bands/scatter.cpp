@@ -85,11 +85,10 @@ void emit_block(const ReturnSetInfo& result, const open_blocks& blocks, std::siz
 {
     const std::span<const key_entry> entries = {blocks.entries + part * blocks.room, blocks.counts[part]};
     bytea* const block = make_block(place, entries);
-    Datum values[] = {Int32GetDatum(static_cast<std::int32_t>(part)),
-                      Int32GetDatum(static_cast<std::int32_t>(entries.size())),
-                      PointerGetDatum(block)};
-    bool nulls[] = {false, false, false};
-    tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+    put_row(result,
+            {Int32GetDatum(static_cast<std::int32_t>(part)),
+             Int32GetDatum(static_cast<std::int32_t>(entries.size())),
+             PointerGetDatum(block)});
     pfree(block);
     blocks.counts[part] = 0;
 }

@@ -13,7 +13,6 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
-#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
@@ -42,10 +41,8 @@ MINHASH_FUNCTION(lsh_curve)
     for (int step = 0; step <= steps; step++) {
         CHECK_FOR_INTERRUPTS();
         const double similarity = static_cast<double>(step) / steps;
-        Datum values[] = {Float8GetDatum(similarity),
-                          Float8GetDatum(band_probability(similarity, shape.bands, shape.rows))};
-        bool nulls[] = {false, false};
-        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
+        put_row(result,
+                {Float8GetDatum(similarity), Float8GetDatum(band_probability(similarity, shape.bands, shape.rows))});
     }
     return static_cast<Datum>(0);
 }

@@ -49,7 +49,6 @@ Oid type_of(TupleDesc columns, int column)
             columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
             errhint("Use, for example, SELECT id, body%s FROM articles.",
                     call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
-    pg_unreachable();
 }
 
 // An ERROR if the call asks for what signatures cannot do.

@@ -94,7 +94,6 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             errmsg("arrays bands and rows must have the same number of values, none of them NULL"),
             errdetail("Between 1 and %d settings are allowed.", most_settings),
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
-    pg_unreachable();
 }
 
 // The settings to be tried: those of the arguments bands and rows, or, if neither is given, choices for several values

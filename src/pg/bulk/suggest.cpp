@@ -187,7 +187,6 @@ MINHASH_FUNCTION(lsh_call_of_names)
                                        count > 1 ? name_at(0) : nullptr,
                                        name_at(count - 1))
                         : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)", called)));
-    pg_unreachable();
 }
 
 } // namespace minhash::pg

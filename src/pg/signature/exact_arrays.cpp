@@ -1,7 +1,5 @@
 // Exact similarities of arrays, as sets or bags of their elements, sorted and compared by their type's btree operators.
-#include "pg/glue.h"
-
-#include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "core/exact.h"
 
@@ -11,40 +9,22 @@ extern "C" {
 #include "catalog/pg_collation.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/sortsupport.h"
-#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
 
 namespace {
 
-// The collation to sort by. Deterministic collations find the same elements equal, those with equal bytes, so C, the
+// How elements are sorted. Deterministic collations find the same elements equal, those with equal bytes, so C, the
 // fastest, stands for all of them.
-Oid collation_for(FunctionCallInfo fcinfo, const TypeCacheEntry& type)
+SortSupportData element_order(FunctionCallInfo fcinfo, Oid element)
 {
+    require_order(element,
+                  "Elements are compared by the type's default btree operator class.",
+                  "Cast the arrays to a type that has one, such as text[].");
     const Oid given = PG_GET_COLLATION();
-    if (!OidIsValid(type.typcollation))
-        return InvalidOid;
-    return OidIsValid(given) && !get_collation_isdeterministic(given) ? given : C_COLLATION_OID;
-}
-
-SortSupportData order_of(FunctionCallInfo fcinfo, Oid element)
-{
-    const TypeCacheEntry* const type = lookup_type_cache(element, TYPECACHE_LT_OPR);
-    if (!OidIsValid(type->lt_opr))
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an ordering operator for type %s", format_type_be(element)),
-                errdetail("Elements are compared by the type's default btree operator class."),
-                errhint("Cast the arrays to a type that has one, such as text[]."));
-    SortSupportData order = {};
-    order.ssup_cxt = CurrentMemoryContext;
-    order.ssup_collation = collation_for(fcinfo, *type);
-    PrepareSortSupportFromOrderingOp(type->lt_opr, &order);
-    return order;
+    return order_of(element, OidIsValid(given) && !get_collation_isdeterministic(given) ? given : C_COLLATION_OID);
 }
 
 int compare(const void* a, const void* b, void* order)
@@ -91,7 +71,7 @@ overlap measure_arguments(FunctionCallInfo fcinfo)
 {
     const bool bag = PG_GETARG_BOOL(2);
     ArrayType* const arrays[] = {PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)};
-    SortSupportData order = order_of(fcinfo, ARR_ELEMTYPE(arrays[0]));
+    SortSupportData order = element_order(fcinfo, ARR_ELEMTYPE(arrays[0]));
     const std::span<Datum> a = sorted_elements(arrays[0], order);
     const std::span<Datum> b = sorted_elements(arrays[1], order);
 

@@ -6,10 +6,8 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
-#include "nodes/execnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
@@ -75,17 +73,14 @@ MINHASH_FUNCTION(shingle_difference)
         const Datum side = PointerGetDatum(cstring_to_text(which == 0 ? "a" : "b"));
         start(*walk, texts, which, value);
         for (text_span span; next(*walk, span);) {
-            const std::size_t bytes = span.to.bytes - span.from.bytes;
-            Datum values[] = {
-                side,
-                Int32GetDatum(static_cast<int>(span.from.characters + 1)),
-                Int32GetDatum(static_cast<int>(span.to.characters - span.from.characters)),
-                PointerGetDatum(
-                    cstring_to_text_with_len(VARDATA_ANY(value) + span.from.bytes, static_cast<int>(bytes))),
-            };
-            bool nulls[] = {false, false, false, false};
-            tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
-            pfree(DatumGetPointer(values[3]));
+            text* const passage = cstring_to_text_with_len(VARDATA_ANY(value) + span.from.bytes,
+                                                           static_cast<int>(span.to.bytes - span.from.bytes));
+            put_row(result,
+                    {side,
+                     Int32GetDatum(static_cast<int>(span.from.characters + 1)),
+                     Int32GetDatum(static_cast<int>(span.to.characters - span.from.characters)),
+                     PointerGetDatum(passage)});
+            pfree(passage);
         }
         PG_FREE_IF_COPY(value, which);
     }

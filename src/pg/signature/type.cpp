@@ -41,7 +41,6 @@ char* abridge(const signature& value)
 void fail_input(const char* type)
 {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot accept a value of type %s", type));
-    pg_unreachable();
 }
 
 // minhash_signature_in(cstring, oid, typmod) -> minhash_signature

@@ -8,9 +8,7 @@
 extern "C" {
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
 #include "utils/builtins.h"
-#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
@@ -96,10 +94,9 @@ MINHASH_FUNCTION(lsh_windows)
             last = skip_word(next, end);
         position += count_characters(counted, first);
         counted = first;
-        Datum values[] = {Int32GetDatum(position), PointerGetDatum(copy_passage(first, last))};
-        bool nulls[] = {false, false};
-        tuplestore_putvalues(result.setResult, result.setDesc, values, nulls);
-        pfree(DatumGetPointer(values[1]));
+        text* const passage = copy_passage(first, last);
+        put_row(result, {Int32GetDatum(position), PointerGetDatum(passage)});
+        pfree(passage);
         if (skip_space(last, end) == end)
             break; // later windows would be parts of this one
         for (int i = 0; i < step && first < end; i++, first_number++)

@@ -9,7 +9,6 @@ extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
-#include "utils/array.h"
 #include "utils/tuplestore.h"
 }
 
@@ -158,12 +157,16 @@ method arg_method(FunctionCallInfo fcinfo, int argument)
     return method::classic;
 }
 
-int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most)
+int check_between(const char* name, int value, int least, int most)
 {
-    const int value = PG_GETARG_INT32(argument);
     if (value < least || value > most)
         fail_range(name, value, least, most);
     return value;
+}
+
+int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most)
+{
+    return check_between(name, PG_GETARG_INT32(argument), least, most);
 }
 
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name)

@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "nodes/execnodes.h"
+#include "utils/array.h"
 }
 
 namespace minhash::pg {
@@ -59,6 +60,15 @@ void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(std::span<Datum> values);
 
+// The values of an array without NULLs, of a type with a fixed length.
+template <typename Value>
+std::span<const Value> values_of(ArrayType* array)
+{
+    Assert(!array_contains_nulls(array));
+    return {reinterpret_cast<const Value*>(ARR_DATA_PTR(array)),
+            static_cast<std::size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)))};
+}
+
 // How texts are cut into shingles by default.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
@@ -69,6 +79,9 @@ shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
 
 method arg_method(FunctionCallInfo fcinfo, int argument);
+
+// The value of an integer argument; an ERROR if it is not between `least` and `most`.
+int check_between(const char* name, int value, int least, int most);
 
 // An integer argument; an ERROR if it is not between `least` and `most`.
 int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most);

@@ -1,12 +1,12 @@
 #include "pg/arguments.h"
 #include "pg/bulk/arguments.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 #include "pg/signer.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
@@ -53,11 +53,7 @@ Oid arg_id_type(const call_form& form)
                 errmsg("the argument after the query must be NULL"),
                 errdetail("Only its type, %s, is used: that of the ids.", format_type_be(type)),
                 errhint("Give other arguments by name, for instance threshold => 0.8."));
-    if (!OidIsValid(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr))
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an ordering operator for type %s", format_type_be(type)),
-                errdetail("Ids need an order."));
+    require_order(type, "Ids need an order.");
     return type;
 }
 

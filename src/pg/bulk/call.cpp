@@ -1,14 +1,20 @@
 #include "pg/bulk/call.h"
-#include "pg/bulk/choice.h"
-#include "pg/bulk/columns.h"
-#include "pg/bulk/intake.h"
 #include "pg/bulk/workers.h"
+#include "pg/errors.h"
 #include "pg/extension.h"
 
 #include "bulk/rows/steps.h"
 
+#include "core/unicode.h"
+
 extern "C" {
-#include "tcop/dest.h"
+#include "access/detoast.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
@@ -16,31 +22,227 @@ namespace minhash::pg {
 
 namespace {
 
-struct receiver {
-    DestReceiver pub; // PostgreSQL knows this part
-    bulk_call* call;
-    const QueryDesc* query;
-};
-
-bool receive_row(TupleTableSlot* slot, DestReceiver* self)
+// Whether values of this type are texts; else they are signatures.
+bool are_texts(const bulk_call& call, Oid type)
 {
-    take_row(*reinterpret_cast<receiver*>(self)->call, slot);
+    if (getBaseType(type) == call.signature_type)
+        return false;
+    if (!IsBinaryCoercible(getBaseType(type), TEXTOID))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("second query column has type %s, expected %s or text",
+                       format_type_be(type),
+                       format_type_be(call.signature_type)),
+                errhint("Cast it to text, or sign it with minhash()."));
     return true;
 }
 
-void receive_columns(DestReceiver* self, int, TupleDesc columns)
+// The type of a column, counted from 1; InvalidOid for none.
+Oid type_of(TupleDesc columns, int column)
 {
-    const receiver& receiving = *reinterpret_cast<receiver*>(self);
-    take_columns(*receiving.call, columns);
-    start_rereading(receiving.call->again, *receiving.query, 2);
-    receiving.call->far = receiving.call->again.far;
+    return column > 0 ? TupleDescAttr(columns, column - 1)->atttypid : InvalidOid;
 }
 
-void ignore(DestReceiver*) {}
+[[noreturn]] void fail_columns(const bulk_call& call, TupleDesc columns)
+{
+    StringInfoData names;
+    initStringInfo(&names);
+    for (int i = 0; i < columns->natts; i++)
+        appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", NameStr(TupleDescAttr(columns, i)->attname));
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("query must return id and signature or text, and may return %s",
+                   call.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
+            columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
+            errhint("Use, for example, SELECT id, body%s FROM articles.",
+                    call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
+}
+
+// An ERROR if the call asks for what signatures cannot do.
+void check_signatures(const bulk_request& wanted)
+{
+    if (wanted.texts_only != nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("query must return texts, not signatures"),
+                errdetail("%s", wanted.texts_only),
+                errhint("Let the query return the texts, without minhash()."));
+    if (wanted.verify == verification::exact)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("signatures cannot be verified exactly"),
+                errhint("Let the query return texts, or leave out verify => 'exact'."));
+    if (wanted.signing != nullptr)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("%s cannot be given with signatures", wanted.signing),
+                errdetail("It says how texts are signed; the query returns signatures."),
+                errhint("Leave it out, or let the query return texts."));
+}
+
+// Checks the columns of a query that has been started, and decides by them how to take its rows. An ERROR if the call
+// cannot use them, or if they do not match the first query's.
+void take_columns(DestReceiver* self, int, TupleDesc columns)
+{
+    bulk_call& call = call_of<bulk_call>(self);
+    if (columns->natts < 2)
+        fail_columns(call, columns);
+    call.rank_column = 0;
+    call.scope_column = 0;
+    for (int column = 3; column <= columns->natts; column++) {
+        const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
+        int& known = name == "rank" ? call.rank_column : call.scope_column;
+        if ((name != "scope" && !(name == "rank" && call.wanted.ranked)) || known > 0)
+            fail_columns(call, columns);
+        known = column;
+    }
+    const Oid id_type = type_of(columns, 1);
+    if (!OidIsValid(call.wanted.id_type))
+        call.wanted.id_type = id_type;
+    call.short_id = check_ids(call.wanted.id_type, id_type);
+    const bool texts = are_texts(call, type_of(columns, 2));
+    const bool first = !OidIsValid(call.ids.type);
+    if (!first && texts != call.from_texts)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return signatures, or both texts"));
+    if (!texts)
+        check_signatures(call.wanted);
+    const Oid rank = type_of(columns, call.rank_column);
+    const Oid scope = type_of(columns, call.scope_column);
+    if (!first && scope != call.scopes.values.type)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return a column named scope, of one type, or neither"));
+    if (OidIsValid(rank))
+        require_order(rank, "The query's column rank needs an order.");
+    if (first) {
+        call.from_texts = texts;
+        call.ids = open_datums(call.budget, call.wanted.id_type);
+        if (call.wanted.lone_ids)
+            call.lone_ids = open_datums(call.budget, call.wanted.id_type);
+        if (OidIsValid(rank))
+            call.ranks = open_datums(call.budget, rank);
+        if (OidIsValid(scope))
+            open_numbered(call.scopes, call, call.budget, scope);
+    }
+    start_rereading(call.again, *static_cast<row_receiver*>(self)->query, 2);
+    call.far = call.again.far;
+}
+
+void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
+{
+    const minhash::scheme& others = call.rows->task.scheme;
+    if (!comparable({others, {}}, {scheme, {}}))
+        ereport(ERROR,
+                errcode(ERRCODE_DATA_EXCEPTION),
+                errmsg("signature of row %s has a different scheme than earlier rows", output_of(call.ids.type, id)),
+                errdetail("It is %s; earlier rows have %s.", describe(scheme), describe(others)),
+                errhint("Call minhash() with the same arguments for all."));
+}
+
+// Decodes a stored signature. Most have the header and size of the first: then no check is needed.
+signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
+{
+    const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
+    const std::size_t size = VARSIZE(stored) - VARHDRSZ;
+    // A page is filled from its end, so a scan meets the row in front of this one next.
+    for (std::size_t line = 0; line < size; line += 64)
+        __builtin_prefetch(bytes - size + line);
+    if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
+        return with_slots(call.rows->task.scheme, {bytes + header_bytes, size - header_bytes});
+    const signature read = decode_stored({bytes, size});
+    if (call.rows == nullptr) {
+        memcpy(call.header, bytes, header_bytes);
+        call.header_size = size;
+        call.rows = bulk::make_rows(call.budget, make_task(call, read.scheme), false);
+    }
+    check_scheme(call, read.scheme, id);
+    return read;
+}
+
+// The number of a row's scope; NULL is a scope of its own.
+std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
+{
+    bool null;
+    const Datum scope = slot_getattr(slot, call.scope_column, &null);
+    return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
+}
+
+// If a text that is compressed or out of line can be read again, not even all of it is read: the engine gets only its
+// beginning, if that has shingles. False if not.
+bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
+{
+    constexpr std::int32_t enough = 64; // bytes
+    const auto* const stored = reinterpret_cast<const struct varlena*>(value);
+    if (place == 0 || GetDatabaseEncoding() != PG_UTF8 ||
+        !(VARATT_IS_COMPRESSED(stored) || VARATT_IS_EXTERNAL_ONDISK(stored)))
+        return false;
+    const auto* const start =
+        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(PG_DETOAST_DATUM_SLICE(value, 0, enough)));
+    const std::size_t size = toast_raw_datum_size(value) - VARHDRSZ;
+    const std::size_t bytes = size > enough ? whole_characters(start, enough) : size;
+    return bulk::take_long_text(*call.rows, {start, bytes}, size, place);
+}
+
+// Gives a value to the engine, which does not keep it if it can be read again. False for an empty set, which is near
+// nothing.
+bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
+{
+    const std::uint64_t place = place_of_row(call.again);
+    signature given;
+    if (!call.from_texts)
+        given = decode_next(call, PG_DETOAST_DATUM(value), id);
+    else if (call.rows == nullptr)
+        call.rows = bulk::make_rows(call.budget, make_task(call, call.wanted.texts), true);
+    if (call.scope_column > 0)
+        bulk::set_scope(*call.rows, scope_of(call, slot));
+    if (!call.from_texts)
+        return bulk::take_signature(*call.rows, given, place);
+    return take_beginning(call, value, place) ||
+           bulk::take_text(*call.rows, utf8_of(call, DatumGetTextPP(value)), place);
+}
+
+bool take_row(TupleTableSlot* slot, DestReceiver* self)
+{
+    bulk_call& call = call_of<bulk_call>(self);
+    bool no_id;
+    bool no_value;
+    Datum id = slot_getattr(slot, 1, &no_id);
+    const Datum value = slot_getattr(slot, 2, &no_value);
+    if (no_id || (no_value && !call.wanted.lone_ids)) {
+        call.skipped++;
+        return true;
+    }
+    if (row_count(call) + call.lone_count == bulk::most_rows)
+        ereport(ERROR,
+                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("query returns too many rows"),
+                errdetail("There can be at most %u.", bulk::most_rows),
+                errhint("Use a band table and its self-join."));
+    MemoryContextReset(call.row_memory);
+    const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
+    id = convert_id(call.short_id, id);
+    if (!no_value && take_value(call, slot, id, value)) {
+        append_datum(call.ids, id, false);
+        if (call.rank_column > 0) {
+            bool no_rank;
+            const Datum rank = slot_getattr(slot, call.rank_column, &no_rank);
+            append_datum(call.ranks, rank, no_rank);
+        }
+        Assert(call.ids.values->size % row_count(call) == 0); // as many ids as the engine has rows
+    } else if (call.wanted.lone_ids) {
+        append_datum(call.lone_ids, id, false);
+        call.lone_count++;
+    }
+    MemoryContextSwitchTo(former);
+    report_read(call, "reading rows", row_count(call) - call.rows_before, call.expected_rows);
+    return true;
+}
 
 } // namespace
 
-void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
+void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
     start_host(fresh);
     start_reporting(fresh);
@@ -53,20 +255,12 @@ void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& w
 
 void read_query(bulk_call& call, const planned_select& query)
 {
-    receiver receiving = {};
-    receiving.pub.receiveSlot = receive_row;
-    receiving.pub.rStartup = receive_columns;
-    receiving.pub.rShutdown = ignore;
-    receiving.pub.rDestroy = ignore;
-    receiving.call = &call;
     call.expected_rows = query.rows;
     call.rows_before = row_count(call);
-    call.estimated = true;
     if (call.rows != nullptr)
         call.rows->first_count = call.rows_before;
-    run_select(query, receiving.pub, &receiving.query);
+    run_select(query, call, take_columns, take_row);
     call.again.scanned = nullptr;
-    call.estimated = false;
 }
 
 void end_reading(bulk_call& call)
@@ -79,12 +273,11 @@ void end_reading(bulk_call& call)
                               static_cast<unsigned long long>(call.skipped)));
     if (row_count(call) == 0)
         return;
-    if (is_choice_open(call))
-        choose_by_sample(call);
+    choose_by_sample(call);
     bulk::start_steps(*call.rows);
 }
 
-void end_call(bulk_call& call)
+Datum end_call(bulk_call& call)
 {
     notice_spilling(call.budget);
     if (call.rows != nullptr)
@@ -92,6 +285,8 @@ void end_call(bulk_call& call)
     bulk::close_stores(call.budget);
     end_sharing(call);
     end_rereading(call.again);
+    SPI_finish();
+    return static_cast<Datum>(0);
 }
 
 std::uint32_t row_count(const bulk_call& call)

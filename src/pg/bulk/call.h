@@ -5,11 +5,13 @@
 
 #include "pg/bulk/arguments.h"
 #include "pg/bulk/datum_store.h"
-#include "pg/bulk/host.h"
-#include "pg/bulk/numbered.h"
 #include "pg/bulk/select.h"
 
 #include "bulk/rows/rows.h"
+
+extern "C" {
+#include "executor/spi.h"
+}
 
 namespace minhash::pg {
 
@@ -38,8 +40,21 @@ struct bulk_call : bulk_host {
     MemoryContext row_memory;
 };
 
-// Starts a call. `fresh` is cleared, and its memory is in the current context.
-void start_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
+// For start_call(). `fresh` is cleared, and its memory is in the current context.
+void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
+
+// Starts the rows of a result and a call that fills them, in memory that end_call() frees. `Call` is a bulk_call.
+template <typename Call>
+Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
+{
+    ReturnSetInfo& result = start_rows(fcinfo);
+    SPI_connect();
+    Call& call = *allocate<Call>(CurrentMemoryContext);
+    call = {};
+    prepare_call(call, fcinfo, wanted);
+    call.result = &result;
+    return call;
+}
 
 // Runs a query as the user and takes its rows. With two queries, rows before first_count are of the first.
 void read_query(bulk_call& call, const planned_select& query);
@@ -48,10 +63,17 @@ void read_query(bulk_call& call, const planned_select& query);
 // starts the engine's steps. No user code may run from now on until end_call().
 void end_reading(bulk_call& call);
 
-// Ends a call: reports the use of temporary files, and frees these and the rows.
-void end_call(bulk_call& call);
+// Ends a call: reports the use of temporary files, and frees these, the rows, and all memory of the call. Returns what
+// the function returns besides its rows.
+Datum end_call(bulk_call& call);
 
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_call& call);
+
+// The engine's task for rows of a scheme; an ERROR if the call asks for what these cannot do.
+bulk::task make_task(const bulk_call& call, const scheme& scheme);
+
+// Chooses what the call leaves open of hashes, bands and rows by the rows that were read. There must be at least one.
+void choose_by_sample(bulk_call& call);
 
 } // namespace minhash::pg

@@ -1,4 +1,8 @@
-#include "pg/bulk/choice.h"
+// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows foretells
+// (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
+// time, never recall: so it need not look at scopes. With max_bucket, large buckets would lose pairs: then the choice
+// follows from threshold and recall alone, with as many rows in a band as they allow.
+#include "pg/bulk/call.h"
 #include "pg/errors.h"
 
 #include "bulk/tuning/sample.h"
@@ -56,14 +60,11 @@ void tell(const bulk::bands_plan& plan, double threshold)
 
 } // namespace
 
-bool is_choice_open(const bulk_call& call)
-{
-    return call.rows->task.shape.bands == 0 && !call.wanted.sets_only;
-}
-
 void choose_by_sample(bulk_call& call)
 {
     bulk::task task = call.rows->task;
+    if (task.shape.bands > 0 || task.sets_only)
+        return;
     double mean_bytes = 0;
     bulk::row_sample sample = bulk::sample_rows(*call.rows, mean_bytes);
     const bool open_hashes = task.exact && !call.wanted.hashes_given;
@@ -103,36 +104,27 @@ void choose_by_sample(bulk_call& call)
 
 bulk::task make_task(const bulk_call& call, const scheme& scheme)
 {
-    banding shape = call.wanted.shape;
-    if (call.wanted.sets_only)
-        return {
-            .scheme = scheme,
-            .shape = {0, 0},
-            .threshold = call.wanted.threshold,
-            .exact = true,
-            .max_bucket = 0,
-            .scoped = call.scope_column > 0,
-            .sets_only = true,
-            .recall = recall_of(call),
-        };
-    if (shape.bands == 0 && call.wanted.max_bucket > 0) {
-        const double threshold = call.wanted.threshold;
-        const double recall = recall_of(call);
-        const band_choice choice = choose_by_recall(threshold, scheme.num_hashes, recall);
+    const bulk_request& wanted = call.wanted;
+    const double recall = recall_of(call);
+    banding shape = wanted.shape;
+    if (shape.bands == 0 && wanted.max_bucket > 0) {
+        const band_choice choice = choose_by_recall(wanted.threshold, scheme.num_hashes, recall);
         if (choice.bands == 0)
-            fail_no_choice(threshold, scheme.num_hashes, recall);
+            fail_no_choice(wanted.threshold, scheme.num_hashes, recall);
         shape = {choice.bands, choice.rows};
     }
-    check_bands(shape.bands > 0 ? shape : banding{1, 1}, scheme);
+    if (!wanted.sets_only)
+        check_bands(shape.bands > 0 ? shape : banding{1, 1}, scheme);
     return {
         .scheme = scheme,
         .shape = {shape.bands, shape.rows},
-        .threshold = call.wanted.threshold,
+        .threshold = wanted.threshold,
         .exact = is_exact(call),
-        .max_bucket = static_cast<std::uint32_t>(call.wanted.max_bucket),
+        .max_bucket = static_cast<std::uint32_t>(wanted.max_bucket),
         .scoped = call.scope_column > 0,
-        .recall = recall_of(call),
-        .whole_slots = call.wanted.whole_slots,
+        .sets_only = wanted.sets_only,
+        .recall = recall,
+        .whole_slots = wanted.whole_slots,
     };
 }
 

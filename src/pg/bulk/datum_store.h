@@ -1,10 +1,10 @@
 // Values of one type, in the order in which they came, in the engine's stores: in memory within the budget of a call,
-// and beyond it in temporary files.
+// and beyond it in temporary files. Ids of pairs and scopes are numbered, in the order in which they first come.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/bulk/host.h"
 
-#include "bulk/memory/store.h"
+#include "bulk/components/numbering.h"
 
 namespace minhash::pg {
 
@@ -18,8 +18,6 @@ struct datum_store {
 };
 
 datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls = true);
-
-void close_datums(datum_store& store);
 
 // Values by reference are detoasted, and copied.
 void append_datum(datum_store& store, Datum value, bool null);
@@ -43,5 +41,22 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
 
 // The value at a place, from 0 on. If by reference, it lies in the store or in the current context.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null);
+
+struct numbered_values {
+    bool plain; // of type bigint
+    Oid collation;
+    FmgrInfo hash;
+    FmgrInfo equal;
+    datum_store values; // by their numbers
+    bulk::numbering numbers;
+};
+
+// Starts without values. An ERROR if the type has no hash function.
+void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type);
+
+std::uint32_t hash_of(numbered_values& known, Datum value);
+
+// The number of a value that is not null. A new value is kept, and its number is how many values there were before.
+std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

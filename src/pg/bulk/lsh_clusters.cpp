@@ -1,18 +1,14 @@
 // lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
-#include "pg/arguments.h"
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "bulk/search/clusters.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/tuplestore.h"
-#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
@@ -20,12 +16,8 @@ namespace minhash::pg {
 namespace {
 
 struct cluster_call : bulk_call {
-    planned_select query;
-    bulk::cluster_options options;
-    FmgrInfo compare_ids;
-    FmgrInfo compare_ranks;
-    Oid id_collation;
-    Oid rank_collation;
+    SortSupportData id_order;
+    SortSupportData rank_order; // if the query has ranks
     MemoryContext cluster_memory;
     std::uint32_t first_by_id; // of the current component: the row with the smallest id
 };
@@ -37,14 +29,9 @@ struct member {
     bool no_rank;
 };
 
-int compare(FmgrInfo& function, Oid collation, Datum a, Datum b)
-{
-    return DatumGetInt32(FunctionCall2Coll(&function, collation, a, b));
-}
-
 int compare_ids(cluster_call& self, Datum a, Datum b)
 {
-    return compare(self.compare_ids, self.id_collation, a, b);
+    return ApplySortComparator(a, false, b, false, &self.id_order);
 }
 
 // By rank, NULLs last, then by id: the first member is the representative.
@@ -53,9 +40,7 @@ int compare_members(const void* left, const void* right, void* call)
     cluster_call& self = *static_cast<cluster_call*>(call);
     const member& a = *static_cast<const member*>(left);
     const member& b = *static_cast<const member*>(right);
-    if (a.no_rank != b.no_rank)
-        return a.no_rank ? 1 : -1;
-    int order = a.no_rank ? 0 : compare(self.compare_ranks, self.rank_collation, a.rank, b.rank);
+    int order = ApplySortComparator(a.rank, a.no_rank, b.rank, b.no_rank, &self.rank_order);
     if (order == 0)
         order = compare_ids(self, a.id, b.id);
     return order != 0 ? order : a.row < b.row ? -1 : 1;
@@ -73,10 +58,8 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     std::size_t first = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         bool null;
-        members[i].row = rows[i];
-        members[i].id = fetch_datum(self.ids, rows[i], null);
-        members[i].no_rank = true;
-        if (self.wanted.ranked)
+        members[i] = {rows[i], fetch_datum(self.ids, rows[i], null), 0, true};
+        if (self.rank_column > 0)
             members[i].rank = fetch_datum(self.ranks, rows[i], members[i].no_rank);
         if (compare_ids(self, members[i].id, members[first].id) < 0)
             first = i;
@@ -89,6 +72,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
+// The component is left out where the result has no column for it.
 void put_member(const cluster_call& self,
                 Datum id,
                 Datum cluster,
@@ -97,10 +81,9 @@ void put_member(const cluster_call& self,
                 double similarity,
                 Datum component)
 {
-    Datum values[] =
-        {id, cluster, representative, Int64GetDatum(static_cast<long>(size)), Float8GetDatum(similarity), component};
-    bool nulls[] = {false, false, false, false, false, false};
-    tuplestore_putvalues(self.result->setResult, self.result->setDesc, values, nulls);
+    put_row(
+        *self.result,
+        {id, cluster, representative, Int64GetDatum(static_cast<long>(size)), Float8GetDatum(similarity), component});
 }
 
 void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::span<const double> similarities)
@@ -108,15 +91,14 @@ void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::sp
     cluster_call& self = static_cast<cluster_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     Datum* const ids = static_cast<Datum*>(MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(Datum)));
+    bool null;
     std::size_t smallest = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        bool null;
         ids[i] = fetch_datum(self.ids, rows[i], null);
         if (compare_ids(self, ids[i], ids[smallest]) < 0)
             smallest = i;
     }
-    bool null;
     const Datum component = fetch_datum(self.ids, self.first_by_id, null);
     for (std::size_t i = 0; i < rows.size(); i++)
         put_member(self, ids[i], ids[smallest], ids[0], rows.size(), similarities[i], component);
@@ -138,33 +120,6 @@ void emit_lone(cluster_call& self)
     MemoryContextSwitchTo(former);
 }
 
-void prepare_order(FmgrInfo& compare, Oid& collation, Oid type, MemoryContext memory)
-{
-    const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
-    collation = entry->typcollation;
-    fmgr_info_cxt(entry->cmp_proc, &compare, memory);
-}
-
-void find_clusters(cluster_call& self)
-{
-    prepare_order(self.compare_ids, self.id_collation, self.ids.type, self.memory);
-    if (self.wanted.ranked)
-        prepare_order(self.compare_ranks, self.rank_collation, self.ranks.type, self.memory);
-    self.cluster_memory = AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
-    const std::uint64_t left_out = bulk::find_clusters(*self.rows, self.options, {order_members, emit_cluster});
-    notice_large_buckets(left_out, self.rows->task.max_bucket);
-}
-
-void read_and_cluster(cluster_call& call)
-{
-    read_query(call, call.query);
-    end_reading(call);
-    if (row_count(call) > 0)
-        find_clusters(call);
-    emit_lone(call);
-    end_call(call);
-}
-
 // -> (id, cluster_id, representative, size, similarity), and in the named form the component: the
 // smallest id of all rows that near pairs connect with this one
 Datum return_clusters(const call_form& form)
@@ -179,22 +134,23 @@ Datum return_clusters(const call_form& form)
     for (const int option : {near_representative, singletons})
         if (PG_ARGISNULL(option))
             fail_null_argument(option, fcinfo->flinfo->fn_oid);
-    const bulk::cluster_options options = {PG_GETARG_BOOL(near_representative), PG_GETARG_BOOL(singletons)};
-    wanted.lone_ids = options.singletons;
-    ReturnSetInfo& result = start_rows(fcinfo);
+    wanted.lone_ids = PG_GETARG_BOOL(singletons);
+    cluster_call& self = start_call<cluster_call>(fcinfo, wanted);
     const Oid others[] = {INT8OID, FLOAT8OID, wanted.id_type};
-    check_result(result, wanted.id_type, 3, std::span(others).first(form.ids == id_form::named ? 3 : 2));
-
-    SPI_connect();
-    cluster_call& call = *allocate<cluster_call>(CurrentMemoryContext);
-    call = {};
-    start_call(call, fcinfo, wanted);
-    call.result = &result;
-    call.options = options;
-    call.query = plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), {fcinfo->flinfo->fn_oid, nullptr, false});
-    read_and_cluster(call);
-    SPI_finish();
-    return static_cast<Datum>(0);
+    check_result(*self.result, wanted.id_type, 3, std::span(others).first(form.ids == id_form::named ? 3 : 2));
+    read_query(self, plan_select(fcinfo, arg_query));
+    end_reading(self);
+    if (row_count(self) > 0) {
+        self.id_order = order_of(self.ids.type);
+        if (self.rank_column > 0)
+            self.rank_order = order_of(self.ranks.type);
+        self.cluster_memory = AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
+        const bulk::cluster_options options = {PG_GETARG_BOOL(near_representative), wanted.lone_ids};
+        const std::uint64_t left_out = bulk::find_clusters(*self.rows, options, {order_members, emit_cluster});
+        notice_large_buckets(left_out, self.rows->task.max_bucket);
+    }
+    emit_lone(self);
+    return end_call(self);
 }
 
 } // namespace

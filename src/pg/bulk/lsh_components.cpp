@@ -1,17 +1,16 @@
 // lsh_components(): the connected components of a query's pairs, wherever these come from.
-#include "pg/arguments.h"
-#include "pg/bulk/numbered.h"
-#include "pg/bulk/select.h"
+#include "pg/bulk/call.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 #include "bulk/components/components.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -20,7 +19,6 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
-#include "utils/typcache.h"
 }
 
 namespace minhash::pg {
@@ -38,33 +36,24 @@ struct waiting_pair {
     int level;
 };
 
-struct component_call : bulk_host {
-    Oid id_type;
-    FmgrInfo compare;
-    double* thresholds; // falling; null: there are none
-    int levels;
+struct component_call : bulk_call {
+    SortSupportData order;              // of ids
+    std::span<const double> thresholds; // falling; empty: there are none
 
-    bulk::memory_budget budget;
-    numbered_values ids;
+    numbered_values numbered; // ids
     bulk::component_finder finder;
     Oid short_left; // convert_id()
     Oid short_right;
     waiting_pair waiting[most_waiting];
     int waiting_count;
     std::uint64_t pairs;
-    double expected_pairs;
-    std::uint64_t skipped; // pairs with a NULL
-    MemoryContext row_memory;
     MemoryContext cluster_memory;
-    ReturnSetInfo* result;
-    MinimalTuple answer; // start_answer(); null: not yet
-    int answer_level;
-    TupleTableSlot* slot;
-};
 
-struct receiver {
-    DestReceiver pub; // PostgreSQL knows this part
-    component_call* call;
+    // start_row()
+    Datum values[5];
+    bool nulls[5];
+    Datum* columns;       // of the row; those after the first are the same in a component
+    TupleTableSlot* slot; // of the tuple that has them; null: they are `values`
 };
 
 // Joins the collected pairs.
@@ -73,72 +62,61 @@ void join_waiting(component_call& call)
     const std::span<waiting_pair> pairs = {call.waiting, static_cast<std::size_t>(call.waiting_count)};
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
-            pair.hashes[side] = hash_of(call.ids, pair.ids[side]);
-            bulk::prefetch_entry(call.ids.numbers, pair.hashes[side]);
+            pair.hashes[side] = hash_of(call.numbered, pair.ids[side]);
+            bulk::prefetch_entry(call.numbered.numbers, pair.hashes[side]);
         }
     }
     for (const waiting_pair& pair : pairs) {
         for (const std::uint32_t hash : pair.hashes) {
-            const std::uint32_t number = bulk::likely_number(call.ids.numbers, hash);
-            if (number != bulk::no_row && call.ids.plain)
-                prefetch_datum(call.ids.values, number);
+            const std::uint32_t number = bulk::likely_number(call.numbered.numbers, hash);
+            if (number != bulk::no_row && call.numbered.plain)
+                prefetch_datum(call.numbered.values, number);
         }
     }
     const std::uint32_t known = call.finder.count;
     for (waiting_pair& pair : pairs) {
         for (const int side : {0, 1}) {
-            pair.numbers[side] = number_of(call.ids, pair.ids[side], pair.hashes[side]);
+            pair.numbers[side] = number_of(call.numbered, pair.ids[side], pair.hashes[side]);
             if (pair.numbers[side] < known)
                 bulk::prefetch_row(call.finder, pair.numbers[side], pair.level);
         }
     }
-    bulk::take_rows(call.finder, call.ids.numbers.count);
+    bulk::take_rows(call.finder, call.numbered.numbers.count);
     for (const waiting_pair& pair : pairs)
         bulk::join_rows(call.finder, pair.numbers[0], pair.numbers[1], pair.level);
     call.waiting_count = 0;
 }
 
-// The first level whose threshold a similarity reaches.
-int level_of(const component_call& call, double similarity)
-{
-    int level = 0;
-    while (level < call.levels && similarity < call.thresholds[level])
-        level++;
-    return level;
-}
-
 bool take_pair(TupleTableSlot* slot, DestReceiver* self)
 {
-    component_call& call = *reinterpret_cast<receiver*>(self)->call;
+    component_call& call = call_of<component_call>(self);
     slot_getallattrs(slot);
-    const std::uint64_t read = call.pairs++;
-    bulk::report(call,
-                 "joining pairs",
-                 read,
-                 call.expected_pairs >= static_cast<double>(read) ? static_cast<std::uint64_t>(call.expected_pairs)
-                                                                  : 0);
-    if (slot->tts_isnull[0] || slot->tts_isnull[1] || (call.thresholds != nullptr && slot->tts_isnull[2])) {
+    report_read(call, "joining pairs", call.pairs++, call.expected_rows);
+    const std::span<const double> thresholds = call.thresholds;
+    if (slot->tts_isnull[0] || slot->tts_isnull[1] || (!thresholds.empty() && slot->tts_isnull[2])) {
         call.skipped++;
         return true;
     }
     int level = 0;
-    if (call.thresholds != nullptr) {
+    if (!thresholds.empty()) {
         const double similarity = DatumGetFloat8(slot->tts_values[2]);
         if (std::isnan(similarity))
             ereport(ERROR,
                     errcode(ERRCODE_DATA_EXCEPTION),
                     errmsg("similarity of a pair is NaN"),
                     errhint("Leave such pairs out of the query, or make their similarity NULL."));
-        level = level_of(call, similarity);
+        // The first one that the similarity reaches.
+        while (level < call.finder.levels && similarity < thresholds[level])
+            level++;
+        if (level == call.finder.levels)
+            return true;
     }
-    if (level == call.levels)
-        return true;
     Assert(call.waiting_count < most_waiting);
     waiting_pair& pair = call.waiting[call.waiting_count++];
     pair.ids[0] = convert_id(call.short_left, slot->tts_values[0]);
     pair.ids[1] = convert_id(call.short_right, slot->tts_values[1]);
     pair.level = level;
-    if (call.ids.plain && call.waiting_count < most_waiting)
+    if (call.numbered.plain && call.waiting_count < most_waiting)
         return true;
     const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
     join_waiting(call);
@@ -149,7 +127,7 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
 
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
-    component_call& call = *reinterpret_cast<receiver*>(self)->call;
+    component_call& call = call_of<component_call>(self);
     const bool similar = columns->natts == 3;
     if (columns->natts != 2 && !similar)
         ereport(ERROR,
@@ -157,9 +135,9 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errmsg("query must return two or three columns: two ids, and similarity"),
                 errdetail_plural("It returns %d column.", "It returns %d columns.", columns->natts, columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
-    call.short_left = check_ids(call.id_type, TupleDescAttr(columns, 0)->atttypid);
-    call.short_right = check_ids(call.id_type, TupleDescAttr(columns, 1)->atttypid);
-    if (call.thresholds == nullptr)
+    call.short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid);
+    call.short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid);
+    if (call.thresholds.empty())
         return;
     if (!similar)
         ereport(ERROR,
@@ -175,21 +153,10 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
             errhint("Cast it to double precision."));
 }
 
-void ignore(DestReceiver*) {}
-
-void read_pairs(component_call& call, const char* query, Oid function)
+void read_pairs(component_call& call, const planned_select& query)
 {
-    receiver receiving = {};
-    receiving.pub.receiveSlot = take_pair;
-    receiving.pub.rStartup = take_columns;
-    receiving.pub.rShutdown = ignore;
-    receiving.pub.rDestroy = ignore;
-    receiving.call = &call;
-    const planned_select planned = plan_select(query, {function, "left_id, right_id", true});
-    call.expected_pairs = planned.rows;
-    call.estimated = true;
-    run_select(planned, receiving.pub);
-    call.estimated = false;
+    call.expected_rows = query.rows;
+    run_select(query, call, take_columns, take_pair);
     join_waiting(call);
     if (call.skipped > 0)
         ereport(NOTICE,
@@ -197,13 +164,6 @@ void read_pairs(component_call& call, const char* query, Oid function)
                               "%llu pairs with a NULL were left out",
                               static_cast<unsigned long>(call.skipped),
                               static_cast<unsigned long long>(call.skipped)));
-    notice_spilling(call.budget);
-}
-
-bool is_less(component_call& call, Datum a, Datum b)
-{
-    return call.ids.plain ? DatumGetInt64(a) < DatumGetInt64(b)
-                          : DatumGetInt32(FunctionCall2Coll(&call.compare, call.ids.collation, a, b)) < 0;
 }
 
 // Fetches an id of a component, and prefetches one of the next.
@@ -211,11 +171,11 @@ Datum fetch_id(component_call& call, const bulk::component_rows& found, std::siz
 {
     constexpr std::size_t ahead = 32;
     bool null;
-    if (!call.ids.plain)
-        return fetch_datum(call.ids.values, found.rows[place], null);
+    if (!call.numbered.plain)
+        return fetch_datum(call.numbered.values, found.rows[place], null);
     if (place + ahead < found.rows.size() + found.later)
-        prefetch_datum(call.ids.values, found.rows.data()[place + ahead]);
-    return fetch_plain(call.ids.values, found.rows[place]);
+        prefetch_datum(call.numbered.values, found.rows.data()[place + ahead]);
+    return fetch_plain(call.numbered.values, found.rows[place]);
 }
 
 // The smallest id of a component, in the current context.
@@ -226,143 +186,98 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
         const Datum id = fetch_id(call, found, i);
-        if (i == 0 || is_less(call, id, smallest)) {
+        if (i == 0 || ApplySortComparator(id, false, smallest, false, &call.order) < 0) {
             MemoryContextSwitchTo(outer);
-            smallest = datumCopy(id, call.ids.values.by_value, call.ids.values.length);
+            smallest = datumCopy(id, call.numbered.values.by_value, call.numbered.values.length);
             MemoryContextSwitchTo(call.row_memory);
         }
-        if (!call.ids.plain)
+        if (!call.numbered.plain)
             MemoryContextReset(call.row_memory);
     }
     MemoryContextSwitchTo(outer);
     return smallest;
 }
 
-// Makes a result tuple for plain ids, whose first four columns are overwritten for each row: forming a new tuple for
-// each would take longer than everything else.
-void start_answer(component_call& call, int level)
+// Prepares the row of the result that is written again and again. Where ids are plain, that is a tuple whose columns
+// are overwritten: forming a new one for each row would take longer than everything else.
+void start_row(component_call& call)
 {
-    const bool every_pair = call.thresholds == nullptr;
-    Datum values[] = {0, 0, 0, 0, every_pair ? Datum{0} : Float8GetDatum(call.thresholds[level])};
-    bool nulls[] = {false, false, false, false, every_pair};
-    call.answer = form_minimal_tuple(call.result->setDesc, values, nulls);
-    call.answer_level = level;
-    if (call.slot == nullptr)
-        call.slot = MakeSingleTupleTableSlot(call.result->setDesc, &TTSOpsMinimalTuple);
-    ExecStoreMinimalTuple(call.answer, call.slot, false);
-}
-
-void emit_plain(component_call& call, int level, const bulk::component_rows& found)
-{
-    if (call.answer == nullptr || call.answer_level != level)
-        start_answer(call, level);
-    const Datum smallest = smallest_of(call, found);
-    Datum* const columns =
-        reinterpret_cast<Datum*>(reinterpret_cast<char*>(call.answer) - MINIMAL_TUPLE_OFFSET + call.answer->t_hoff);
-    columns[1] = columns[2] = smallest;
-    columns[3] = Int64GetDatum(static_cast<std::int64_t>(found.rows.size()));
-    for (std::size_t i = 0; i < found.rows.size(); i++) {
-        CHECK_FOR_INTERRUPTS();
-        columns[0] = fetch_id(call, found, i);
-        tuplestore_puttupleslot(call.result->setResult, call.slot);
-    }
+    call.nulls[4] = call.thresholds.empty();
+    call.columns = call.values;
+    if (!call.numbered.plain)
+        return;
+    const MinimalTuple row = form_minimal_tuple(call.result->setDesc, call.values, call.nulls);
+    call.columns = reinterpret_cast<Datum*>(reinterpret_cast<char*>(row) - MINIMAL_TUPLE_OFFSET + row->t_hoff);
+    call.slot = MakeSingleTupleTableSlot(call.result->setDesc, &TTSOpsMinimalTuple);
+    ExecStoreMinimalTuple(row, call.slot, false);
 }
 
 void emit_component(bulk::host& host, int level, const bulk::component_rows& found)
 {
     component_call& call = static_cast<component_call&>(host);
-    if (call.ids.plain) {
-        emit_plain(call, level, found);
-        return;
-    }
     const MemoryContext former = MemoryContextSwitchTo(call.cluster_memory);
-    const Datum smallest = smallest_of(call, found);
-    const bool every_pair = call.thresholds == nullptr;
-    Datum values[] = {0,
-                      smallest,
-                      smallest,
-                      Int64GetDatum(static_cast<std::int64_t>(found.rows.size())),
-                      every_pair ? Datum{0} : Float8GetDatum(call.thresholds[level])};
-    bool nulls[] = {false, false, false, false, every_pair};
+    call.columns[1] = call.columns[2] = smallest_of(call, found);
+    call.columns[3] = Int64GetDatum(static_cast<std::int64_t>(found.rows.size()));
+    if (!call.thresholds.empty())
+        call.columns[4] = Float8GetDatum(call.thresholds[level]);
     MemoryContextSwitchTo(call.row_memory);
     for (std::size_t i = 0; i < found.rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        values[0] = fetch_id(call, found, i);
-        tuplestore_putvalues(call.result->setResult, call.result->setDesc, values, nulls);
-        MemoryContextReset(call.row_memory);
+        call.columns[0] = fetch_id(call, found, i);
+        if (call.slot != nullptr) {
+            tuplestore_puttupleslot(call.result->setResult, call.slot);
+        } else {
+            tuplestore_putvalues(call.result->setResult, call.result->setDesc, call.values, call.nulls);
+            MemoryContextReset(call.row_memory);
+        }
     }
     MemoryContextSwitchTo(former);
     MemoryContextReset(call.cluster_memory);
 }
 
-// Looks up the comparison function of ids.
-void prepare_order(component_call& call)
+// The thresholds, falling and without duplicates.
+std::span<const double> arg_thresholds(FunctionCallInfo fcinfo, int argument)
 {
-    const TypeCacheEntry* const type = lookup_type_cache(call.id_type, TYPECACHE_CMP_PROC);
-    if (!OidIsValid(type->cmp_proc))
-        ereport(ERROR,
-                errcode(ERRCODE_UNDEFINED_FUNCTION),
-                errmsg("could not identify an ordering operator for type %s", format_type_be(call.id_type)),
-                errdetail("Ids need an order."));
-    fmgr_info_cxt(type->cmp_proc, &call.compare, call.memory);
-}
-
-// Reads the thresholds, and sorts them falling, without duplicates.
-void take_thresholds(component_call& call, ArrayType* given)
-{
-    Datum* values;
-    bool* nulls;
-    int count;
+    if (PG_ARGISNULL(argument))
+        return {};
+    ArrayType* const given = PG_GETARG_ARRAYTYPE_P_COPY(argument);
+    const int count = ArrayGetNItems(ARR_NDIM(given), ARR_DIMS(given));
     if (ARR_NDIM(given) > 1)
         ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("thresholds must be an array of one dimension"));
-    deconstruct_array(given, FLOAT8OID, sizeof(double), true, TYPALIGN_DOUBLE, &values, &nulls, &count);
     if (count < 1 || count > bulk::most_levels)
         ereport(ERROR,
                 errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                 errmsg("thresholds must have between 1 and %d values", bulk::most_levels));
-    call.thresholds = static_cast<double*>(palloc(sizeof(double) * static_cast<std::size_t>(count)));
-    for (int i = 0; i < count; i++) {
-        if (nulls[i] || std::isnan(DatumGetFloat8(values[i])))
-            ereport(ERROR,
-                    errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("thresholds must not have %s", nulls[i] ? "NULLs" : "NaN"));
-        call.thresholds[i] = DatumGetFloat8(values[i]);
-    }
-    std::sort(call.thresholds, call.thresholds + count, [](double a, double b) { return a > b; });
-    call.levels = static_cast<int>(std::unique(call.thresholds, call.thresholds + count) - call.thresholds);
+    double* const first = reinterpret_cast<double*>(ARR_DATA_PTR(given));
+    double* const end = first + count;
+    const bool nulls = array_contains_nulls(given);
+    if (nulls || std::any_of(first, end, [](double value) { return std::isnan(value); }))
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("thresholds must not have %s", nulls ? "NULLs" : "NaN"));
+    std::sort(first, end, std::greater());
+    return {first, std::unique(first, end)};
 }
 
 // -> (id, cluster_id, representative, size, threshold)
 Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
 {
-    enum { arg_query };
-
     if (PG_ARGISNULL(arg_query))
         fail_null_argument(arg_query, fcinfo->flinfo->fn_oid);
-    ReturnSetInfo& result = start_rows(fcinfo);
-
-    SPI_connect();
-    component_call& call = *allocate<component_call>(CurrentMemoryContext);
-    call = {};
-    start_host(call);
-    start_reporting(call);
-    call.result = &result;
-    call.id_type = id_type;
-    prepare_order(call);
-    call.levels = 1;
-    if (!PG_ARGISNULL(thresholds))
-        take_thresholds(call, PG_GETARG_ARRAYTYPE_P(thresholds));
-    call.budget = make_budget(call);
-    open_numbered(call.ids, call, call.budget, id_type);
-    bulk::start_finder(call.finder, call, call.levels);
-    call.row_memory = AllocSetContextCreate(call.memory, "minhash_lsh pair of ids", ALLOCSET_DEFAULT_SIZES);
+    require_order(id_type, "Ids need an order.");
+    bulk_request wanted = {};
+    wanted.id_type = id_type;
+    component_call& call = start_call<component_call>(fcinfo, wanted);
+    call.order = order_of(id_type);
+    call.thresholds = arg_thresholds(fcinfo, thresholds);
+    open_numbered(call.numbered, call, call.budget, id_type);
+    bulk::start_finder(call.finder, call, std::max(1, static_cast<int>(call.thresholds.size())));
     call.cluster_memory = AllocSetContextCreate(call.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
-    read_pairs(call, text_to_cstring(PG_GETARG_TEXT_PP(arg_query)), fcinfo->flinfo->fn_oid);
-    bulk::end_numbering(call.ids.numbers);
+    read_pairs(call, plan_select(fcinfo, arg_query));
+    bulk::end_numbering(call.numbered.numbers);
+    start_row(call);
     bulk::end_finder(call.finder, emit_component);
-    bulk::close_stores(call.budget);
-    SPI_finish();
-    return static_cast<Datum>(0);
+    return end_call(call);
 }
 
 } // namespace

@@ -1,5 +1,4 @@
 // lsh_evaluate(): how well bands and rows would do on a user's own texts.
-#include "pg/arguments.h"
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
@@ -9,11 +8,8 @@
 #include <algorithm>
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "common/hashfn.h"
-#include "executor/spi.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -33,7 +29,7 @@ enum evaluate_argument {
     arg_evaluated_scheme, // the first of seven
 };
 
-constexpr int most_settings = 100;
+constexpr std::size_t most_settings = 100;
 constexpr int most_anchors = 100000;
 
 // With fewer true pairs the recall is very uncertain.
@@ -92,7 +88,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
     ereport(ERROR,
             errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
             errmsg("arrays bands and rows must have the same number of values, none of them NULL"),
-            errdetail("Between 1 and %d settings are allowed.", most_settings),
+            errdetail("Between 1 and %zu settings are allowed.", most_settings),
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
 }
 
@@ -107,39 +103,27 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
     if (PG_ARGISNULL(arg_evaluated_bands)) {
         for (const double recall : {0.5, 0.8, 0.9, 0.95, 0.99, 0.999}) {
             const band_choice choice = choose_by_recall(threshold, num_hashes, recall);
-            const bool fresh =
-                choice.bands > 0 && std::none_of(settings, settings + count, [&](const bulk::setting& s) {
-                    return s.shape.bands == choice.bands && s.shape.rows == choice.rows;
-                });
-            if (fresh)
+            const auto is_same = [&](const bulk::setting& s) {
+                return s.shape.bands == choice.bands && s.shape.rows == choice.rows;
+            };
+            if (choice.bands > 0 && std::none_of(settings, settings + count, is_same))
                 settings[count++].shape = {choice.bands, choice.rows};
         }
         return {settings, count};
     }
-    Datum* values[2];
-    int counts[2];
+    std::span<const std::int32_t> given[2];
     for (const int side : {0, 1}) {
-        bool* nulls;
-        ArrayType* const given = PG_GETARG_ARRAYTYPE_P(arg_evaluated_bands + side);
-        deconstruct_array(given,
-                          INT4OID,
-                          sizeof(std::int32_t),
-                          true,
-                          TYPALIGN_INT,
-                          &values[side],
-                          &nulls,
-                          &counts[side]);
-        if (std::any_of(nulls, nulls + counts[side], [](bool null) { return null; }))
+        ArrayType* const values = PG_GETARG_ARRAYTYPE_P(arg_evaluated_bands + side);
+        if (array_contains_nulls(values))
             fail_settings();
+        given[side] = values_of<std::int32_t>(values);
     }
-    if (counts[0] != counts[1] || counts[0] < 1 || counts[0] > most_settings)
+    const auto [bands, rows] = given;
+    if (bands.size() != rows.size() || bands.empty() || bands.size() > most_settings)
         fail_settings();
-    for (; count < static_cast<std::size_t>(counts[0]); count++) {
-        const banding shape = {DatumGetInt32(values[0][count]), DatumGetInt32(values[1][count])};
-        if (shape.bands < 1 || shape.bands > max_num_hashes)
-            fail_range("bands", shape.bands, 1, max_num_hashes);
-        if (shape.rows < 1 || shape.rows > max_num_hashes)
-            fail_range("rows", shape.rows, 1, max_num_hashes);
+    for (; count < bands.size(); count++) {
+        const banding shape = {check_between("bands", bands[count], 1, max_num_hashes),
+                               check_between("rows", rows[count], 1, max_num_hashes)};
         check_hashes(shape, num_hashes);
         settings[count].shape = {shape.bands, shape.rows};
     }
@@ -184,28 +168,6 @@ void notice_few_pairs(const bulk_call& call, const bulk::evaluation_result& resu
             errhint("Use more anchors, or a lower threshold."));
 }
 
-struct evaluate_call : bulk_call {
-    planned_select query;
-    std::uint32_t anchors;
-    std::span<bulk::setting> settings;
-};
-
-void read_and_evaluate(evaluate_call& call)
-{
-    read_query(call, call.query);
-    // Before workers start: output functions of ids may be user code that parallel mode forbids.
-    std::span<const std::uint32_t> anchors;
-    if (row_count(call) > 0)
-        anchors = draw_anchors(call, call.anchors, call.wanted.texts.seed);
-    end_reading(call);
-    bulk::evaluation_result found = {};
-    if (row_count(call) > 0)
-        found = bulk::evaluate(*call.rows, anchors, call.settings);
-    notice_few_pairs(call, found);
-    return_settings(call.settings, found, *call.result);
-    end_call(call);
-}
-
 } // namespace
 
 // lsh_evaluate(query, anchors, threshold, bands, rows, num_hashes, shingle_size, unit, fold, bag,
@@ -219,7 +181,7 @@ MINHASH_FUNCTION(lsh_evaluate)
         if (!optional && PG_ARGISNULL(argument))
             fail_null_argument(argument, fcinfo->flinfo->fn_oid);
     }
-    const int anchors = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
+    const int most = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
     wanted.shape = {1, 1}; // any will do: bands are compared by slots, not keys
@@ -229,20 +191,19 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any
     const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
-    ReturnSetInfo& result = start_rows(fcinfo);
-
-    SPI_connect();
-    evaluate_call& call = *allocate<evaluate_call>(CurrentMemoryContext);
-    call = {};
-    start_call(call, fcinfo, wanted);
-    call.result = &result;
-    call.query =
-        plan_select(text_to_cstring(PG_GETARG_TEXT_PP(arg_evaluated_query)), {fcinfo->flinfo->fn_oid, nullptr, true});
-    call.anchors = static_cast<std::uint32_t>(anchors);
-    call.settings = settings;
-    read_and_evaluate(call);
-    SPI_finish();
-    return static_cast<Datum>(0);
+    bulk_call& call = start_call<bulk_call>(fcinfo, wanted);
+    read_query(call, plan_select(fcinfo, arg_evaluated_query));
+    // Before workers start: output functions of ids may be user code that parallel mode forbids.
+    std::span<const std::uint32_t> anchors;
+    if (row_count(call) > 0)
+        anchors = draw_anchors(call, static_cast<std::uint32_t>(most), wanted.texts.seed);
+    end_reading(call);
+    bulk::evaluation_result found = {};
+    if (row_count(call) > 0)
+        found = bulk::evaluate(*call.rows, anchors, settings);
+    notice_few_pairs(call, found);
+    return_settings(settings, found, *call.result);
+    return end_call(call);
 }
 
 } // namespace minhash::pg

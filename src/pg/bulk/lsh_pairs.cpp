@@ -1,21 +1,87 @@
-// lsh_pairs(): all near-duplicate pairs of a query's rows, or between two queries.
-#include "pg/bulk/pair_call.h"
+// Calls that return pairs of a query's rows, or of the rows of two. lsh_pairs(): all near-duplicate pairs.
+// lsh_contained(): which texts are contained in others.
+#include "pg/bulk/call.h"
+#include "pg/errors.h"
+#include "pg/extension.h"
+#include "pg/signer.h"
+
+#include "bulk/containment/containment.h"
+#include "bulk/search/pairs.h"
+
+#include <utility>
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+}
 
 namespace minhash::pg {
 
 namespace {
 
-void emit_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
+// Between two queries, the left row of a pair is of the first query.
+struct pair_call : bulk_call {
+    SortSupportData order; // of ids
+    MemoryContext pair_memory;
+};
+
+// Starts a call and reads its rows. `other_query` is the position of the argument with the second query, or NULL.
+pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query)
 {
-    put_pairs(host, pairs, [](const pair_call&, const bulk::found_pair&, const id_pair& found) {
-        return found.falling;
-    });
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    pair_call& call = start_call<pair_call>(fcinfo, wanted);
+    constexpr Oid others[] = {FLOAT8OID};
+    check_result(*call.result, wanted.id_type, 2, others);
+    call.crossing = !PG_ARGISNULL(other_query);
+    const planned_select first = plan_select(fcinfo, arg_query);
+    const planned_select second = call.crossing ? plan_select(fcinfo, other_query) : first;
+    read_query(call, first);
+    if (call.crossing)
+        read_query(call, second);
+    end_reading(call);
+    call.order = order_of(call.ids.type);
+    call.pair_memory = AllocSetContextCreate(call.memory, "minhash_lsh pair", ALLOCSET_DEFAULT_SIZES);
+    return call;
 }
 
-void find_pairs(pair_call& call)
+// Returns pairs as result rows, except pairs of one id within one query. Unless they are of two queries, the ids of a
+// pair are swapped if is_turned(call, pair, order of the left id and the right one) says so.
+template <auto is_turned>
+void put_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
 {
-    const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, emit_pairs);
-    notice_large_buckets(left_out, call.rows->task.max_bucket);
+    pair_call& call = static_cast<pair_call&>(host);
+    const MemoryContext former = MemoryContextSwitchTo(call.pair_memory);
+    for (const bulk::found_pair& pair : pairs) {
+        CHECK_FOR_INTERRUPTS();
+        if (!call.ids.by_value)
+            MemoryContextReset(call.pair_memory);
+        bool null;
+        Datum left = fetch_datum(call.ids, pair.left, null);
+        Datum right = fetch_datum(call.ids, pair.right, null);
+        if (!call.crossing) {
+            const int order = ApplySortComparator(left, false, right, false, &call.order);
+            if (order == 0)
+                continue;
+            if (is_turned(call, pair, order))
+                std::swap(left, right);
+        }
+        put_row(*call.result, {left, right, Float8GetDatum(pair.similarity)});
+    }
+    MemoryContextSwitchTo(former);
+}
+
+// The smaller id goes left.
+bool is_falling(const pair_call&, const bulk::found_pair&, int order)
+{
+    return order > 0;
+}
+
+// Two texts with equally many shingles contain each other: the one with the larger id goes left, so that deleting
+// contained texts keeps the smallest id.
+bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int order)
+{
+    return order < 0 && bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);
 }
 
 // -> (left_id, right_id, similarity)
@@ -23,8 +89,36 @@ Datum return_pairs(const call_form& form)
 {
     enum { arg_other_query = arg_own };
 
-    run_pair_call(form, arg_bulk(form), position_of(form, arg_other_query), find_pairs);
-    return static_cast<Datum>(0);
+    pair_call& call = read_rows(form, arg_bulk(form), position_of(form, arg_other_query));
+    if (row_count(call) > 1) {
+        const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, put_pairs<is_falling>);
+        notice_large_buckets(left_out, call.rows->task.max_bucket);
+    }
+    return end_call(call);
+}
+
+// -> (contained_id, container_id, containment)
+Datum return_contained(const call_form& form)
+{
+    // After arg_query, arg_threshold and arg_recall.
+    enum { arg_shingle_size = arg_recall + 1, arg_other_query = arg_shingle_size + 4 };
+
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    bulk_request wanted = {};
+    wanted.threshold = arg_threshold_of(form);
+    for (int argument = arg_query; argument < arg_other_query; argument++)
+        if (PG_ARGISNULL(position_of(form, argument)))
+            fail_null_argument(position_of(form, argument), fcinfo->flinfo->fn_oid);
+    wanted.id_type = arg_id_type(form);
+    wanted.recall = arg_fraction(fcinfo, position_of(form, arg_recall), "recall");
+    wanted.texts = default_text_scheme;
+    wanted.texts.shingles = arg_shingling(fcinfo, position_of(form, arg_shingle_size));
+    wanted.sets_only = true;
+    wanted.texts_only = "The signature of a large text says little about a small one in it.";
+    pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query));
+    if (row_count(call) > 1)
+        bulk::find_contained_pairs(*call.rows, call.crossing, put_pairs<contains_smaller>);
+    return end_call(call);
 }
 
 } // namespace
@@ -46,6 +140,18 @@ MINHASH_FUNCTION(lsh_pairs_typed)
 MINHASH_FUNCTION(lsh_kept_pairs)
 {
     return return_pairs({fcinfo, id_form::named});
+}
+
+// lsh_contained(query, threshold, recall, shingle_size, unit, fold, bag, other_query)
+MINHASH_FUNCTION(lsh_contained)
+{
+    return return_contained({fcinfo, id_form::bigints});
+}
+
+// lsh_contained(query, anyelement, threshold, ...)
+MINHASH_FUNCTION(lsh_contained_typed)
+{
+    return return_contained({fcinfo, id_form::typed});
 }
 
 } // namespace minhash::pg

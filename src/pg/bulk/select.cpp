@@ -1,16 +1,25 @@
 #include "pg/bulk/select.h"
 #include "pg/errors.h"
+#include "pg/extension.h"
 
 extern "C" {
-#include "catalog/pg_type.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
+#include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
+#include "utils/varlena.h"
 }
 
 namespace minhash::pg {
@@ -38,7 +47,121 @@ void check_statement(SPIPlanPtr plan)
             errhint("Modify data in a separate statement."));
 }
 
-void refuse_name(const char* query, const wanted_query& wanted)
+// A column of a relation, or a row of several, as an SQL expression with its type.
+struct column {
+    const char* expression;
+    Oid type; // InvalidOid: there is no such column
+};
+
+column column_at(Relation relation, AttrNumber number)
+{
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation), number - 1);
+    return {quote_identifier(NameStr(attribute->attname)), attribute->atttypid};
+}
+
+column column_named(Relation relation, const char* name)
+{
+    const AttrNumber number = name != nullptr ? get_attnum(RelationGetRelid(relation), name) : 0;
+    return number > 0 ? column_at(relation, number) : column{name, InvalidOid};
+}
+
+const Bitmapset* primary_columns(Relation relation)
+{
+    return RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+}
+
+// The primary key; several columns make a row. Without a key, the column "id".
+column primary_key(Relation relation)
+{
+    RelationGetIndexList(relation); // finds out what the primary key is
+    if (!OidIsValid(relation->rd_pkindex))
+        return column_named(relation, "id");
+    const char* const columns = pg_get_indexdef_columns(relation->rd_pkindex, false);
+    int attribute;
+    if (bms_get_singleton_member(primary_columns(relation), &attribute))
+        return {columns, get_atttype(RelationGetRelid(relation), attribute + FirstLowInvalidHeapAttributeNumber)};
+    return {psprintf("(%s)", columns), RECORDOID};
+}
+
+// The first column of texts, or else of signatures, that is not in the key.
+column compared_column(Relation relation, const column& key, Oid signature_type)
+{
+    column signatures = {"body", InvalidOid};
+    const Bitmapset* const primary = primary_columns(relation);
+    const TupleDesc columns = RelationGetDescr(relation);
+    for (AttrNumber number = 1; number <= columns->natts; number++) {
+        const Form_pg_attribute attribute = TupleDescAttr(columns, number - 1);
+        const column each = column_at(relation, number);
+        if (attribute->attisdropped || bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
+            strcmp(each.expression, key.expression) == 0)
+            continue;
+        if (IsBinaryCoercible(getBaseType(each.type), TEXTOID))
+            return each;
+        if (!OidIsValid(signatures.type) && getBaseType(each.type) == signature_type)
+            signatures = each;
+    }
+    return signatures;
+}
+
+const char* name_of_relation(Relation relation)
+{
+    const Oid oid = RelationGetRelid(relation);
+    const char* const schema = RelationIsVisible(oid) ? nullptr : get_namespace_name(RelationGetNamespace(relation));
+    return quote_qualified_identifier(schema, RelationGetRelationName(relation));
+}
+
+bool has_rows(Oid relation)
+{
+    const char kind = get_rel_relkind(relation);
+    return kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE || kind == RELKIND_VIEW ||
+           kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
+}
+
+// The table or view that a text names; InvalidOid if it names none. `is_name` says whether the text is only a name.
+Oid named_relation(const char* given, bool& is_name)
+{
+    List* parts;
+    is_name = SplitIdentifierString(pstrdup(given), '.', &parts) && parts != NIL;
+    if (!is_name || list_length(parts) > 2) // schema and table
+        return InvalidOid;
+    char* const name = static_cast<char*>(llast(parts));
+    char* const schema = list_length(parts) == 2 ? static_cast<char*>(linitial(parts)) : nullptr;
+    const Oid relation = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
+    return OidIsValid(relation) && has_rows(relation) ? relation : InvalidOid;
+}
+
+bool takes_any_ids(std::string_view function)
+{
+    return function == "lsh_evaluate";
+}
+
+// A call of a function with a query of the relation's own columns: those that the user names, if it has them, or else
+// its primary key, and its first column of texts or else of signatures.
+const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
+{
+    const Relation opened = relation_open(relation, AccessShareLock);
+    const char* const from = name_of_relation(opened);
+    const std::string_view called = get_func_name(function);
+    const char* columns = "left_id, right_id";
+    const char* id_type = "";
+    if (called != "lsh_components") {
+        column key = column_named(opened, id);
+        if (!OidIsValid(key.type))
+            key = primary_key(opened);
+        column compared = column_named(opened, text);
+        if (!OidIsValid(compared.type))
+            compared = compared_column(opened, key, signature_type(function));
+        columns = psprintf("%s, %s", key.expression, compared.expression);
+        const Oid type = getBaseType(key.type);
+        if (OidIsValid(type) && !takes_any_ids(called) && type != INT8OID && type != INT4OID && type != INT2OID)
+            id_type = psprintf(", NULL::%s", format_type_be(type));
+    }
+    relation_close(opened, AccessShareLock);
+    const char* const query = psprintf("SELECT %s FROM %s", columns, from);
+    return psprintf("SELECT * FROM %s(%s%s)", called.data(), quote_literal_cstr(query), id_type);
+}
+
+void refuse_name(const char* query, Oid function)
 {
     bool is_name;
     const Oid relation = named_relation(query, is_name);
@@ -46,7 +169,7 @@ void refuse_name(const char* query, const wanted_query& wanted)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
                 errmsg("query is the name of a table, not a SELECT"),
-                errhint("Use %s.", suggest_call(wanted, relation)));
+                errhint("Use %s.", suggest_call(function, relation, nullptr, nullptr)));
     if (is_name)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
@@ -84,9 +207,10 @@ void tell_query(void* of)
 
 } // namespace
 
-planned_select plan_select(const char* query, const wanted_query& wanted)
+planned_select plan_select(FunctionCallInfo fcinfo, int argument)
 {
-    refuse_name(query, wanted);
+    const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    refuse_name(query, fcinfo->flinfo->fn_oid);
     const SPIPlanPtr plan = prepare(query);
     check_statement(plan);
     // This is the plan that will run, as a query without parameters has only one.
@@ -96,11 +220,16 @@ planned_select plan_select(const char* query, const wanted_query& wanted)
     return {plan, query, rows};
 }
 
-void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running)
+void run_select(const planned_select& query,
+                bulk_host& call,
+                void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
+                bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
 {
-    to.mydest = DestTuplestore; // any value but DestNone would do
+    const auto ignore = [](DestReceiver*) {};
+    // Any destination but DestNone would do.
+    row_receiver to = {{take_row, take_columns, ignore, ignore, DestTuplestore}, &call, nullptr};
     CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
-    QueryDesc* const started = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
+    QueryDesc* const running = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
                                                query.text,
                                                GetActiveSnapshot(),
                                                InvalidSnapshot,
@@ -108,17 +237,18 @@ void run_select(const planned_select& query, DestReceiver& to, const QueryDesc**
                                                nullptr,
                                                nullptr,
                                                0);
-    if (running != nullptr)
-        *running = started;
-    ErrorContextCallback context = {error_context_stack, tell_query, started};
+    to.query = running;
+    call.estimated = true;
+    ErrorContextCallback context = {error_context_stack, tell_query, running};
     error_context_stack = &context;
-    ExecutorStart(started, 0);
-    run_to_end(*started);
-    ExecutorFinish(started);
-    ExecutorEnd(started);
+    ExecutorStart(running, 0);
+    run_to_end(*running);
+    ExecutorFinish(running);
+    ExecutorEnd(running);
     error_context_stack = context.previous;
-    FreeQueryDesc(started);
+    FreeQueryDesc(running);
     ReleaseCachedPlan(plan, nullptr);
+    call.estimated = false;
 }
 
 Oid check_ids(Oid wanted, Oid given)
@@ -133,6 +263,44 @@ Oid check_ids(Oid wanted, Oid given)
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
             errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
+}
+
+// lsh_call_of_names(source, columns...): an ERROR that says what to write.
+//
+// The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles', 'body'). A literal
+// after a real query is meant as the type of ids or as the threshold.
+MINHASH_FUNCTION(lsh_call_of_names)
+{
+    const Oid function = fcinfo->flinfo->fn_oid;
+    const char* const called = get_func_name(function);
+    const char* const source = PG_ARGISNULL(0) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(0));
+    bool is_name = true;
+    const Oid relation = source != nullptr ? named_relation(source, is_name) : InvalidOid;
+    if (!is_name)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("argument after the query of %s() has neither a name nor a type", called),
+                takes_any_ids(called) ? errhint("Name it: anchors => 2000.")
+                                      : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
+                                                "the type uuid."));
+
+    Datum* names = nullptr;
+    bool* nulls = nullptr;
+    int count = 0;
+    if (!PG_ARGISNULL(1)) {
+        ArrayType* const columns = PG_GETARG_ARRAYTYPE_P(1);
+        deconstruct_array(columns, ARR_ELEMTYPE(columns), -1, false, TYPALIGN_INT, &names, &nulls, &count);
+    }
+    const auto name_at = [&](int i) {
+        return i < 0 || i >= count || nulls[i] ? nullptr : TextDatumGetCString(names[i]);
+    };
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%s() takes a query, not the names of a table and its columns", called),
+            errhint("Use %s.",
+                    OidIsValid(relation)
+                        ? suggest_call(function, relation, count > 1 ? name_at(0) : nullptr, name_at(count - 1))
+                        : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)", called)));
 }
 
 } // namespace minhash::pg

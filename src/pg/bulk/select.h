@@ -1,9 +1,7 @@
-// A user's query: one SELECT that changes nothing, run as the user, its rows handed to a receiver.
+// A user's query: one SELECT that changes nothing, run as the user, its rows handed to a call.
 #pragma once
 
-#include "pg/glue.h"
-
-#include "pg/bulk/suggest.h"
+#include "pg/bulk/host.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -20,13 +18,33 @@ struct planned_select {
     double rows; // that PostgreSQL expects
 };
 
-// Plans a query, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is only the name of a
-// table: we guess the columns that are meant only for a hint.
-planned_select plan_select(const char* query, const wanted_query& wanted);
+// Plans the query in an argument, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
+// only the name of a table: we guess the columns that are meant only for a hint.
+planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
-// Runs a query with the snapshot of the calling statement. Sets `to.mydest`, and `running` while it runs. (SPI would
-// run the query without showing its plan.)
-void run_select(const planned_select& query, DestReceiver& to, const QueryDesc** running = nullptr);
+// What the executor gives the rows of a query to.
+struct row_receiver : DestReceiver {
+    bulk_host* call;
+    const QueryDesc* query; // while it runs
+};
+
+template <typename Call>
+Call& call_of(DestReceiver* self)
+{
+    return *static_cast<Call*>(static_cast<row_receiver*>(self)->call);
+}
+
+// Runs a query with the snapshot of the calling statement. (SPI would run it without showing its plan.)
+void run_select(const planned_select& query,
+                bulk_host& call,
+                void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
+                bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
+
+// Reports how many of the rows that PostgreSQL expects have been read.
+inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, double expected)
+{
+    bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);
+}
 
 // An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: the given
 // type for smallint or integer where bigint is wanted, else InvalidOid.

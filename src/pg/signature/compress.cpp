@@ -71,9 +71,7 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
-    const int num_hashes = PG_GETARG_INT32(1);
-    if (num_hashes < min_num_hashes || num_hashes > whole.scheme.num_hashes)
-        fail_range("num_hashes", num_hashes, min_num_hashes, whole.scheme.num_hashes);
+    const int num_hashes = arg_between(fcinfo, 1, "num_hashes", min_num_hashes, whole.scheme.num_hashes);
     if (whole.scheme.method == method::fss && num_hashes < whole.scheme.num_hashes)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

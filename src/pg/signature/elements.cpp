@@ -6,8 +6,10 @@
 #include "core/elements.h"
 
 #include <algorithm>
+#include <utility>
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "tsearch/ts_type.h"
@@ -43,8 +45,8 @@ array_members members_of(ArrayType* array)
 
 // Signs the sets of one call site in a query.
 struct element_signer : set_signer {
-    Oid type; // of array elements; InvalidOid: not known yet
-    member_kind kind;
+    Oid type;   // of array elements; InvalidOid: not known yet
+    Oid member; // what it is hashed as
 };
 
 // Functions that hash the next members of an array into the signer's batch, by the array's type.
@@ -60,29 +62,29 @@ void take_integers(array_members& members, set_signer& state)
     members = {members.at + count * sizeof(Integer), members.left - count};
 }
 
-void take_uuids(array_members& members, set_signer& state)
+// hash_next() hashes the next member, and moves to the one after it.
+template <auto hash_next>
+void take_bytes(array_members& members, set_signer& state)
 {
     const std::size_t count = std::min(members.left, members_at_once);
-    for (std::size_t index = 0; index < count; index++, members.at += UUID_LEN)
-        split(hash_bytea({reinterpret_cast<const std::uint8_t*>(members.at), UUID_LEN}, state.scheme.seed),
-              state.batch.lo[index],
-              state.batch.hi[index]);
+    for (std::size_t index = 0; index < count; index++)
+        split(hash_next(members.at, state.scheme.seed), state.batch.lo[index], state.batch.hi[index]);
     state.batch.count = count;
     members.left -= count;
 }
 
-template <auto hash>
-void take_varlenas(array_members& members, set_signer& state)
+std::uint64_t hash_next_uuid(const char*& at, std::int64_t seed)
 {
-    const std::size_t count = std::min(members.left, members_at_once);
-    for (std::size_t index = 0; index < count; index++) {
-        members.at = reinterpret_cast<const char*>(INTALIGN(members.at));
-        const auto* const value = reinterpret_cast<const struct varlena*>(members.at);
-        split(hash(bytes_of(value), state.scheme.seed), state.batch.lo[index], state.batch.hi[index]);
-        members.at += VARSIZE_ANY(value);
-    }
-    state.batch.count = count;
-    members.left -= count;
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(std::exchange(at, at + UUID_LEN));
+    return hash_bytea({bytes, UUID_LEN}, seed);
+}
+
+template <auto hash>
+std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
+{
+    const auto* const value = reinterpret_cast<const struct varlena*>(INTALIGN(at));
+    at = reinterpret_cast<const char*>(value) + VARSIZE_ANY(value);
+    return hash(bytes_of(value), seed);
 }
 
 // The signer of this call site in the query, started with the arguments that follow the set.
@@ -133,30 +135,16 @@ MINHASH_FUNCTION(minhash_elements)
     element_signer& state = start_signer(fcinfo);
     ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
     if (state.type != ARR_ELEMTYPE(array)) {
-        state.kind = kind_of(ARR_ELEMTYPE(array));
+        state.member = member_type(ARR_ELEMTYPE(array));
         state.type = ARR_ELEMTYPE(array);
     }
-    const array_members all = members_of(array);
-    switch (state.kind) {
-    case member_kind::text:
-        sign_members<take_varlenas<hash_text>>(state, all);
-        break;
-    case member_kind::smallint:
-        sign_members<take_integers<std::int16_t>>(state, all);
-        break;
-    case member_kind::integer:
-        sign_members<take_integers<std::int32_t>>(state, all);
-        break;
-    case member_kind::bigint:
-        sign_members<take_integers<std::int64_t>>(state, all);
-        break;
-    case member_kind::uuid:
-        sign_members<take_uuids>(state, all);
-        break;
-    case member_kind::bytea:
-        sign_members<take_varlenas<hash_bytea>>(state, all);
-        break;
-    }
+    const auto sign = state.member == INT2OID    ? sign_members<take_integers<std::int16_t>>
+                      : state.member == INT4OID  ? sign_members<take_integers<std::int32_t>>
+                      : state.member == INT8OID  ? sign_members<take_integers<std::int64_t>>
+                      : state.member == UUIDOID  ? sign_members<take_bytes<hash_next_uuid>>
+                      : state.member == BYTEAOID ? sign_members<take_bytes<hash_next_varlena<hash_bytea>>>
+                                                 : sign_members<take_bytes<hash_next_varlena<hash_text>>>;
+    sign(state, members_of(array));
     PG_FREE_IF_COPY(array, elements);
     return make_signature({state.scheme, signed_slots(state)});
 }

@@ -2,8 +2,9 @@
 // of texts.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/text_reader.h"
 
+#include "core/difference.h"
 #include "core/exact.h"
 
 namespace minhash::pg {
@@ -38,5 +39,24 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
 
 // Checks for cancel after so many bytes of a walk, which `work` counts.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
+
+// Finds the differences of two texts whose shingles have been counted, in the order of the text.
+struct difference_walk {
+    exact_texts* texts;
+    int which; // of the two texts
+    shingle_walk shingles;
+    coverage shared;
+    bool finished;
+    text_reader reader; // of the original text
+    original_walk original;
+    std::size_t work;
+};
+
+// Starts to look for what text `which` has and the other one lacks. `value` is that text, detoasted. `texts` must stay
+// where it is. Each of the two texts can be walked once.
+void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
+
+// The next difference; false after the last. Can be cancelled.
+bool next(difference_walk& walk, text_span& out);
 
 } // namespace minhash::pg

@@ -50,7 +50,7 @@ MINHASH_FUNCTION(minhash_from_values)
     if (array_contains_nulls(array))
         refuse_array([] { return errdetail("It contains a NULL."); });
 
-    const std::int64_t* const given = reinterpret_cast<const std::int64_t*>(ARR_DATA_PTR(array));
+    const std::span<const std::int64_t> given = values_of<std::int64_t>(array);
     std::uint32_t room[max_num_hashes];
     const std::span<std::uint32_t> slots(room, static_cast<std::size_t>(count));
     for (std::size_t slot = 0; slot < slots.size(); slot++) {

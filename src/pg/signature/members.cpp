@@ -5,7 +5,6 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
@@ -31,28 +30,19 @@ std::uint64_t hash_converted(std::span<const std::uint8_t> bytes, std::int64_t s
 
 } // namespace
 
-member_kind kind_of(Oid type)
+Oid member_type(Oid type)
 {
-    switch (const Oid base = getBaseType(type)) {
-    case INT2OID:
-        return member_kind::smallint;
-    case INT4OID:
-        return member_kind::integer;
-    case INT8OID:
-        return member_kind::bigint;
-    case UUIDOID:
-        return member_kind::uuid;
-    case BYTEAOID:
-        return member_kind::bytea;
-    default:
-        if (!IsBinaryCoercible(base, TEXTOID))
-            ereport(ERROR,
-                    errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("elements cannot be of type %s", format_type_be(type)),
-                    errdetail("They can be of type text, smallint, integer, bigint, uuid or bytea."),
-                    errhint("Cast them, for instance to text."));
-        return member_kind::text;
-    }
+    const Oid base = getBaseType(type);
+    for (const Oid known : {INT2OID, INT4OID, INT8OID, UUIDOID, BYTEAOID})
+        if (base == known)
+            return base;
+    if (!IsBinaryCoercible(base, TEXTOID))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("elements cannot be of type %s", format_type_be(type)),
+                errdetail("They can be of type text, smallint, integer, bigint, uuid or bytea."),
+                errhint("Cast them, for instance to text."));
+    return TEXTOID;
 }
 
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed)

@@ -7,11 +7,9 @@
 
 namespace minhash::pg {
 
-// How values of a type are hashed.
-enum class member_kind { text, smallint, integer, bigint, uuid, bytea };
-
-// An ERROR if values of the type cannot be members.
-member_kind kind_of(Oid type);
+// The type as which values of a type are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
+// the type cannot be members.
+Oid member_type(Oid type);
 
 // The hash of a text or a lexeme in the server's encoding.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);

@@ -1,6 +1,6 @@
 // shingle_headline(): marks in a text what another one lacks, by the conventions of ts_headline().
 #include "pg/arguments.h"
-#include "pg/signature/differences.h"
+#include "pg/signature/exact_texts.h"
 
 #include <algorithm>
 #include <climits>

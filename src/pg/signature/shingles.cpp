@@ -1,7 +1,7 @@
 // Exact shingles: as an array; the exact similarities and the differences of two texts.
 #include "pg/arguments.h"
 #include "pg/errors.h"
-#include "pg/signature/differences.h"
+#include "pg/signature/exact_texts.h"
 
 extern "C" {
 #include "catalog/pg_type.h"

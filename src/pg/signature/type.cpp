@@ -1,9 +1,12 @@
-// The type minhash_signature: text and binary form, type modifier.
+// The type minhash_signature: text and binary form, type modifier, comparison.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
 
+#include <algorithm>
+
 extern "C" {
+#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "utils/array.h"
@@ -123,9 +126,7 @@ MINHASH_FUNCTION(minhash_signature_typmod_in)
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("invalid type modifier"),
                 errhint("The modifier is the number of hashes, as in minhash_signature(128)."));
-    if (modifiers[0] < min_num_hashes || modifiers[0] > max_num_hashes)
-        fail_range("num_hashes", modifiers[0], min_num_hashes, max_num_hashes);
-    PG_RETURN_INT32(modifiers[0]);
+    PG_RETURN_INT32(check_between("num_hashes", modifiers[0], min_num_hashes, max_num_hashes));
 }
 
 // minhash_signature(minhash_signature, typmod, explicit) -> minhash_signature: the cast that enforces a type modifier
@@ -134,6 +135,96 @@ MINHASH_FUNCTION(minhash_signature)
 {
     fits_typmod(arg_signature(fcinfo, 0).scheme, PG_GETARG_INT32(1), nullptr);
     PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+// Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The order is that of the
+// stored bytes: it means nothing, but it is total and the same everywhere. Signatures of different schemes are just
+// unequal here, while their similarity is an ERROR.
+
+namespace {
+
+// The checked bytes of a signature, and the value to be freed after use, as sorts compare often.
+struct stored_signature {
+    struct varlena* value;
+    std::span<const std::uint8_t> bytes;
+};
+
+stored_signature arg_stored(FunctionCallInfo fcinfo, int argument)
+{
+    struct varlena* const value = PG_GETARG_VARLENA_PP(argument);
+    const std::span<const std::uint8_t> bytes = {
+        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
+        VARSIZE_ANY_EXHDR(value),
+    };
+    decode_stored(bytes);
+    return {value, bytes};
+}
+
+int compare(FunctionCallInfo fcinfo)
+{
+    const stored_signature a = arg_stored(fcinfo, 0);
+    const stored_signature b = arg_stored(fcinfo, 1);
+    int order = memcmp(a.bytes.data(), b.bytes.data(), std::min(a.bytes.size(), b.bytes.size()));
+    if (order == 0)
+        order = (a.bytes.size() > b.bytes.size()) - (a.bytes.size() < b.bytes.size());
+    PG_FREE_IF_COPY(a.value, 0);
+    PG_FREE_IF_COPY(b.value, 1);
+    return order;
+}
+
+} // namespace
+
+MINHASH_FUNCTION(minhash_cmp)
+{
+    PG_RETURN_INT32(compare(fcinfo));
+}
+
+MINHASH_FUNCTION(minhash_lt)
+{
+    PG_RETURN_BOOL(compare(fcinfo) < 0);
+}
+
+MINHASH_FUNCTION(minhash_le)
+{
+    PG_RETURN_BOOL(compare(fcinfo) <= 0);
+}
+
+MINHASH_FUNCTION(minhash_eq)
+{
+    PG_RETURN_BOOL(compare(fcinfo) == 0);
+}
+
+MINHASH_FUNCTION(minhash_ne)
+{
+    PG_RETURN_BOOL(compare(fcinfo) != 0);
+}
+
+MINHASH_FUNCTION(minhash_ge)
+{
+    PG_RETURN_BOOL(compare(fcinfo) >= 0);
+}
+
+MINHASH_FUNCTION(minhash_gt)
+{
+    PG_RETURN_BOOL(compare(fcinfo) > 0);
+}
+
+MINHASH_FUNCTION(minhash_hash)
+{
+    const stored_signature stored = arg_stored(fcinfo, 0);
+    const Datum hash = hash_any(stored.bytes.data(), static_cast<int>(stored.bytes.size()));
+    PG_FREE_IF_COPY(stored.value, 0);
+    return hash;
+}
+
+MINHASH_FUNCTION(minhash_hash_extended)
+{
+    const stored_signature stored = arg_stored(fcinfo, 0);
+    const Datum hash = hash_any_extended(stored.bytes.data(),
+                                         static_cast<int>(stored.bytes.size()),
+                                         static_cast<uint64>(PG_GETARG_INT64(1)));
+    PG_FREE_IF_COPY(stored.value, 0);
+    return hash;
 }
 
 } // namespace minhash::pg

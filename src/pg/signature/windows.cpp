@@ -2,7 +2,6 @@
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
-#include <algorithm>
 #include <climits>
 
 extern "C" {
@@ -58,18 +57,6 @@ int count_characters(const char* at, const char* end)
     return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
-text* copy_passage(const char* at, const char* end)
-{
-    const std::ptrdiff_t size = end - at;
-    text* const copy = static_cast<text*>(palloc(VARHDRSZ + size));
-    SET_VARSIZE(copy, VARHDRSZ + size);
-    for (std::ptrdiff_t done = 0; done < size; done += slice) {
-        memcpy(VARDATA(copy) + done, at + done, std::min(slice, size - done));
-        CHECK_FOR_INTERRUPTS();
-    }
-    return copy;
-}
-
 } // namespace
 
 // lsh_windows(document, words, step) -> (position, passage) rows
@@ -94,7 +81,7 @@ MINHASH_FUNCTION(lsh_windows)
             last = skip_word(next, end);
         position += count_characters(counted, first);
         counted = first;
-        text* const passage = copy_passage(first, last);
+        text* const passage = cstring_to_text_with_len(first, static_cast<int>(last - first));
         put_row(result, {Int32GetDatum(position), PointerGetDatum(passage)});
         pfree(passage);
         if (skip_space(last, end) == end)

@@ -1,7 +1,15 @@
 // The two ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks by the part that they
 // belong to; lsh_gather() finds the texts in blocks of a part that share a key.
+//
+// A block has entries of one place (a server or a shard), whose keys are in one part of all keys:
+//
+//   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
+//   then an id
+//
+// Numbers are little-endian. The part of a key is the bits of key * parts above the lower 64; the key's 5 bytes are the
+// next lower bits. An id is stored as its difference from the base, the block's smallest id, in as few bytes as the
+// largest difference needs.
 #include "pg/arguments.h"
-#include "pg/bands/blocks.h"
 #include "pg/errors.h"
 #include "pg/growing.h"
 
@@ -12,16 +20,118 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/tuplestore.h"
 }
 
 namespace minhash::pg {
 
 namespace {
+
+struct key_entry {
+    std::uint64_t key; // what a block keeps of it
+    std::int64_t id;
+};
+
+constexpr int block_key_bytes = 5;
+constexpr std::size_t block_header_bytes = 16;
+
+// The part that a key belongs to, and what a block of that part keeps of it.
+inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
+{
+    const auto scaled = static_cast<unsigned __int128>(key) * static_cast<unsigned>(parts);
+    kept = static_cast<std::uint64_t>(scaled) >> (64 - 8 * block_key_bytes);
+    return static_cast<std::uint64_t>(scaled >> 64);
+}
+
+void put_number(std::uint8_t* to, std::uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = static_cast<std::uint8_t>(value >> (8 * i));
+}
+
+std::uint64_t get_number(const std::uint8_t* from, int bytes)
+{
+    std::uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= static_cast<std::uint64_t>(from[i]) << (8 * i);
+    return value;
+}
+
+[[noreturn]] void fail_block(std::size_t bytes)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATA_CORRUPTED),
+            errmsg("block of band keys is damaged"),
+            errdetail("It has %zu bytes.", bytes),
+            errhint("Read the signatures again: drop the job, and call lsh_distributed_pairs() once more."));
+}
+
+// A new varlena. There is at least one entry.
+bytea* make_block(int place, std::span<const key_entry> entries)
+{
+    Assert(!entries.empty() && place >= 0);
+    std::int64_t least = entries[0].id;
+    std::int64_t most = entries[0].id;
+    for (const key_entry& entry : entries) {
+        least = std::min(least, entry.id);
+        most = std::max(most, entry.id);
+    }
+    const auto base = static_cast<std::uint64_t>(least);
+    const int id_bytes = (std::bit_width(static_cast<std::uint64_t>(most) - base) + 7) / 8;
+    const std::size_t bytes = block_header_bytes + entries.size() * (block_key_bytes + id_bytes);
+    bytea* const block = static_cast<bytea*>(palloc(VARHDRSZ + bytes));
+    SET_VARSIZE(block, VARHDRSZ + bytes);
+    std::uint8_t* to = reinterpret_cast<std::uint8_t*>(VARDATA(block));
+    put_number(to, base, 8);
+    put_number(to + 8, static_cast<std::uint64_t>(place), 4);
+    put_number(to + 12, static_cast<std::uint64_t>(id_bytes), 4);
+    to += block_header_bytes;
+    for (const key_entry& entry : entries) {
+        put_number(to, entry.key, block_key_bytes);
+        put_number(to + block_key_bytes, static_cast<std::uint64_t>(entry.id) - base, id_bytes);
+        to += block_key_bytes + id_bytes;
+    }
+    return block;
+}
+
+// A stored block that is not toasted.
+struct stored_block {
+    const std::uint8_t* entries;
+    std::size_t count;
+    std::uint64_t base;
+    int place;
+    int id_bytes;
+};
+
+// An ERROR if the block is damaged.
+stored_block open_block(bytea* stored, int places)
+{
+    const auto* const from = reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored));
+    const std::size_t bytes = VARSIZE_ANY_EXHDR(stored);
+    if (bytes <= block_header_bytes)
+        fail_block(bytes);
+    const std::uint64_t place = get_number(from + 8, 4);
+    const std::uint64_t id_bytes = get_number(from + 12, 4);
+    const std::size_t entries_bytes = bytes - block_header_bytes;
+    if (place >= static_cast<std::uint64_t>(places) || id_bytes > 8 ||
+        entries_bytes % (block_key_bytes + id_bytes) != 0)
+        fail_block(bytes);
+    return {from + block_header_bytes,
+            entries_bytes / (block_key_bytes + id_bytes),
+            get_number(from, 8),
+            static_cast<int>(place),
+            static_cast<int>(id_bytes)};
+}
+
+key_entry entry_of(const stored_block& block, std::size_t number)
+{
+    Assert(number < block.count);
+    const std::uint8_t* const from = block.entries + number * (block_key_bytes + block.id_bytes);
+    const std::uint64_t above = get_number(from + block_key_bytes, block.id_bytes);
+    return {get_number(from, block_key_bytes), static_cast<std::int64_t>(block.base + above)};
+}
 
 constexpr int most_parts = 65536;
 
@@ -115,7 +225,7 @@ struct placed_entry {
 };
 
 struct gathering {
-    ReturnSetInfo* result;
+    const ReturnSetInfo* result;
     growing<placed_pair> pairs; // emitted, each once, when there are most_pairs of them
     int star_above;             // 0: never
     std::int32_t stars;         // not reported yet
@@ -128,31 +238,28 @@ void emit_pairs(gathering& call)
     const std::span<placed_pair> pairs = {call.pairs.at, call.pairs.count};
     std::sort(pairs.begin(), pairs.end(), is_before);
     const auto end = std::unique(pairs.begin(), pairs.end());
-    Datum* const columns[] = {static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1))),
-                              static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1))),
-                              static_cast<Datum*>(palloc(sizeof(Datum) * (pairs.size() + 1)))};
+    const std::size_t most = pairs.size() + 1;
+    auto* const lefts = static_cast<Datum*>(palloc(3 * most * sizeof(Datum)));
+    Datum* const rights = lefts + most;
+    Datum* const places = rights + most;
     for (auto at = pairs.begin(); at != end;) {
         CHECK_FOR_INTERRUPTS();
         const std::int32_t place = at->left_place;
         std::size_t count = 0;
         for (; at != end && at->left_place == place; ++at, ++count) {
-            columns[0][count] = Int64GetDatum(at->left);
-            columns[1][count] = Int64GetDatum(at->right);
-            columns[2][count] = Int64GetDatum(at->right_place);
+            lefts[count] = Int64GetDatum(at->left);
+            rights[count] = Int64GetDatum(at->right);
+            places[count] = Int64GetDatum(at->right_place);
         }
-        Datum values[] = {Int32GetDatum(place),
-                          make_bigint_array({columns[0], count}),
-                          make_bigint_array({columns[1], count}),
-                          make_bigint_array({columns[2], count}),
-                          Int32GetDatum(call.stars)};
-        bool nulls[] = {false, false, false, false, false};
-        tuplestore_putvalues(call.result->setResult, call.result->setDesc, values, nulls);
-        for (const int array : {1, 2, 3})
-            pfree(DatumGetPointer(values[array]));
+        const Datum arrays[] = {make_bigint_array({lefts, count}),
+                                make_bigint_array({rights, count}),
+                                make_bigint_array({places, count})};
+        put_row(*call.result, {Int32GetDatum(place), arrays[0], arrays[1], arrays[2], Int32GetDatum(call.stars)});
+        for (const Datum array : arrays)
+            pfree(DatumGetPointer(array));
         call.stars = 0;
     }
-    for (Datum* const column : columns)
-        pfree(column);
+    pfree(lefts);
     call.pairs.count = 0;
 }
 
@@ -251,14 +358,12 @@ MINHASH_FUNCTION(lsh_scatter)
         const Datum given = SPI_getbinval(row, columns, 2, &no_keys);
         if (no_id || no_keys)
             return;
-        const ArrayType* const keys = DatumGetArrayTypeP(given);
+        ArrayType* const keys = DatumGetArrayTypeP(given);
         if (ARR_HASNULL(keys))
             fail_query("ids and band keys");
-        const auto* const at = reinterpret_cast<const std::uint64_t*>(ARR_DATA_PTR(keys));
-        const int count = ArrayGetNItems(ARR_NDIM(keys), ARR_DIMS(keys));
-        for (int i = 0; i < count; i++) {
+        for (const std::uint64_t key : values_of<std::uint64_t>(keys)) {
             std::uint64_t kept;
-            const std::uint64_t part = part_of(at[i], parts, kept);
+            const std::uint64_t part = part_of(key, parts, kept);
             blocks.entries[part * blocks.room + blocks.counts[part]] = {kept, id};
             if (++blocks.counts[part] == blocks.room)
                 emit_block(result, blocks, part, place);
@@ -287,7 +392,7 @@ MINHASH_FUNCTION(lsh_gather)
     constexpr Oid types[] = {BYTEAOID};
     const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
     gathering call = {};
-    call.result = const_cast<ReturnSetInfo*>(&result);
+    call.result = &result;
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
     // So many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept,
@@ -304,9 +409,9 @@ MINHASH_FUNCTION(lsh_gather)
             if (null)
                 return;
             bytea* const stored = DatumGetByteaPP(given);
-            const block_reader block(stored, places);
-            for (std::size_t i = 0; i < block.count(); i++) {
-                const key_entry entry = block.entry(i);
+            const stored_block block = open_block(stored, places);
+            for (std::size_t i = 0; i < block.count; i++) {
+                const key_entry entry = entry_of(block, i);
                 if (entry.key < lower || entry.key >= upper)
                     continue;
                 while (entries.count >= most && upper - lower > 1) {
@@ -317,7 +422,7 @@ MINHASH_FUNCTION(lsh_gather)
                     entries.count = static_cast<std::size_t>(kept - entries.at);
                 }
                 if (entry.key < upper)
-                    entries.add({entry.key, static_cast<std::uint64_t>(block.place()), entry.id});
+                    entries.add({entry.key, static_cast<std::uint64_t>(block.place), entry.id});
             }
             if (stored != reinterpret_cast<bytea*>(DatumGetPointer(given)))
                 pfree(stored);

@@ -163,11 +163,12 @@ void fail_incomparable(const scheme& a, const scheme& b)
             hint_for(a, b));
 }
 
-void fail_null_argument(int argument, Oid function)
+void refuse_null(FunctionCallInfo fcinfo, int argument)
 {
-    ereport(ERROR,
-            errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("argument %d of %s() must not be NULL", argument + 1, get_func_name(function)));
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR,
+                errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                errmsg("argument %d of %s() must not be NULL", argument + 1, get_func_name(fcinfo->flinfo->fn_oid)));
 }
 
 void refuse_text(Node* context, const char* input, const parse_result& result)

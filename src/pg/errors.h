@@ -28,8 +28,8 @@ namespace minhash::pg {
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 
-// A NULL where there must be none.
-[[noreturn]] void fail_null_argument(int argument, Oid function);
+// An ERROR if an argument is NULL.
+void refuse_null(FunctionCallInfo fcinfo, int argument);
 
 // A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);

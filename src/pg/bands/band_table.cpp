@@ -63,26 +63,17 @@ MINHASH_FUNCTION(lsh_tie_band_table)
     require_table_owner(table);
     tie(RelationRelationId, table, source);
 
-    Datum* functions;
-    bool* nulls;
-    int count;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(2),
-                      REGPROCEDUREOID,
-                      sizeof(Oid),
-                      true,
-                      TYPALIGN_INT,
-                      &functions,
-                      &nulls,
-                      &count);
     const Relation opened = relation_open(source, AccessShareLock);
     const TriggerDesc* const triggers = opened->trigdesc;
-    for (int i = 0; i < count; i++) {
-        const Oid function = DatumGetObjectId(functions[i]);
+    const ArrayIterator functions = array_create_iterator(PG_GETARG_ARRAYTYPE_P(2), 0, nullptr);
+    Datum value;
+    for (bool null; array_iterate(functions, &value, &null);) {
+        const Oid function = DatumGetObjectId(value);
         require_function_owner(function);
         tie(ProcedureRelationId, function, table);
-        for (int j = 0; triggers != nullptr && j < triggers->numtriggers; j++)
-            if (triggers->triggers[j].tgfoid == function)
-                tie(TriggerRelationId, triggers->triggers[j].tgoid, table);
+        for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
+            if (triggers->triggers[i].tgfoid == function)
+                tie(TriggerRelationId, triggers->triggers[i].tgoid, table);
     }
     relation_close(opened, AccessShareLock);
     PG_RETURN_VOID();

@@ -381,10 +381,8 @@ MINHASH_FUNCTION(lsh_scatter)
 // stars int)
 MINHASH_FUNCTION(lsh_gather)
 {
-    for (const int argument : {0, 1}) {
-        if (PG_ARGISNULL(argument))
-            fail_null_argument(argument, fcinfo->flinfo->fn_oid);
-    }
+    refuse_null(fcinfo, 0);
+    refuse_null(fcinfo, 1);
     const int places = arg_between(fcinfo, 1, "places", 1, most_parts);
     const ReturnSetInfo& result = start_rows(fcinfo);
 

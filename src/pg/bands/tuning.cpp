@@ -132,10 +132,8 @@ Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
     if (argument >= list_length(arguments))
         return nullptr;
     Node* const given = estimate_expression_value(request->root, static_cast<Node*>(list_nth(arguments, argument)));
-    if (!IsA(given, Const))
-        return nullptr;
     const Const* const known = reinterpret_cast<const Const*>(given);
-    if (known->constisnull || known->consttype != INT4OID)
+    if (!IsA(given, Const) || known->constisnull || known->consttype != INT4OID)
         return nullptr;
     request->rows = std::fmax(1, DatumGetInt32(known->constvalue) + static_cast<double>(more));
     return asked;

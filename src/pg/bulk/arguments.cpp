@@ -44,8 +44,8 @@ Oid arg_id_type(const call_form& form)
     if (form.ids == id_form::bigints)
         return INT8OID;
     const bool named = form.ids == id_form::named;
-    if (named && PG_ARGISNULL(arg_query + 1))
-        fail_null_argument(arg_query + 1, fcinfo->flinfo->fn_oid);
+    if (named)
+        refuse_null(fcinfo, arg_query + 1);
     const Oid type = named ? PG_GETARG_OID(arg_query + 1) : get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
     if (!named && !PG_ARGISNULL(arg_query + 1))
         ereport(ERROR,
@@ -87,8 +87,7 @@ bulk_request arg_bulk(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     const auto at = [&form](int argument) { return position_of(form, argument); };
-    if (PG_ARGISNULL(arg_query))
-        fail_null_argument(arg_query, fcinfo->flinfo->fn_oid);
+    refuse_null(fcinfo, arg_query);
     bulk_request wanted = {};
     wanted.id_type = arg_id_type(form);
     wanted.threshold = arg_threshold_of(form);

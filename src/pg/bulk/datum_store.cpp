@@ -69,17 +69,18 @@ void append_datum(datum_store& store, Datum value, bool null)
     bulk::append(*store.values, &at, sizeof(at));
 }
 
-Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null)
+Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null)
 {
-    if (store.plain) {
-        null = false;
+    if (store.plain)
         return fetch_plain(store, place);
-    }
     datum_place copy;
     const datum_place at = *static_cast<const datum_place*>(
         bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
-    null = at.size == null_size;
-    if (store.by_value || null)
+    const bool is_null = at.size == null_size;
+    if (null != nullptr)
+        *null = is_null;
+    Assert(null != nullptr || !is_null);
+    if (store.by_value || is_null)
         return static_cast<Datum>(at.offset);
     void* const buffer = bulk::in_place(*store.bytes, at.offset, at.size) ? nullptr : palloc(at.size);
     return PointerGetDatum(bulk::fetch(*store.bytes, at.offset, at.size, buffer));
@@ -91,8 +92,7 @@ bool has_number(numbered_values& known, Datum value, std::uint32_t number)
 {
     if (known.plain)
         return value == fetch_plain(known.values, number);
-    bool null;
-    const Datum other = fetch_datum(known.values, number, null);
+    const Datum other = fetch_datum(known.values, number);
     return DatumGetBool(FunctionCall2Coll(&known.equal, known.collation, value, other));
 }
 

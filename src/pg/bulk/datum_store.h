@@ -39,8 +39,9 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
         bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
 }
 
-// The value at a place, from 0 on. If by reference, it lies in the store or in the current context.
-Datum fetch_datum(datum_store& store, std::uint32_t place, bool& null);
+// The value at a place, from 0 on. If by reference, it lies in the store or in the current context. `null` must be
+// given if the value may be NULL; in a plain store none is.
+Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {
     bool plain; // of type bigint

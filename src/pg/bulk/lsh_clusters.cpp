@@ -57,10 +57,9 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
         static_cast<member*>(MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(member)));
     std::size_t first = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
-        bool null;
-        members[i] = {rows[i], fetch_datum(self.ids, rows[i], null), 0, true};
+        members[i] = {rows[i], fetch_datum(self.ids, rows[i]), 0, true};
         if (self.rank_column > 0)
-            members[i].rank = fetch_datum(self.ranks, rows[i], members[i].no_rank);
+            members[i].rank = fetch_datum(self.ranks, rows[i], &members[i].no_rank);
         if (compare_ids(self, members[i].id, members[first].id) < 0)
             first = i;
     }
@@ -91,15 +90,14 @@ void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::sp
     cluster_call& self = static_cast<cluster_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(self.cluster_memory);
     Datum* const ids = static_cast<Datum*>(MemoryContextAllocHuge(self.cluster_memory, rows.size() * sizeof(Datum)));
-    bool null;
     std::size_t smallest = 0;
     for (std::size_t i = 0; i < rows.size(); i++) {
         CHECK_FOR_INTERRUPTS();
-        ids[i] = fetch_datum(self.ids, rows[i], null);
+        ids[i] = fetch_datum(self.ids, rows[i]);
         if (compare_ids(self, ids[i], ids[smallest]) < 0)
             smallest = i;
     }
-    const Datum component = fetch_datum(self.ids, self.first_by_id, null);
+    const Datum component = fetch_datum(self.ids, self.first_by_id);
     for (std::size_t i = 0; i < rows.size(); i++)
         put_member(self, ids[i], ids[smallest], ids[0], rows.size(), similarities[i], component);
     MemoryContextSwitchTo(former);
@@ -113,8 +111,7 @@ void emit_lone(cluster_call& self)
     for (std::uint32_t place = 0; place < self.lone_count; place++) {
         CHECK_FOR_INTERRUPTS();
         MemoryContextReset(self.row_memory);
-        bool null;
-        const Datum id = fetch_datum(self.lone_ids, place, null);
+        const Datum id = fetch_datum(self.lone_ids, place);
         put_member(self, id, id, id, 1, 1, id);
     }
     MemoryContextSwitchTo(former);
@@ -132,8 +129,7 @@ Datum return_clusters(const call_form& form)
     bulk_request wanted = arg_bulk(form);
     wanted.ranked = true;
     for (const int option : {near_representative, singletons})
-        if (PG_ARGISNULL(option))
-            fail_null_argument(option, fcinfo->flinfo->fn_oid);
+        refuse_null(fcinfo, option);
     wanted.lone_ids = PG_GETARG_BOOL(singletons);
     cluster_call& self = start_call<cluster_call>(fcinfo, wanted);
     const Oid others[] = {INT8OID, FLOAT8OID, wanted.id_type};

@@ -170,9 +170,8 @@ void read_pairs(component_call& call, const planned_select& query)
 Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
-    bool null;
     if (!call.numbered.plain)
-        return fetch_datum(call.numbered.values, found.rows[place], null);
+        return fetch_datum(call.numbered.values, found.rows[place]);
     if (place + ahead < found.rows.size() + found.later)
         prefetch_datum(call.numbered.values, found.rows.data()[place + ahead]);
     return fetch_plain(call.numbered.values, found.rows[place]);
@@ -262,8 +261,7 @@ std::span<const double> arg_thresholds(FunctionCallInfo fcinfo, int argument)
 // -> (id, cluster_id, representative, size, threshold)
 Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
 {
-    if (PG_ARGISNULL(arg_query))
-        fail_null_argument(arg_query, fcinfo->flinfo->fn_oid);
+    refuse_null(fcinfo, arg_query);
     require_order(id_type, "Ids need an order.");
     bulk_request wanted = {};
     wanted.id_type = id_type;

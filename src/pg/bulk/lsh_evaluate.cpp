@@ -61,8 +61,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
     for (std::uint32_t row = 0; row < row_count(call); row++) {
         bulk::pause(call);
         MemoryContextReset(call.row_memory);
-        bool null;
-        const char* const id = OidOutputFunctionCall(output, fetch_datum(call.ids, row, null));
+        const char* const id = OidOutputFunctionCall(output, fetch_datum(call.ids, row));
         const drawn_row next = {
             DatumGetUInt64(
                 hash_any_extended(reinterpret_cast<const unsigned char*>(id), static_cast<int>(strlen(id)), seed)),
@@ -178,8 +177,8 @@ MINHASH_FUNCTION(lsh_evaluate)
 {
     for (int argument = 0; argument < PG_NARGS(); argument++) {
         const bool optional = argument == arg_evaluated_bands || argument == arg_evaluated_rows;
-        if (!optional && PG_ARGISNULL(argument))
-            fail_null_argument(argument, fcinfo->flinfo->fn_oid);
+        if (!optional)
+            refuse_null(fcinfo, argument);
     }
     const int most = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};

@@ -56,9 +56,8 @@ void put_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
         CHECK_FOR_INTERRUPTS();
         if (!call.ids.by_value)
             MemoryContextReset(call.pair_memory);
-        bool null;
-        Datum left = fetch_datum(call.ids, pair.left, null);
-        Datum right = fetch_datum(call.ids, pair.right, null);
+        Datum left = fetch_datum(call.ids, pair.left);
+        Datum right = fetch_datum(call.ids, pair.right);
         if (!call.crossing) {
             const int order = ApplySortComparator(left, false, right, false, &call.order);
             if (order == 0)
@@ -107,8 +106,7 @@ Datum return_contained(const call_form& form)
     bulk_request wanted = {};
     wanted.threshold = arg_threshold_of(form);
     for (int argument = arg_query; argument < arg_other_query; argument++)
-        if (PG_ARGISNULL(position_of(form, argument)))
-            fail_null_argument(position_of(form, argument), fcinfo->flinfo->fn_oid);
+        refuse_null(fcinfo, position_of(form, argument));
     wanted.id_type = arg_id_type(form);
     wanted.recall = arg_fraction(fcinfo, position_of(form, arg_recall), "recall");
     wanted.texts = default_text_scheme;

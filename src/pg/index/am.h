@@ -1,57 +1,46 @@
-// The functions of the access method, as PostgreSQL calls them (Index Access Method Interface Definition, in its
-// manual). handler.cpp lists them.
+// The functions of the access method, declared by the types that PostgreSQL has for them (Index Access Method Interface
+// Definition, in its manual). handler.cpp lists them.
 #pragma once
 
 #include "pg/glue.h"
 
+#include <type_traits>
+
 struct ExplainState;
 
 extern "C" {
+#include "access/amapi.h"
 #include "access/genam.h"
-#include "nodes/execnodes.h"
-#include "nodes/pathnodes.h"
 }
 
 namespace minhash::pg::index {
 
+template <typename Pointer>
+using function = std::remove_pointer_t<Pointer>;
+
 // build.cpp
-IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info);
-void build_empty(Relation index);
-char* name_phase(int64 phase);
+function<ambuild_function> build;
+function<ambuildempty_function> build_empty;
+function<ambuildphasename_function> name_phase;
 
 // insert.cpp
-bool insert(Relation index,
-            Datum* values,
-            bool* nulls,
-            ItemPointer tid,
-            Relation heap,
-            IndexUniqueCheck unique,
-            bool unchanged,
-            IndexInfo* info);
+function<aminsert_function> insert;
 
 // vacuum.cpp
-IndexBulkDeleteResult*
-bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead, void* state);
-IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* stats);
+function<ambulkdelete_function> bulk_delete;
+function<amvacuumcleanup_function> clean_up;
 
 // scan.cpp
-IndexScanDesc begin_scan(Relation index, int keys, int orders);
-void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int order_count);
-bool next_row(IndexScanDesc scan, ScanDirection direction);
-int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap);
-void end_scan(IndexScanDesc scan);
+function<ambeginscan_function> begin_scan;
+function<amrescan_function> rescan;
+function<amgettuple_function> next_row;
+function<amgetbitmap_function> all_rows;
+function<amendscan_function> end_scan;
 
 // Adds to EXPLAIN ANALYZE what a scan of an lsh index did.
 void show_scan(IndexScanDescData& scan, ExplainState& state);
 
-// cost.cpp
-void estimate_cost(PlannerInfo* root,
-                   IndexPath* path,
-                   double loops,
-                   Cost* startup,
-                   Cost* total,
-                   Selectivity* selectivity,
-                   double* correlation,
-                   double* pages);
+// plan.cpp
+function<amcostestimate_function> estimate_cost;
 
 } // namespace minhash::pg::index

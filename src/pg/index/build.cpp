@@ -1,23 +1,18 @@
 // CREATE INDEX: the table's rows become pages of records, and all these pages one run. Each page is logged by the
 // process that fills it, so that processes share this work, too.
-#include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/build_workers.h"
 #include "pg/index/columns.h"
-#include "pg/index/constraint.h"
 #include "pg/index/options.h"
-#include "pg/index/pages.h"
 #include "pg/index/records.h"
 #include "pg/index/run_writer.h"
 
 #include <algorithm>
 
 extern "C" {
-#include "access/genam.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/backend_progress.h"
 #include "utils/rel.h"
 }
@@ -81,7 +76,7 @@ meta make_meta(Relation index)
     fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
     fresh.tail_pages = 1;
     fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
-    fresh.threshold = constraint_threshold(index).value_or(no_threshold);
+    fresh.threshold = constraint_threshold(index);
     return fresh;
 }
 

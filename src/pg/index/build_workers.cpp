@@ -178,7 +178,8 @@ void init_shared_build(shared_build& shared, const build_crew& crew, const meta&
     shared.index = RelationGetRelid(crew.index);
     shared.concurrently = crew.info->ii_Concurrent;
     BarrierInit(&shared.phases, 0);
-    init_new_pages(shared.supply);
+    pg_atomic_init_u32(&shared.supply.next, meta_block + 1);
+    pg_atomic_init_u32(&shared.supply.end, 0);
     pg_atomic_init_u64(&shared.next_id, 1);
     pg_atomic_init_u64(&shared.records, 0);
     pg_atomic_init_u32(&shared.next_band, 0);

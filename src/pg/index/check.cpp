@@ -4,10 +4,8 @@
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
 #include "pg/index/columns.h"
-#include "pg/index/keys.h"
-#include "pg/index/merge.h"
 #include "pg/index/nodes.h"
-#include "pg/index/pages.h"
+#include "pg/index/records.h"
 #include "pg/index/search.h"
 #include "pg/index/sweep.h"
 
@@ -16,18 +14,14 @@
 #include <algorithm>
 
 extern "C" {
-#include "access/amapi.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -184,22 +178,21 @@ bool check_tree(checker& state, BlockNumber block, std::uint32_t level, const in
     check_block(state.known.index, block, state.blocks);
     if (level == 0)
         return check_leaf(state, block, parent, child);
-    char* const copy = static_cast<char*>(palloc(BLCKSZ));
+    PGAlignedBlock copy;
     const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
     inner_view view;
     if (!view_inner(state.known.index, buffer, state.which->id, level, view) || view.count() == 0) {
         UnlockReleaseBuffer(buffer);
         return doubt(state, block, "An inner page of a run is missing.");
     }
-    memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+    memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
     UnlockReleaseBuffer(buffer);
-    view = inner_view_of(copy);
+    view = inner_view_of(copy.data);
     if (parent != nullptr && view.keys[0] != parent->keys[child])
         fail_damaged(state.known.index, block, "A page does not begin with the key that leads to it.");
     bool valid = true;
     for (int at = 0; valid && at < view.count(); at++)
         valid = check_tree(state, view.blocks[at], level - 1, &view, at);
-    pfree(copy);
     return valid;
 }
 
@@ -262,10 +255,9 @@ bool try_structure(checker& state)
 
 void check_structure(checker& state)
 {
-    int attempts = 0;
-    while (!try_structure(state)) {
+    for (int attempts = 1; !try_structure(state); attempts++) {
         CHECK_FOR_INTERRUPTS();
-        if (++attempts == most_attempts)
+        if (attempts == most_attempts)
             ereport(ERROR,
                     errcode(ERRCODE_OBJECT_IN_USE),
                     errmsg("index \"%s\" changes faster than it can be checked",
@@ -274,27 +266,13 @@ void check_structure(checker& state)
     }
 }
 
-// Counts pages that nothing leads to, apart from those of work under way.
-std::uint64_t lost_pages_of(Relation index)
-{
-    meta now;
-    LockPage(index, runs_lock, ShareLock);
-    read_meta(index, now, true);
-    UnlockPage(index, runs_lock, ShareLock);
-    return count_lost_pages(index, now);
-}
-
-ArrayType* sizes_of_runs(const meta& now)
+Datum sizes_of_runs(const meta& now)
 {
     Datum sizes[most_runs];
-    for (std::uint32_t at = 0; at < now.run_count; at++)
-        sizes[at] = Int64GetDatum(static_cast<std::int64_t>(now.runs[at].records));
-    return construct_array(sizes,
-                           static_cast<int>(now.run_count),
-                           INT8OID,
-                           sizeof(std::int64_t),
-                           true,
-                           TYPALIGN_DOUBLE);
+    std::size_t count = 0;
+    for (const run& one : runs_of(now))
+        sizes[count++] = Int64GetDatum(static_cast<std::int64_t>(one.records));
+    return make_bigint_array({sizes, count});
 }
 
 [[noreturn]] void fail_no_relation(Oid oid)
@@ -359,7 +337,7 @@ MINHASH_FUNCTION(lsh_check)
     restrict_search_path();
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
     index::check_structure(state);
-    const std::uint64_t lost_pages = index::lost_pages_of(state.known.index);
+    const std::uint64_t lost_pages = index::count_lost_pages(state.known.index);
     if (heap) {
         index::check_table(state.known, table, snapshot);
         UnregisterSnapshot(snapshot);
@@ -373,7 +351,7 @@ MINHASH_FUNCTION(lsh_check)
         Int64GetDatum(static_cast<std::int64_t>(state.all.dead)),
         Int64GetDatum(static_cast<std::int64_t>(state.tail.records)),
         Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
-        PointerGetDatum(index::sizes_of_runs(state.known.now)),
+        index::sizes_of_runs(state.known.now),
         Int64GetDatum(static_cast<std::int64_t>(state.all.contents)),
         Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
     };

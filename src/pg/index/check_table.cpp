@@ -1,10 +1,9 @@
-#include "pg/arguments.h"
 #include "pg/index/check_table.h"
-#include "pg/index/pages.h"
 #include "pg/index/records.h"
 
+#include <optional>
+
 extern "C" {
-#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
@@ -13,7 +12,6 @@ extern "C" {
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
@@ -30,11 +28,6 @@ struct known_entry {
     std::uint32_t checksum;
     bool is_row;
     std::uint64_t number; // of a record
-
-    bool has_tid_of(const known_entry& other) const
-    {
-        return tid == other.tid;
-    }
 };
 
 // Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a row comes after the
@@ -119,35 +112,19 @@ void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
-// Whether a line pointer of a table's page is in use, even for a dead row.
-bool is_used(Page page, OffsetNumber place)
+// Whether a record's TID is in use in the table, which has so many blocks, even for a dead row.
+bool has_place(Relation table, BlockNumber blocks, BufferAccessStrategy strategy, rank row)
 {
-    return !PageIsNew(page) && place <= PageGetMaxOffsetNumber(page) && ItemIdIsUsed(PageGetItemId(page, place));
-}
-
-// Reads the table a page at a time.
-struct table_page {
-    Relation table;
-    BlockNumber blocks;
-    BufferAccessStrategy strategy;
-    Buffer buffer; // pinned, if valid
-};
-
-// Whether a record's TID is in use in the table.
-bool has_place(table_page& at, const known_entry& one)
-{
-    const ItemPointerData tid = tid_of(one.tid);
+    const ItemPointerData tid = tid_of(row);
     const BlockNumber block = ItemPointerGetBlockNumberNoCheck(&tid);
-    if (block >= at.blocks)
+    if (block >= blocks)
         return false;
-    if (at.buffer == InvalidBuffer || BufferGetBlockNumber(at.buffer) != block) {
-        if (at.buffer != InvalidBuffer)
-            ReleaseBuffer(at.buffer);
-        at.buffer = ReadBufferExtended(at.table, MAIN_FORKNUM, block, RBM_NORMAL, at.strategy);
-    }
-    LockBuffer(at.buffer, BUFFER_LOCK_SHARE);
-    const bool used = is_used(BufferGetPage(at.buffer), tid.ip_posid);
-    LockBuffer(at.buffer, BUFFER_LOCK_UNLOCK);
+    const Buffer buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    const bool used = !PageIsNew(page) && tid.ip_posid <= PageGetMaxOffsetNumber(page) &&
+                      ItemIdIsUsed(PageGetItemId(page, tid.ip_posid));
+    UnlockReleaseBuffer(buffer);
     return used;
 }
 
@@ -155,23 +132,19 @@ bool has_place(table_page& at, const known_entry& one)
 void compare_all(known_records& known, Relation table)
 {
     const bool has_places = table->rd_rel->relam == HEAP_TABLE_AM_OID;
-    table_page page = {
-        table,
-        RelationGetNumberOfBlocks(table),
-        has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr,
-        InvalidBuffer,
-    };
+    const BlockNumber blocks = RelationGetNumberOfBlocks(table);
+    const BufferAccessStrategy strategy = has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
     known_entry one;
     std::optional<known_entry> before; // the last record
     while (next_entry(known, one)) {
         CHECK_FOR_INTERRUPTS();
-        const bool again = before.has_value() && before->has_tid_of(one);
+        const bool again = before.has_value() && before->tid == one.tid;
         if (one.is_row) {
             if (!again || before->checksum != one.checksum)
                 fail_different(known.index, one.tid, "is not in");
             continue;
         }
-        if (has_places && !has_place(page, one) && is_there(known, one))
+        if (has_places && !has_place(table, blocks, strategy, one.tid) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
         // If a row has two records, one of them may have been moved or marked dead after it was read.
         if (again && before->number != one.number && is_there(known, *before) && is_there(known, one) &&
@@ -179,8 +152,6 @@ void compare_all(known_records& known, Relation table)
             fail_different(known.index, one.tid, "has two records in");
         before = one;
     }
-    if (page.buffer != InvalidBuffer)
-        ReleaseBuffer(page.buffer);
 }
 
 } // namespace

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "pg/index/columns.h"
-#include "pg/index/format.h"
 #include "pg/index/found.h"
 
 extern "C" {
-#include "utils/relcache.h"
 #include "utils/snapshot.h"
 #include "utils/tuplesort.h"
 }

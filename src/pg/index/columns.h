@@ -38,11 +38,6 @@ columns columns_of(Relation index);
 // A NOTICE if a column of the scope is unique in the table: then no two rows could be found similar.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
-inline int scope_bytes_of(const columns& which)
-{
-    return which.scope == 0 ? 0 : scope_hash_bytes;
-}
-
 // The hash of the values in the columns of the scope; 0 if there are none. `types` are the types of the values; null:
 // those of the columns.
 std::uint32_t

@@ -1,6 +1,5 @@
 #include "pg/index/columns.h"
 #include "pg/index/constraint.h"
-#include "pg/index/options.h"
 #include "pg/signature/signatures.h"
 
 extern "C" {
@@ -41,22 +40,6 @@ bool satisfies(const ScanKeyData& key, Datum value, double threshold)
 
 } // namespace
 
-std::optional<double> constraint_threshold(Relation index)
-{
-    // Frozen: a dump of a constraint without the option relies on it.
-    constexpr double default_threshold = 0.8;
-
-    const std::optional<double> given = threshold_option(index);
-    if (index->rd_index->indisexclusion)
-        return given.value_or(default_threshold);
-    if (given.has_value())
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("only an exclusion constraint has a threshold of its own"),
-                errhint("Other lsh indexes serve every threshold. Leave the option out."));
-    return std::nullopt;
-}
-
 bool is_constraint_scan(IndexScanDesc scan)
 {
     return scan->indexRelation->rd_index->indisexclusion && scan->heapRelation != nullptr &&
@@ -91,14 +74,6 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
     }
     MemoryContextSwitchTo(old);
     return conflicting;
-}
-
-void release_row(row_reader& reader)
-{
-    if (reader.info == nullptr)
-        return;
-    ExecClearTuple(reader.slot);
-    table_index_fetch_reset(reader.fetch);
 }
 
 void close_reader(row_reader& reader)

@@ -6,9 +6,7 @@
 // shortened copy.
 #pragma once
 
-#include "pg/index/format.h"
-
-#include <optional>
+#include "pg/glue.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -26,9 +24,6 @@ struct row_reader {
     TupleTableSlot* slot; // its pin keeps VACUUM from giving the TID to another row
 };
 
-// The threshold for a new index of a constraint; none for other indexes. An ERROR if a threshold is given for these.
-std::optional<double> constraint_threshold(Relation index);
-
 // Whether a scan looks for conflicts with an exclusion constraint.
 bool is_constraint_scan(IndexScanDesc scan);
 
@@ -36,8 +31,6 @@ bool is_constraint_scan(IndexScanDesc scan);
 // False if the row is gone; `dead` then says whether it is dead for everybody.
 bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
-// Releases the last row, or the whole reader.
-void release_row(row_reader& reader);
 void close_reader(row_reader& reader);
 
 } // namespace minhash::pg::index

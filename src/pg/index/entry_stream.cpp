@@ -69,26 +69,28 @@ void sink_first(entry_stream& stream)
 
 } // namespace
 
-entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up)
+entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up)
 {
     entry_stream made = {};
     made.index = index;
     made.used_up = used_up;
-    made.source_count = static_cast<int>(chains.size());
     made.sources = static_cast<entry_stream::source*>(
-        MemoryContextAllocHuge(CurrentMemoryContext, chains.size() * sizeof(entry_stream::source)));
-    made.heap = static_cast<int*>(palloc(chains.size() * sizeof(int)));
-    for (int at = 0; at < made.source_count; at++) {
-        made.sources[at].rest = chains[static_cast<std::size_t>(at)];
-        if (made.sources[at].rest.leaf == InvalidBlockNumber)
-            continue;
-        load_leaf(made, made.sources[at]);
-        made.heap[made.heap_size++] = at;
-    }
-    std::sort(made.heap, made.heap + made.heap_size, [&](int left, int right) {
-        return made.sources[left].key < made.sources[right].key;
-    });
+        MemoryContextAllocHuge(CurrentMemoryContext, chains * sizeof(entry_stream::source)));
+    made.heap = static_cast<int*>(palloc(chains * sizeof(int)));
     return made;
+}
+
+void add_source(entry_stream& stream, const leaf_chain& chain)
+{
+    entry_stream::source& added = stream.sources[stream.source_count++];
+    added.rest = chain;
+    if (chain.leaf == InvalidBlockNumber)
+        return;
+    load_leaf(stream, added);
+    stream.heap[stream.heap_size++] = stream.source_count - 1;
+    std::push_heap(stream.heap, stream.heap + stream.heap_size, [&](int left, int right) {
+        return stream.sources[left].key > stream.sources[right].key;
+    });
 }
 
 void read_leafful(entry_stream& stream, leaf_entries& leaf)

@@ -4,7 +4,6 @@
 
 #include "pg/growing.h"
 #include "pg/index/nodes.h"
-#include "pg/index/pages.h"
 
 namespace minhash::pg::index {
 
@@ -31,7 +30,9 @@ struct entry_stream {
     growing<BlockNumber>* used_up; // collects leaves that were read to the end; or null
 };
 
-entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
+// A stream of so many chains, at most, which are then added.
+entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up);
+void add_source(entry_stream& stream, const leaf_chain& chain);
 
 // Collects entries until no more fit or none are left, and moves the chains past them.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);

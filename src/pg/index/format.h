@@ -14,7 +14,7 @@
 //          └─► dead tree: the part not yet freed of the tree of a run that was merged
 //
 // The promise: every later version of minhash_lsh reads indexes of format version 4. An index of a version that it does
-// not know is refused at the first statement (check_meta).
+// not know is refused at the first statement (read_meta).
 //
 // All pages are standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //
@@ -43,8 +43,6 @@
 #pragma once
 
 #include "pg/arguments.h"
-
-#include <optional>
 
 extern "C" {
 #include "storage/bufpage.h"
@@ -115,6 +113,8 @@ constexpr std::uint32_t most_runs = 64;
 constexpr std::uint32_t most_merges = 8;
 constexpr std::uint32_t most_dead_trees = 2 * most_runs;
 
+constexpr double no_threshold = -1;
+
 struct meta {
     std::uint32_t magic;
     std::uint32_t version;
@@ -131,7 +131,7 @@ struct meta {
     BlockNumber tail_last;     // the open one
     std::uint32_t tail_pages;  // including the open one
     std::uint32_t scope_bytes; // of a record: 0 or 4
-    double threshold;          // of an exclusion constraint; see threshold_of()
+    double threshold;          // of an exclusion constraint, or no_threshold
     std::uint32_t null_rows;   // 1: the table may have rows whose signature is NULL; they have no record
     std::uint32_t unused;
     run runs[most_runs]; // oldest first
@@ -194,13 +194,6 @@ inline meta& meta_of(Page page)
 inline node_head& head_of(Page page)
 {
     return *reinterpret_cast<node_head*>(contents_of(page));
-}
-
-constexpr double no_threshold = -1; // stored if there is no constraint
-
-inline std::optional<double> threshold_of(const meta& value)
-{
-    return value.threshold == no_threshold ? std::nullopt : std::optional(value.threshold);
 }
 
 template <typename Meta>

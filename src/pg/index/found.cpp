@@ -21,7 +21,7 @@ void found_rows::start(std::size_t rows_of_room)
 void found_rows::add(rank where, std::uint64_t number)
 {
     rows.add({where, number});
-    if (wanted > 0 && rows.count >= prune_at)
+    if (wanted > 0 && rows.count >= 2 * wanted)
         prune();
     else if (wanted == 0 && rows.count >= room)
         spill();
@@ -34,12 +34,6 @@ void found_rows::sort_rows()
         return a.where == b.where;
     });
     rows.count = static_cast<std::size_t>(end - rows.at);
-}
-
-void found_rows::want(std::size_t best)
-{
-    wanted = best;
-    prune_at = 2 * best;
 }
 
 // Keeps the best.

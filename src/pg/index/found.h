@@ -72,20 +72,16 @@ struct candidate {
 
 struct found_rows {
     growing<candidate> rows;
-    rank after;          // only rows of a higher rank are found,
-    rank limit;          // and of no higher rank, as enough better ones were found,
-    growing<rank> given; // and none of these, sorted
-    std::size_t wanted;  // about so many of the best are kept; 0: all
-    std::size_t prune_at;
+    rank after;           // only rows of a higher rank are found,
+    rank limit;           // and of no higher rank, as enough better ones were found,
+    growing<rank> given;  // and none of these, sorted
+    std::size_t wanted;   // about so many of the best are kept; 0: all
     std::size_t room;     // if all are kept: how many fit here; then they go elsewhere:
     TIDBitmap* bitmap;    // if not null, to this;
     Tuplesortstate* sort; // else to this, which is made when it is needed
 
     // Starts with nothing found, in zeroed memory.
     void start(std::size_t rows_of_room);
-
-    // From now on only keep about so many of the best; 0: all.
-    void want(std::size_t best);
 
     bool is_left_out(rank where) const
     {

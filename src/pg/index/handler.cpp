@@ -7,10 +7,8 @@
 #include "pg/index/options.h"
 
 extern "C" {
-#include "access/amapi.h"
 #include "access/htup_details.h"
 #include "catalog/pg_amop.h"
-#include "catalog/pg_opclass.h"
 #include "commands/vacuum.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
@@ -23,14 +21,8 @@ namespace {
 
 bool validate(Oid operator_class)
 {
-    const HeapTuple tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(operator_class));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for operator class %u", operator_class);
-    const Form_pg_opclass found = reinterpret_cast<Form_pg_opclass>(GETSTRUCT(tuple));
-    const Oid family = found->opcfamily;
-    ReleaseSysCache(tuple);
     bool valid = false;
-    CatCList* const members = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+    CatCList* const members = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(get_opclass_family(operator_class)));
     for (int at = 0; at < members->n_members; at++) {
         const HeapTuple member = &members->members[at]->tuple;
         const auto strategy = reinterpret_cast<Form_pg_amop>(GETSTRUCT(member))->amopstrategy;

@@ -1,18 +1,13 @@
 // Insertion: one record is appended to the open page.
-#include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/merge.h"
 #include "pg/index/options.h"
-#include "pg/index/pages.h"
 #include "pg/index/records.h"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/generic_xlog.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/rel.h"
 }
 
@@ -50,18 +45,14 @@ std::uint64_t refresh(Relation index, insert_cache& cache)
     return now.next_id;
 }
 
-bool is_open(Page page)
-{
-    return is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber;
-}
-
 // Locks the open page. The page named by the cache or the meta page may have been closed since; but then another one
 // has been opened, and next_id has changed.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
         const Buffer buffer = read_page(index, cache.open, BUFFER_LOCK_EXCLUSIVE);
-        if (is_open(BufferGetPage(buffer)))
+        const Page page = BufferGetPage(buffer);
+        if (is_kind(page, page_kind::records) && trailer_of(page).next == InvalidBlockNumber)
             return buffer;
         UnlockReleaseBuffer(buffer);
         CHECK_FOR_INTERRUPTS();

@@ -1,7 +1,4 @@
-#include "pg/growing.h"
 #include "pg/index/merge.h"
-#include "pg/index/nodes.h"
-#include "pg/index/pages.h"
 #include "pg/index/run_writer.h"
 #include "pg/index/tree_writer.h"
 
@@ -218,11 +215,9 @@ int continue_merge(Relation index, const layout& shape, meta& now, const merge& 
     const std::span<const run> parts = parts_of(now, which.id);
     if (parts.empty())
         fail_damaged(index, meta_block, "A merge has no runs.");
-    leaf_chain chains[most_runs];
-    std::size_t count = 0;
+    entry_stream stream = make_stream(index, parts.size(), nullptr);
     for (const run& one : parts)
-        chains[count++] = {one.id, one.cursor_leaf, one.cursor_entry};
-    entry_stream stream = make_stream(index, {chains, count}, nullptr);
+        add_source(stream, {one.id, one.cursor_leaf, one.cursor_entry});
     const std::uint64_t pages = record_pages_of(parts);
     tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream};
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
@@ -251,21 +246,17 @@ const merge& smallest_merge(meta& now)
     });
 }
 
-// A tree is freed from its last page on, so what is left of it shows how far that has got. A reader with an old copy of
-// the meta page meets a page that is gone, and starts again.
-struct last_pages {
-    BlockNumber parent; // none: the root itself is all that is left
-    BlockNumber children[MAX_GENERIC_XLOG_PAGES - 1];
-    int count;
-};
-
-// The last pages without children, all of one parent.
-last_pages find_last_pages(Relation index, const dead_tree& tree)
+// Frees the last pages of a dead tree that have no children, all of one parent; with the root, the tree is removed from
+// the meta page. What is left of the tree shows how far that has got. A reader with an old copy of the meta page meets
+// a page that is gone, and starts again. Returns how many pages are freed; sets `is_root`.
+int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
-    last_pages found = {InvalidBlockNumber, {tree.root}, 1};
-    BlockNumber block = tree.root;
+    BlockNumber parent = InvalidBlockNumber;
+    BlockNumber last[MAX_GENERIC_XLOG_PAGES - 1] = {tree.root};
+    int count = 1;
     for (std::uint32_t level = tree.height; level > 0; level--) {
+        const BlockNumber block = last[0];
         check_block(index, block, end);
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
         inner_view view;
@@ -273,44 +264,37 @@ last_pages find_last_pages(Relation index, const dead_tree& tree)
             fail_damaged(index, block, "An inner page of a merged run is missing.");
         const int children = view.count();
         if (children > 0) {
-            found.parent = block;
-            found.count = level > 1 ? 1 : std::min<int>(children, std::size(found.children));
-            for (int at = 0; at < found.count; at++)
-                found.children[at] = view.blocks[children - 1 - at];
-            block = found.children[0];
+            parent = block;
+            count = level > 1 ? 1 : std::min<int>(children, std::size(last));
+            std::reverse_copy(view.blocks + children - count, view.blocks + children, last);
         }
         UnlockReleaseBuffer(buffer);
         if (children == 0)
             break;
     }
-    return found;
-}
-
-// Frees these pages. With the root, the tree is removed from the meta page.
-void free_last_pages(Relation index, const dead_tree& tree, const last_pages& last)
-{
     page_changes all(index);
-    const BlockNumber end = RelationGetNumberOfBlocks(index);
-    for (int at = 0; at < last.count; at++) {
-        check_block(index, last.children[at], end);
-        const Page page = all.lock(last.children[at], GENERIC_XLOG_FULL_IMAGE); // a short one
+    for (int at = 0; at < count; at++) {
+        check_block(index, last[at], end);
+        const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // a short one
         if (trailer_of(page).id != tree.id || !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
-            fail_damaged(index, last.children[at], "A page of a merged run is missing.");
+            fail_damaged(index, last[at], "A page of a merged run is missing.");
         init_page(page, page_kind::free, 0, 0);
     }
-    if (last.parent != InvalidBlockNumber) {
-        node_head& head = head_of(all.lock(last.parent));
-        head.count = static_cast<std::uint16_t>(head.count - last.count);
-    } else {
+    is_root = parent == InvalidBlockNumber;
+    if (is_root) {
         meta& stored = meta_of(all.lock(meta_block));
         *find_by_id(dead_trees_of(stored), tree.id) = dead_trees_of(stored).back();
         stored.dead_tree_count--;
+    } else {
+        node_head& head = head_of(all.lock(parent));
+        head.count = static_cast<std::uint16_t>(head.count - count);
     }
     all.finish();
-    for (int at = 0; at < last.count; at++) {
-        RecordFreeIndexPage(index, last.children[at]);
-        FreeSpaceMapVacuumRange(index, last.children[at], last.children[at] + 1);
+    for (int at = 0; at < count; at++) {
+        RecordFreeIndexPage(index, last[at]);
+        FreeSpaceMapVacuumRange(index, last[at], last[at] + 1);
     }
+    return count;
 }
 
 // Frees about `most` pages, at most, of dead trees.
@@ -319,16 +303,11 @@ void free_dead_pages(Relation index, const meta& now, int most)
     int freed = 0;
     // The latest trees first, which are smaller: no merge begins while many dead trees wait behind a large one.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
-        const dead_tree& tree = now.dead_trees[at];
-        bool is_left = true;
-        while (is_left) {
+        for (bool is_root = false; !is_root;) {
             CHECK_FOR_INTERRUPTS();
             if (freed >= most)
                 return;
-            const last_pages last = find_last_pages(index, tree);
-            free_last_pages(index, tree, last);
-            freed += last.count;
-            is_left = last.parent != InvalidBlockNumber;
+            freed += free_last_pages(index, now.dead_trees[at], is_root);
         }
     }
 }
@@ -392,21 +371,6 @@ bool merge_and_unlock(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// Does VACUUM's turns until nothing is left, or, as writers add work meanwhile, until a limit. The `tail_pages` pages
-// that the tail had at the start become runs, however few are left; later pages need not.
-void take_turns(Relation index, worker who, std::uint32_t tail_pages)
-{
-    const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;
-    std::uint32_t taken = 1;
-    bool worked = true;
-    for (BlockNumber turn = 0; worked && turn < turns; turn++) {
-        vacuum_delay();
-        LockPage(index, runs_lock, ExclusiveLock);
-        worked = merge_and_unlock(index, who, taken < tail_pages);
-        taken += vacuum_pages;
-    }
-}
-
 } // namespace
 
 std::uint32_t long_tail(const layout& shape)
@@ -428,16 +392,22 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-void end_merges(Relation index)
+// Does turns until nothing is left, or, as writers add work meanwhile, until a limit. At first, the pages that the tail
+// had at the start become runs, however few are left; later pages need not.
+void merge_all(Relation index, bool begins_merges)
 {
     meta now;
     read_meta(index, now);
-    take_turns(index, worker::vacuum_at_first, now.tail_pages);
-}
-
-void merge_all(Relation index)
-{
-    take_turns(index, worker::vacuum, 0);
+    const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;
+    std::uint32_t taken = 1;
+    bool worked = true;
+    for (BlockNumber turn = 0; worked && turn < turns; turn++) {
+        vacuum_delay();
+        LockPage(index, runs_lock, ExclusiveLock);
+        worked = begins_merges ? merge_and_unlock(index, worker::vacuum, false)
+                               : merge_and_unlock(index, worker::vacuum_at_first, taken < now.tail_pages);
+        taken += vacuum_pages;
+    }
 }
 
 } // namespace minhash::pg::index

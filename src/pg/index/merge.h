@@ -26,7 +26,6 @@
 
 extern "C" {
 #include "storage/lmgr.h"
-#include "utils/relcache.h"
 }
 
 namespace minhash::pg::index {
@@ -43,11 +42,9 @@ inline bool has_work(const meta& now, const layout& shape)
 // Does one insertion's share of the work, unless another session is working.
 void merge_a_little(Relation index);
 
-// For VACUUM: turns the tail into runs, and finishes merges that have begun.
-void end_merges(Relation index);
-
-// For VACUUM: does all merging. Afterwards each run is more than 4 times as large as the next.
-void merge_all(Relation index);
+// For VACUUM: turns the tail into runs, and finishes merges that have begun. If it begins others, too, then each run is
+// afterwards more than 4 times as large as the next.
+void merge_all(Relation index, bool begins_merges);
 
 // Leaves the tree of a run that has been replaced to be freed.
 void bury(meta& stored, const run& old);

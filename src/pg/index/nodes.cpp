@@ -2,11 +2,8 @@
 
 #include "core/hash.h"
 
-#include <type_traits>
-
 extern "C" {
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 }
 
 namespace minhash::pg::index {
@@ -86,21 +83,15 @@ filter_place place_of(int child, std::uint64_t key)
     return {child * filter_words + word, std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
 }
 
-// The filters, which follow all blocks.
-template <typename Blocks>
-auto* words_after(Blocks* blocks)
-{
-    static_assert(filtered_room * sizeof(BlockNumber) % sizeof(std::uint64_t) == 0);
-    using Word = std::conditional_t<std::is_const_v<Blocks>, const std::uint64_t, std::uint64_t>;
-    return reinterpret_cast<Word*>(blocks + filtered_room);
-}
+// The filters follow all blocks.
+static_assert(filtered_room * sizeof(BlockNumber) % sizeof(std::uint64_t) == 0);
 
 } // namespace
 
 bool inner_view::may_have(int child, std::uint64_t key) const
 {
     const filter_place place = place_of(child, key);
-    return (words_after(blocks)[place.word] & place.bits) == place.bits;
+    return (reinterpret_cast<const std::uint64_t*>(blocks + filtered_room)[place.word] & place.bits) == place.bits;
 }
 
 inner_view inner_view_of(Page page)
@@ -146,7 +137,7 @@ void add_to_filter(Page page, std::uint64_t key)
         return;
     Assert(head.count > 0);
     const filter_place place = place_of(head.count - 1, key);
-    words_after(blocks_of(page))[place.word] |= place.bits;
+    reinterpret_cast<std::uint64_t*>(blocks_of(page) + filtered_room)[place.word] |= place.bits;
 }
 
 } // namespace minhash::pg::index

@@ -8,6 +8,10 @@
 
 #include "pg/index/pages.h"
 
+#include <algorithm>
+#include <bit>
+#include <ranges>
+
 namespace minhash::pg::index {
 
 // Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong to whatever is next
@@ -42,16 +46,8 @@ struct leaf_view {
     // The first entry whose key is not less than `least`.
     int lower_bound(std::uint64_t least) const
     {
-        int from = 0;
-        int to = head->count;
-        while (from < to) {
-            const int middle = (from + to) / 2;
-            if (key(middle) < least)
-                from = middle + 1;
-            else
-                to = middle;
-        }
-        return from;
+        return *std::ranges::partition_point(std::views::iota(0, int{head->count}),
+                                             [&](int at) { return key(at) < least; });
     }
 };
 
@@ -77,11 +73,6 @@ struct leaf_entries {
     }
 };
 
-inline int width_of(std::uint64_t value)
-{
-    return value == 0 ? 1 : 64 - __builtin_clzll(value);
-}
-
 // False if there is no room for it.
 inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t number)
 {
@@ -92,8 +83,8 @@ inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t numbe
         const std::uint64_t least = number < leaf.least_number ? number : leaf.least_number;
         const std::uint64_t most = number > leaf.most_number ? number : leaf.most_number;
         const std::uint64_t first = leaf.keys[0];
-        const int key_width = width_of(key < first ? first - key : key - first);
-        const int number_width = width_of(most - least);
+        const int key_width = std::bit_width((key < first ? first - key : key - first) | 1);
+        const int number_width = std::bit_width((most - least) | 1);
         if (leaf.count == leaf_entries::most || (leaf.count + 1) * (key_width + number_width) > node_room * 8)
             return false;
         leaf.key_width = key_width;

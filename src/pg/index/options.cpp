@@ -1,7 +1,6 @@
-#include "pg/arguments.h"
 #include "pg/errors.h"
-#include "pg/index/keys.h"
 #include "pg/index/options.h"
+#include "pg/index/records.h"
 
 #include <algorithm>
 
@@ -144,12 +143,21 @@ bytea* parse_options(Datum given, bool validate)
     return reinterpret_cast<bytea*>(const_cast<index_options*>(options));
 }
 
-std::optional<double> threshold_option(Relation index)
+double constraint_threshold(Relation index)
 {
+    // Frozen: a dump of a constraint without the option relies on it.
+    constexpr double default_threshold = 0.8;
+
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
-    if (options == nullptr || options->threshold == not_given.threshold)
-        return std::nullopt;
-    return options->threshold;
+    const bool is_given = options != nullptr && options->threshold != not_given.threshold;
+    if (index->rd_index->indisexclusion)
+        return is_given ? options->threshold : default_threshold;
+    if (is_given)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("only an exclusion constraint has a threshold of its own"),
+                errhint("Other lsh indexes serve every threshold. Leave the option out."));
+    return no_threshold;
 }
 
 banding shape_for(Relation index, const scheme& scheme)

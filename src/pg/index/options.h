@@ -3,8 +3,6 @@
 
 #include "pg/arguments.h"
 
-#include <optional>
-
 extern "C" {
 #include "utils/relcache.h"
 }
@@ -17,8 +15,8 @@ void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The threshold, if it is given.
-std::optional<double> threshold_option(Relation index);
+// The threshold for a new index of a constraint, or no_threshold for other indexes. An ERROR if one is given for these.
+double constraint_threshold(Relation index);
 
 // The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
 banding shape_for(Relation index, const scheme& scheme);

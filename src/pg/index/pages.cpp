@@ -1,32 +1,18 @@
-#include "pg/arguments.h"
 #include "pg/index/columns.h"
-#include "pg/index/keys.h"
-#include "pg/index/pages.h"
+#include "pg/index/records.h"
 
 #include <algorithm>
 
 extern "C" {
-#include "access/generic_xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 }
 
 namespace minhash::pg::index {
-
-void fail_damaged(Relation index, BlockNumber block, const char* what)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_INDEX_CORRUPTED),
-            errmsg("index \"%s\" is damaged at block %u", RelationGetRelationName(index), block),
-            errdetail("%s", what),
-            errhint("Rebuild it with REINDEX INDEX."));
-    pg_unreachable();
-}
 
 namespace {
 
@@ -66,7 +52,118 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
+// How many pages are tried for a free one, as the caller may hold a page that others wait for.
+constexpr int most_looks = 16;
+
+// Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page
+// itself decides.
+Buffer take_free_page(Relation index)
+{
+    for (int look = 0; look < most_looks; look++) {
+        const BlockNumber block = GetFreeIndexPage(index);
+        if (block == InvalidBlockNumber)
+            break;
+        const Buffer buffer = ReadBuffer(index, block);
+        if (ConditionalLockBuffer(buffer)) {
+            if (is_free(BufferGetPage(buffer)))
+                return buffer;
+            LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+        }
+        ReleaseBuffer(buffer);
+    }
+    return InvalidBuffer;
+}
+
+// How many pages the file is extended by, at most, and as a share: so that few are left over.
+constexpr BlockNumber most_at_once = 1024;
+constexpr BlockNumber left_share = 64;
+
+Buffer take_page(Relation index, new_pages& supply)
+{
+    const BlockNumber block = pg_atomic_fetch_add_u32(&supply.next, 1);
+    if (block >= pg_atomic_read_u32(&supply.end)) {
+        LockRelationForExtension(index, ExclusiveLock);
+        const BlockNumber end = pg_atomic_read_u32(&supply.end);
+        if (block >= end) {
+            const BlockNumber more = std::clamp<BlockNumber>(end / left_share, 1, most_at_once);
+            const BlockNumber pages = std::max(more, block - end + 1);
+            extend_file(index, end, pages);
+            pg_atomic_write_u32(&supply.end, end + pages);
+        }
+        UnlockRelationForExtension(index, ExclusiveLock);
+    }
+    return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
+}
+
+// Whether a tree's id has been assigned already and its height is possible.
+template <typename Tree>
+bool is_possible_tree(const Tree& tree, const meta& value)
+{
+    return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
+}
+
+// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge; and whether the list
+// of dead trees has room for all of them.
+bool have_runs(const meta& value)
+{
+    std::uint32_t seen = 0; // a bit for each merge
+    std::uint32_t parts = 0;
+    std::uint64_t before = 0;
+    for (const run& one : runs_of(value)) {
+        if (one.into != 0) {
+            parts++;
+            if (one.into != before) {
+                const merge* const mine = find_by_id(merges_of(value), one.into);
+                if (mine == nullptr || (seen >> (mine - value.merges) & 1) != 0)
+                    return false;
+                seen |= 1u << (mine - value.merges);
+            }
+        }
+        before = one.into;
+    }
+    return seen == (1u << value.merge_count) - 1 && parts + value.dead_tree_count <= most_dead_trees;
+}
+
+bool are_trees_possible(const meta& value)
+{
+    const auto is_possible = [&](const auto& tree) { return is_possible_tree(tree, value); };
+    return std::ranges::all_of(dead_trees_of(value), is_possible) && std::ranges::all_of(runs_of(value), is_possible) &&
+           std::ranges::all_of(merges_of(value), is_possible) &&
+           std::ranges::all_of(runs_of(value), [](const run& one) { return one.record_pages > 0; }) &&
+           std::ranges::all_of(merges_of(value), [](const merge& one) {
+               const bool empty = one.last_leaf == InvalidBlockNumber;
+               return empty == (one.entries == 0) && (empty || one.height > 0);
+           });
+}
+
+layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
+{
+    Assert(shape.bands > 0 && shape.rows > 0 && shape.bands * shape.rows <= scheme.num_hashes);
+    layout made = {};
+    made.scheme = scheme;
+    encode_header(scheme, made.header);
+    made.shape = shape;
+    made.scope_bytes = scope_bytes;
+    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
+    made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
+    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
+    while (1 << made.place_bits < made.records_per_page)
+        made.place_bits++;
+    Assert(made.records_per_page > 0);
+    return made;
+}
+
 } // namespace
+
+void fail_damaged(Relation index, BlockNumber block, const char* what)
+{
+    ereport(ERROR,
+            errcode(ERRCODE_INDEX_CORRUPTED),
+            errmsg("index \"%s\" is damaged at block %u", RelationGetRelationName(index), block),
+            errdetail("%s", what),
+            errhint("Rebuild it with REINDEX INDEX."));
+    pg_unreachable();
+}
 
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)
 {
@@ -110,65 +207,6 @@ BlockNumber count_blocks(Relation index)
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     UnlockRelationForExtension(index, ExclusiveLock);
     return blocks;
-}
-
-namespace {
-
-// How many pages are tried for a free one, as the caller may hold a page that others wait for.
-constexpr int most_looks = 16;
-
-// Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page
-// itself decides.
-Buffer take_free_page(Relation index)
-{
-    for (int look = 0; look < most_looks; look++) {
-        const BlockNumber block = GetFreeIndexPage(index);
-        if (block == InvalidBlockNumber)
-            break;
-        const Buffer buffer = ReadBuffer(index, block);
-        if (ConditionalLockBuffer(buffer)) {
-            if (is_free(BufferGetPage(buffer)))
-                return buffer;
-            LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-        }
-        ReleaseBuffer(buffer);
-    }
-    return InvalidBuffer;
-}
-
-// How many pages the file is extended by, at most, and as a share: so that few are left over.
-constexpr BlockNumber most_at_once = 1024;
-constexpr BlockNumber left_share = 64;
-
-// Extends the file to include the block.
-void extend(Relation index, new_pages& supply, BlockNumber block)
-{
-    LockRelationForExtension(index, ExclusiveLock);
-    const BlockNumber end = pg_atomic_read_u32(&supply.end);
-    if (block >= end) {
-        const BlockNumber more = std::clamp<BlockNumber>(end / left_share, 1, most_at_once);
-        const BlockNumber pages = std::max(more, block - end + 1);
-        extend_file(index, end, pages);
-        pg_atomic_write_u32(&supply.end, end + pages);
-    }
-    UnlockRelationForExtension(index, ExclusiveLock);
-}
-
-Buffer take_page(Relation index, new_pages& supply)
-{
-    const BlockNumber block = pg_atomic_fetch_add_u32(&supply.next, 1);
-    if (block >= pg_atomic_read_u32(&supply.end))
-        extend(index, supply, block);
-    Assert(block < pg_atomic_read_u32(&supply.end));
-    return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
-}
-
-} // namespace
-
-void init_new_pages(new_pages& supply)
-{
-    pg_atomic_init_u32(&supply.next, meta_block + 1);
-    pg_atomic_init_u32(&supply.end, 0);
 }
 
 void free_left_pages(Relation index, new_pages& supply)
@@ -240,76 +278,24 @@ int records_on(Relation index, Buffer buffer, const layout& shape)
     return bytes / shape.record_bytes;
 }
 
-namespace {
-
-// Whether a tree's id has been assigned already and its height is possible.
-template <typename Tree>
-bool is_possible_tree(const Tree& tree, const meta& value)
-{
-    return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
-}
-
-// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge; and whether the list
-// of dead trees has room for all of them.
-bool have_runs(const meta& value)
-{
-    std::uint32_t seen = 0; // a bit for each merge
-    std::uint32_t parts = 0;
-    std::uint64_t before = 0;
-    for (const run& one : runs_of(value)) {
-        if (one.into != 0) {
-            parts++;
-            if (one.into != before) {
-                const merge* const mine = find_by_id(merges_of(value), one.into);
-                if (mine == nullptr || (seen >> (mine - value.merges) & 1) != 0)
-                    return false;
-                seen |= 1u << (mine - value.merges);
-            }
-        }
-        before = one.into;
-    }
-    return seen == (1u << value.merge_count) - 1 && parts + value.dead_tree_count <= most_dead_trees;
-}
-
-bool are_trees_possible(const meta& value)
-{
-    const auto is_possible = [&](const auto& tree) { return is_possible_tree(tree, value); };
-    return std::ranges::all_of(dead_trees_of(value), is_possible) && std::ranges::all_of(runs_of(value), is_possible) &&
-           std::ranges::all_of(merges_of(value), is_possible) &&
-           std::ranges::all_of(runs_of(value), [](const run& one) { return one.record_pages > 0; }) &&
-           std::ranges::all_of(merges_of(value), [](const merge& one) {
-               const bool empty = one.last_leaf == InvalidBlockNumber;
-               return empty == (one.entries == 0) && (empty || one.height > 0);
-           });
-}
-
-void check_meta(Relation index, const meta& value, int bytes)
-{
-    if (bytes != sizeof(meta) || value.magic != format_magic)
-        fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
-    if (value.version != format_version)
-        ereport(ERROR,
-                errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("index \"%s\" has format version %u, which this version of minhash_lsh does not read",
-                       RelationGetRelationName(index),
-                       value.version),
-                errdetail("It reads format version %u.", format_version),
-                errhint("Rebuild the index with REINDEX INDEX."));
-    if (value.run_count > most_runs || value.tail_pages == 0 || value.merge_count > most_merges ||
-        value.dead_tree_count > most_dead_trees || !have_runs(value) || !are_trees_possible(value))
-        fail_damaged(index, meta_block, "The list of runs makes no sense.");
-}
-
-} // namespace
-
 void read_meta(Relation index, meta& copy, bool whole)
 {
     const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
-    if (!is_kind(page, page_kind::meta))
-        fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
     const meta& stored = meta_of(page);
-    check_meta(index, stored, used_bytes(page));
+    if (!is_kind(page, page_kind::meta) || used_bytes(page) != sizeof(meta) || stored.magic != format_magic)
+        fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
+    if (stored.version != format_version)
+        ereport(ERROR,
+                errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("index \"%s\" has format version %u, which this version of minhash_lsh does not read",
+                       RelationGetRelationName(index),
+                       stored.version),
+                errdetail("It reads format version %u.", format_version),
+                errhint("Rebuild the index with REINDEX INDEX."));
+    if (stored.run_count > most_runs || stored.tail_pages == 0 || stored.merge_count > most_merges ||
+        stored.dead_tree_count > most_dead_trees || !have_runs(stored) || !are_trees_possible(stored))
+        fail_damaged(index, meta_block, "The list of runs makes no sense.");
     const std::size_t bytes = whole ? sizeof(meta) : offsetof(meta, runs) + stored.run_count * sizeof(run);
     memcpy(static_cast<void*>(&copy), &stored, bytes);
     UnlockReleaseBuffer(buffer);
@@ -323,27 +309,6 @@ void set_scheme(meta& value, const scheme& scheme, banding shape)
     value.bands = static_cast<std::uint16_t>(shape.bands);
     value.rows = static_cast<std::uint16_t>(shape.rows);
 }
-
-namespace {
-
-layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
-{
-    Assert(shape.bands > 0 && shape.rows > 0 && shape.bands * shape.rows <= scheme.num_hashes);
-    layout made = {};
-    made.scheme = scheme;
-    encode_header(scheme, made.header);
-    made.shape = shape;
-    made.scope_bytes = scope_bytes;
-    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
-    made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
-    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
-    while (1 << made.place_bits < made.records_per_page)
-        made.place_bits++;
-    Assert(made.records_per_page > 0);
-    return made;
-}
-
-} // namespace
 
 layout layout_of(Relation index, const meta& value)
 {

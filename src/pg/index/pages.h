@@ -1,7 +1,6 @@
 // Reads, makes and logs pages, and checks what is read from them.
 #pragma once
 
-#include "pg/arguments.h"
 #include "pg/index/format.h"
 
 extern "C" {
@@ -9,7 +8,6 @@ extern "C" {
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 }
 
 namespace minhash::pg::index {
@@ -36,8 +34,6 @@ struct new_pages {
     pg_atomic_uint32 next;
     pg_atomic_uint32 end; // of the file
 };
-
-void init_new_pages(new_pages& supply);
 
 // Frees the pages that are left over, for insertions to use.
 void free_left_pages(Relation index, new_pages& supply);

@@ -1,5 +1,10 @@
-#include "pg/arguments.h"
+// The plan of a scan, and its cost, estimated from the runs that the index has.
+#include "pg/index/am.h"
+#include "pg/index/columns.h"
+#include "pg/index/pages.h"
 #include "pg/index/plan.h"
+#include "pg/settings.h"
+#include "pg/similar/query.h"
 
 #include "core/tuning.h"
 
@@ -7,7 +12,16 @@
 #include <cmath>
 
 extern "C" {
+#include "access/genam.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
 #include "utils/spccache.h"
 }
 
@@ -26,6 +40,83 @@ constexpr double operators_a_record = 1;
 
 // The cost of descending one page, as in PostgreSQL's btree.
 constexpr double operators_a_page = 50;
+
+double cost_of_all(const index_size& size)
+{
+    return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
+}
+
+// Candidates are read in page order: the more pages that takes, the more their cost approaches that of sequential
+// reads, as in PostgreSQL's bitmap heap scans.
+double cost_of_candidates(const index_size& size, double candidates)
+{
+    if (candidates <= 0 || size.record_pages <= 0)
+        return 0;
+    const double share = 1 - std::exp(-candidates / size.record_pages);
+    const double page = size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
+    return share * size.record_pages * page + candidates * operators_a_record * cpu_operator_cost;
+}
+
+double cost_of_bands(const index_size& size, const scan_plan& plan)
+{
+    const double leaves = std::min(size.runs * plan.bands, size.record_pages);
+    return leaves * size.random_page + plan.bands * size.levels * operators_a_page * cpu_operator_cost +
+           size.tail_pages * size.sequential_page + size.tail_records * operators_a_record * cpu_operator_cost;
+}
+
+// What the conditions of a scan ask for.
+struct conditions {
+    bool similar;        // there is a condition on the signature
+    double threshold;    // of this condition, if known; else a guess
+    std::uint32_t equal; // a bit for each column that must be equal to something
+    List* scope;         // these conditions
+};
+
+bool is_known(const Node* value)
+{
+    return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull;
+}
+
+// The threshold of `signature % query`, if the query is a constant or minhash_query(signature, constant).
+double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)
+{
+    if (strategy != similar_to_query)
+        return similarity_threshold;
+    Node* const query = estimate_expression_value(root, static_cast<Node*>(lsecond(condition.args)));
+    if (is_known(query))
+        return query_of(reinterpret_cast<const Const*>(query)->constvalue).threshold;
+    const FuncExpr* const made = IsA(query, FuncExpr) ? reinterpret_cast<const FuncExpr*>(query) : nullptr;
+    if (made == nullptr || list_length(made->args) != 2)
+        return similarity_threshold;
+    const Node* const given = static_cast<Node*>(lsecond(made->args));
+    return is_known(given) && exprType(given) == FLOAT8OID
+               ? DatumGetFloat8(reinterpret_cast<const Const*>(given)->constvalue)
+               : similarity_threshold;
+}
+
+conditions read_conditions(PlannerInfo* root, const IndexPath& path)
+{
+    conditions found = {false, similarity_threshold, 0, NIL};
+    ListCell* cell;
+    foreach (cell, path.indexclauses) {
+        const IndexClause* const clause = lfirst_node(IndexClause, cell);
+        RestrictInfo* const condition = linitial_node(RestrictInfo, clause->indexquals);
+        const OpExpr* const op =
+            IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
+        const Oid number = op != nullptr ? op->opno // else x = ANY (...), scanned for each value in turn
+                                         : castNode(ScalarArrayOpExpr, condition->clause)->opno;
+        const int strategy = get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
+        if (strategy == equality) {
+            found.equal |= 1u << clause->indexcol;
+            found.scope = lappend(found.scope, condition);
+        } else if (strategy != inequality && !found.similar) {
+            found.similar = true;
+            if (op != nullptr)
+                found.threshold = threshold_of(root, *op, strategy);
+        }
+    }
+    return found;
+}
 
 } // namespace
 
@@ -50,10 +141,10 @@ index_size size_of(const meta& now, const layout& shape, Oid tablespace)
     size.records = size.tail_records;
     size.record_pages = size.tail_pages;
     size.runs = now.run_count;
-    for (std::uint32_t at = 0; at < now.run_count; at++) {
-        size.records += static_cast<double>(now.runs[at].records);
-        size.record_pages += now.runs[at].record_pages;
-        size.levels += now.runs[at].height + 1;
+    for (const run& one : runs_of(now)) {
+        size.records += static_cast<double>(one.records);
+        size.record_pages += one.record_pages;
+        size.levels += one.height + 1;
     }
     get_tablespace_page_costs(tablespace, &size.random_page, &size.sequential_page);
     return size;
@@ -64,27 +155,80 @@ double expected_candidates(const scan_plan& plan, double records)
     return records * std::min(1.0, plan.bands * std::pow(unrelated, plan.depth));
 }
 
-double cost_of_all(const index_size& size)
+bool should_compare_all(const index_size& size, double candidates)
 {
-    return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
+    return cost_of_candidates(size, candidates) > cost_of_all(size);
 }
 
-// Candidates are read in page order: the more pages that takes, the more their cost approaches that of sequential
-// reads, as in PostgreSQL's bitmap heap scans.
-double cost_of_candidates(const index_size& size, double candidates)
+void estimate_cost(PlannerInfo* root,
+                   IndexPath* path,
+                   double loops,
+                   Cost* startup,
+                   Cost* total,
+                   Selectivity* selectivity,
+                   double* correlation,
+                   double* pages)
 {
-    if (candidates <= 0 || size.record_pages <= 0)
-        return 0;
-    const double share = 1 - std::exp(-candidates / size.record_pages);
-    const double page = size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
-    return share * size.record_pages * page + candidates * operators_a_record * cpu_operator_cost;
-}
+    const IndexOptInfo& info = *path->indexinfo;
+    *correlation = 0;
+    const conditions given = read_conditions(root, *path);
+    // Without a condition on the signature, the index can only return all rows ordered by distance.
+    if (!given.similar && path->indexorderbys == NIL) {
+        *startup = *total = get_float8_infinity();
+        *selectivity = 0;
+        *pages = 0;
+        disable_path(path->path);
+        return;
+    }
+    const auto share_of = [&](List* clauses) {
+        return clauselist_selectivity(root, clauses, static_cast<int>(info.rel->relid), JOIN_INNER, nullptr);
+    };
+    *selectivity = share_of(get_quals_from_indexclauses(path->indexclauses));
 
-double cost_of_bands(const index_size& size, const scan_plan& plan)
-{
-    const double leaves = std::min(size.runs * plan.bands, size.record_pages);
-    return leaves * size.random_page + plan.bands * size.levels * operators_a_page * cpu_operator_cost +
-           size.tail_pages * size.sequential_page + size.tail_records * operators_a_record * cpu_operator_cost;
+    layout shape = {};
+    columns which = {};
+    index_size size = {};
+    if (!info.hypothetical) {
+        const Relation index = index_open(info.indexoid, NoLock); // the planner has it locked
+        meta now;
+        read_meta(index, now);
+        shape = layout_of(index, now);
+        which = columns_of(index);
+        size = size_of(now, shape, index->rd_rel->reltablespace);
+        index_close(index, NoLock);
+    }
+    const double tuples = std::max(info.tuples, 1.0);
+    const bool has_keys = (which.scope & ~given.equal) == 0;
+    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, shape.shape) : scan_plan{0, 0};
+    const double candidates = expected_candidates(plan, size.records * share_of(given.scope));
+    if (plan.depth == 0 || should_compare_all(size, candidates)) {
+        *pages = size.record_pages;
+        *startup = *total = cost_of_all(size);
+    } else {
+        const double first = std::min(candidates, static_cast<double>(first_candidates));
+        const bool in_order = path->indexorderbys != NIL;
+        *pages = std::min(size.runs * plan.bands, size.record_pages) + std::min(candidates, size.record_pages) +
+                 size.tail_pages;
+        double bands = cost_of_bands(size, plan);
+        double all = cost_of_candidates(size, candidates);
+        // In a nested loop, pages read again are in memory.
+        if (loops > 1) {
+            const double fetched =
+                index_pages_fetched(*pages * loops, static_cast<BlockNumber>(info.pages), info.pages, root) / loops;
+            const double kept = *pages > 0 ? fetched / *pages : 1;
+            bands *= kept;
+            all *= kept;
+            *pages = fetched;
+        }
+        // Without ORDER BY, the first rows are returned before all candidates have been compared.
+        *startup = bands + (in_order || candidates <= 0 ? all : all * first / candidates);
+        *total = bands + all;
+    }
+    *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
+    // PostgreSQL may turn an ordered scan into a bitmap scan without order, which reads all pages of the table. An
+    // ordered scan to its end is no better.
+    if (!given.similar)
+        *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }
 
 } // namespace minhash::pg::index

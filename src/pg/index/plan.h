@@ -1,7 +1,6 @@
 // How a scan is answered, and its cost. Planner and executor decide by the same functions.
 #pragma once
 
-#include "pg/arguments.h"
 #include "pg/index/format.h"
 
 namespace minhash::pg::index {
@@ -41,14 +40,7 @@ index_size size_of(const meta& now, const layout& shape, Oid tablespace);
 // How many of `records` unrelated records become candidates, in a plan with bands.
 double expected_candidates(const scan_plan& plan, double records);
 
-double cost_of_all(const index_size& size);
-double cost_of_candidates(const index_size& size, double candidates);
-double cost_of_bands(const index_size& size, const scan_plan& plan);
-
 // Whether comparing all records is cheaper than fetching so many candidates.
-inline bool should_compare_all(const index_size& size, double candidates)
-{
-    return cost_of_candidates(size, candidates) > cost_of_all(size);
-}
+bool should_compare_all(const index_size& size, double candidates);
 
 } // namespace minhash::pg::index

@@ -1,11 +1,11 @@
-// Makes the record of a row from its signature.
+// Makes the record of a row from its signature; and the keys of its bands.
+//
+// The keys of bands. A key is 40 bits of the band's slots, in their order, so that keys of records that agree in the
+// first slots of a band are neighbours: one index serves every number of rows. (The idea of prefix trees over MinHash:
+// Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as sorted arrays.)
 #pragma once
 
 #include "pg/index/pages.h"
-
-extern "C" {
-#include "utils/relcache.h"
-}
 
 namespace minhash::pg::index {
 
@@ -24,5 +24,40 @@ void make_record(
 // Writes a page of records, which is locked and which nobody reads yet, and releases it.
 void write_records(
     Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next);
+
+constexpr int key_bits = 40;
+constexpr int max_rows = 10;
+
+// How many bits of the key the first `depth` slots of a band take: 8 each, but 4 for later slots if 8 for all would not
+// fit.
+constexpr int prefix_bits(int rows, int depth)
+{
+    const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
+    return depth <= wide ? 8 * depth : 8 * wide + 4 * (depth - wide);
+}
+
+static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
+              prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
+
+// The key of a record's band, with the band's number in the bits above it.
+inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& shape, int band)
+{
+    const int rows = shape.shape.rows;
+    const std::uint8_t* const slots = record + band * rows;
+    const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
+    std::uint64_t key = static_cast<std::uint64_t>(band);
+    for (int row = 0; row < wide; row++)
+        key = key << 8 | slots[row];
+    for (int row = wide; row < rows; row++)
+        key = key << 4 | slots[row] >> 4;
+    const std::uint64_t spread = scope_of(record, shape) * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
+    return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
+}
+
+// The last key that begins with the same slots, minus the first one.
+inline std::uint64_t prefix_span(int rows, int depth)
+{
+    return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;
+}
 
 } // namespace minhash::pg::index

@@ -1,5 +1,5 @@
 #include "pg/index/entry_stream.h"
-#include "pg/index/keys.h"
+#include "pg/index/records.h"
 #include "pg/index/run_writer.h"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/memutils.h"
 }
 
@@ -168,11 +167,6 @@ void write_inner_pages(const new_run& to, growing<fence>& fences, run& made)
     pfree(above.at);
 }
 
-MemoryContext make_context()
-{
-    return AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
-}
-
 band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
 {
     band_writer& made = *static_cast<band_writer*>(palloc(sizeof(band_writer)));
@@ -211,6 +205,42 @@ sorted_leaves write_some_bands(band_writer& writer, int first, int end)
     return {writer.next, writer.last, count};
 }
 
+// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until then, lest others
+// take it.
+BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
+{
+    if (used_up.count > 0)
+        return used_up.at[--used_up.count];
+    const Buffer buffer = new_page(to.index, to.supply);
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    init_page(BufferGetPage(buffer), page_kind::leaf, 0, to.id);
+    finish_page(to.index, buffer);
+    return block;
+}
+
+// Merges chains, few enough to have a page of each in memory.
+BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
+{
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    entry_stream stream = make_stream(to.index, chains.size(), &used_up);
+    for (const BlockNumber first : chains)
+        add_source(stream, {to.id, first, 0});
+    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    const auto next_leaf = [&] { return stream.heap_size > 0 ? take_leaf(to, used_up) : InvalidBlockNumber; };
+    const BlockNumber first = next_leaf();
+    for (BlockNumber block = first; block != InvalidBlockNumber;) {
+        vacuum_delay();
+        read_leafful(stream, leaf);
+        const BlockNumber next = next_leaf();
+        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE), leaf, next);
+        block = next;
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return first;
+}
+
 } // namespace
 
 std::size_t sortable_pages(const layout& shape, int memory)
@@ -223,7 +253,7 @@ std::size_t sortable_pages(const layout& shape, int memory)
 
 sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages)
 {
-    const MemoryContext context = make_context();
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     const sorted_leaves made = write_some_bands(make_writer(to, pages), 0, to.shape->shape.bands);
     MemoryContextSwitchTo(old);
@@ -236,7 +266,7 @@ void write_bands(const new_run& to,
                  pg_atomic_uint32& next_band,
                  sorted_leaves* made)
 {
-    const MemoryContext context = make_context();
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     band_writer& writer = make_writer(to, pages);
     for (;;) {
@@ -261,48 +291,6 @@ sorted_leaves join_bands(const new_run& to, const sorted_leaves* made)
     }
     return {made[0].first, made[last].last, made[0].records};
 }
-
-namespace {
-
-// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until then, lest others
-// take it.
-BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
-{
-    if (used_up.count > 0)
-        return used_up.at[--used_up.count];
-    const Buffer buffer = new_page(to.index, to.supply);
-    const BlockNumber block = BufferGetBlockNumber(buffer);
-    init_page(BufferGetPage(buffer), page_kind::leaf, 0, to.id);
-    finish_page(to.index, buffer);
-    return block;
-}
-
-// Merges chains, few enough to have a page of each in memory.
-BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
-{
-    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
-    const MemoryContext old = MemoryContextSwitchTo(context);
-    growing<leaf_chain> parts;
-    parts.start(chains.size());
-    for (const BlockNumber first : chains)
-        parts.add({to.id, first, 0});
-    entry_stream stream = make_stream(to.index, {parts.at, parts.count}, &used_up);
-    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
-    const auto next_leaf = [&] { return stream.heap_size > 0 ? take_leaf(to, used_up) : InvalidBlockNumber; };
-    const BlockNumber first = next_leaf();
-    for (BlockNumber block = first; block != InvalidBlockNumber;) {
-        vacuum_delay();
-        read_leafful(stream, leaf);
-        const BlockNumber next = next_leaf();
-        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE), leaf, next);
-        block = next;
-    }
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
-    return first;
-}
-
-} // namespace
 
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains)
 {

@@ -8,7 +8,6 @@
 
 extern "C" {
 #include "port/atomics.h"
-#include "utils/relcache.h"
 }
 
 namespace minhash::pg::index {

@@ -1,26 +1,88 @@
 // Scans as PostgreSQL asks for them: sig % constant, ORDER BY sig <%> constant, or both.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
-#include "pg/index/pages.h"
 #include "pg/index/records.h"
 #include "pg/index/scan_state.h"
 
 #include "core/compress.h"
 
 extern "C" {
-#include "access/amapi.h"
-#include "access/genam.h"
-#include "access/relscan.h"
 #include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 }
 
 namespace minhash::pg::index {
 
 namespace {
+
+// Marks records whose rows a scan found dead for everybody, so that later scans need not look up these rows in the
+// table, until VACUUM removes the records. If the page is still the same one as when the record was read, so is the
+// record: a place on a page never gets another record. So a new row that reuses the dead row's TID is safe: its record
+// is at another place. The mark is only a hint, not worth waiting for: a page that is locked is skipped.
+void mark_killed(scan_state& state)
+{
+    const search& look = state.look;
+    for (std::size_t at = 0; at < state.killed.count; at++) {
+        const std::uint64_t number = state.killed.at[at];
+        const Buffer buffer = pin_page(look.index, static_cast<BlockNumber>(number >> look.shape.place_bits));
+        if (!ConditionalLockBuffer(buffer)) {
+            ReleaseBuffer(buffer);
+            continue;
+        }
+        const Page page = BufferGetPage(buffer);
+        const int place = static_cast<int>(number & ((std::uint64_t{1} << look.shape.place_bits) - 1));
+        if (is_kind(page, page_kind::records) && trailer_of(page).id < look.now.next_id &&
+            place < records_on(look.index, buffer, look.shape)) {
+            killed_bits(page, place) |= static_cast<std::uint8_t>(1 << place % 8);
+            MarkBufferDirtyHint(buffer, true);
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+    state.killed.count = 0;
+}
+
+// Reads the table for rows at the end of the order, of which the index has no records: those whose signature is NULL,
+// or all rows. Their rank stands for a distance of 1, or of NULL (unknown).
+constexpr int unknown_distance = 1;
+
+struct table_reader {
+    found_rows* found;
+    int column;
+    bool all;
+    bool unknown; // all distances are NULL
+};
+
+void consider_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+{
+    const table_reader& state = *static_cast<table_reader*>(callback_state);
+    const bool null = nulls[state.column];
+    if (null || state.all)
+        state.found->add(rank_of(null || state.unknown ? unknown_distance : 0, *tid), 0);
+}
+
+void find_in_table(IndexScanDesc scan, scan_state& state, bool all)
+{
+    found_rows& found = state.look.found;
+    Assert(found.sort == nullptr && scan->heapRelation != nullptr);
+    Assert(IsMVCCSnapshot(scan->xs_snapshot));
+    found.wanted = 0;
+    found.rows.count = 0;
+    table_reader wanted = {&found, columns_of(scan->indexRelation).signature, all, state.order == order_kind::unknown};
+    IndexInfo* const info = BuildIndexInfo(scan->indexRelation);
+    info->ii_Concurrent = true; // rows as the snapshot sees them
+    const TableScanDesc rows = table_beginscan_strat(scan->heapRelation, scan->xs_snapshot, 0, nullptr, true, true);
+    table_index_build_scan(scan->heapRelation, scan->indexRelation, info, true, false, consider_row, &wanted, rows);
+    found.finish();
+    found.after = 0;
+    state.last = 0;
+    give_found(state, last_rank);
+}
 
 const std::uint8_t* make_query(const search& look, const signature& value)
 {
@@ -32,10 +94,9 @@ const std::uint8_t* make_query(const search& look, const signature& value)
 // The similarity from which on a constraint's index refuses a row.
 double refused_from(const search& look)
 {
-    const std::optional<double> threshold = threshold_of(look.now);
-    if (!threshold.has_value())
+    if (look.now.threshold == no_threshold)
         fail_damaged(look.index, meta_block, "A constraint has no threshold.");
-    return *threshold;
+    return look.now.threshold;
 }
 
 // Reads the meta page, and prepares the search.
@@ -202,24 +263,23 @@ void kill_current(scan_state& state)
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
-    scan->xs_recheckorderby = true;
-    scan->xs_orderbynulls[0] = false;
     double distance = 1;
-    switch (state.order) {
-    case order_kind::distance: {
-        const int slots = state.look.shape.scheme.num_hashes;
-        distance = 1 - similarity_of(state.look.shape.scheme, static_cast<std::uint32_t>(slots - differing));
-        break;
+    if (state.order == order_kind::distance) {
+        const scheme& scheme = state.look.shape.scheme;
+        distance = 1 - similarity_of(scheme, static_cast<std::uint32_t>(scheme.num_hashes - differing));
     }
-    case order_kind::alike:
-        scan->xs_orderbynulls[0] = differing == unknown_distance;
-        break;
-    case order_kind::unknown:
-    case order_kind::none:
-        scan->xs_orderbynulls[0] = true;
-        break;
-    }
+    scan->xs_recheckorderby = true;
     scan->xs_orderbyvals[0] = Float8GetDatum(distance);
+    scan->xs_orderbynulls[0] =
+        state.order == order_kind::alike ? differing == unknown_distance : state.order != order_kind::distance;
+}
+
+// Ends the search, and gives back all that lies outside its memory.
+void release(scan_state& state)
+{
+    mark_killed(state);
+    state.look.found.close();
+    close_reader(state.reader);
 }
 
 } // namespace
@@ -241,17 +301,13 @@ IndexScanDesc begin_scan(Relation index, int keys, int orders)
 void rescan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey orders, int order_count)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
-    mark_killed(state);
-    state.look.found.close();
+    release(state);
     const MemoryContext context = state.context;
-    const row_reader reader = state.reader;
     const search_work work = state.look.work;
     MemoryContextReset(context);
     memset(static_cast<void*>(&state), 0, sizeof(state));
     state.context = context;
-    state.reader = reader;
     state.look.work = work;
-    release_row(state.reader);
     state.for_constraint = is_constraint_scan(scan);
     if (keys != nullptr && scan->numberOfKeys > 0)
         memmove(scan->keyData, keys, static_cast<std::size_t>(scan->numberOfKeys) * sizeof(ScanKeyData));
@@ -315,9 +371,7 @@ int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
 void end_scan(IndexScanDesc scan)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
-    mark_killed(state);
-    state.look.found.close();
-    close_reader(state.reader);
+    release(state);
     MemoryContextDelete(state.context);
     pfree(&state); // a constraint starts a scan for each row of a statement
     scan->opaque = nullptr;

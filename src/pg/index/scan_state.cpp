@@ -84,19 +84,6 @@ bool next_plan(const scan_state& state, scan_plan& plan)
            (plan.depth > 0 && expected_candidates(plan, state.size.records) <= left_to_compare(state));
 }
 
-// Starts a search for the best rows that have not been returned yet.
-void begin_round(scan_state& state)
-{
-    found_rows& found = state.look.found;
-    Assert(!state.searching && !state.complete);
-    found.limit = last_rank;
-    found.want(is_bounded(state) ? 0 : state.wanted);
-    state.entries = first_entries;
-    if (state.plan.depth > 0)
-        begin_bands(state.look, state.plan);
-    state.searching = true;
-}
-
 // Lets rows that agree in all slots be returned before a search ends. False if there are none.
 bool give_equal(scan_state& state)
 {
@@ -148,7 +135,6 @@ void begin_search(scan_state& state, double threshold)
     look.keys.start(static_cast<std::size_t>(look.shape.shape.bands));
     look.ranges.start(64);
     look.numbers.start(64);
-    look.found.want(0);
     state.size = size_of(look.now, look.shape, look.index->rd_rel->reltablespace);
     state.compared = look.work.compared;
     state.wanted = first_wanted;
@@ -169,10 +155,16 @@ void begin_search(scan_state& state, double threshold)
         begin_bands(look, state.plan);
 }
 
+void give_found(scan_state& state, rank upto)
+{
+    state.at = 0;
+    state.end = state.look.found.pass(upto);
+}
+
 void gather_rest(scan_state& state)
 {
     search& look = state.look;
-    look.found.want(0);
+    look.found.wanted = 0;
     look.found.room = room_for(sizeof(candidate));
     while (state.plan.depth > 0 && find_some(look, room_for(sizeof(std::uint64_t)))) {
         if (should_compare_all(state.size, static_cast<double>(look.entries)))
@@ -181,8 +173,7 @@ void gather_rest(scan_state& state)
     if (state.plan.depth == 0)
         find_in_all(look);
     look.found.finish();
-    state.at = 0;
-    state.end = look.found.pass(last_rank);
+    give_found(state, last_rank);
     state.complete = true;
 }
 
@@ -218,7 +209,13 @@ void search_in_order(scan_state& state)
     } else {
         if (!state.has_narrow && state.plan.depth > 0 && !next_plan(state, state.plan))
             elog(ERROR, "ordered scan of an lsh index goes on after its end");
-        begin_round(state);
+        // Starts a search for the best rows that have not been returned yet.
+        found.limit = last_rank;
+        found.wanted = is_bounded(state) ? 0 : state.wanted;
+        state.entries = first_entries;
+        if (state.plan.depth > 0)
+            begin_bands(state.look, state.plan);
+        state.searching = true;
     }
     state.at = state.end = 0;
     const bool bounded = !state.has_narrow && is_bounded(state);
@@ -237,7 +234,7 @@ void search_in_order(scan_state& state)
         next_plan(state, next))
         upto = std::min(upto, complete_to(state.look.shape, state.plan.depth));
     state.complete = upto == last_rank;
-    state.end = found.pass(upto);
+    give_found(state, upto);
 }
 
 } // namespace minhash::pg::index

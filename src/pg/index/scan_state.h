@@ -63,12 +63,7 @@ void search_in_order(scan_state& state);
 // Puts all rows that are left, in any order, into the bitmap, the sort or look.found.rows.
 void gather_rest(scan_state& state);
 
-// Reads the table for rows at the end of the order: those whose signature is NULL, or all rows. Their rank stands for a
-// distance of 1, or of NULL (unknown).
-constexpr int unknown_distance = 1;
-void find_in_table(IndexScanDesc scan, scan_state& state, bool all);
-
-// Marks the records of rows that the executor found dead.
-void mark_killed(scan_state& state);
+// Lets rows up to a rank be returned.
+void give_found(scan_state& state, rank upto);
 
 } // namespace minhash::pg::index

@@ -1,6 +1,5 @@
-#include "pg/index/keys.h"
 #include "pg/index/nodes.h"
-#include "pg/index/pages.h"
+#include "pg/index/records.h"
 #include "pg/index/search.h"
 
 #include "core/compress.h"
@@ -12,7 +11,6 @@
 extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 }
 
 namespace minhash::pg::index {
@@ -128,7 +126,8 @@ void prefetch(Buffer buffer, int bytes)
 // How many bytes of a page above leaves are read, besides filters.
 constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
-// Descends one level. Keys are sorted, so that one page serves several of them. False if the run's pages are gone.
+// Descends one level, from `blocks` to the pages below; none if the run does not have the key. Keys are sorted, so that
+// one page serves several of them. False if the run's pages are gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,
@@ -170,22 +169,6 @@ bool descend_level(const search& state,
             UnlockReleaseBuffer(buffer);
         }
     }
-    return valid;
-}
-
-// Finds the leaf of each key, from the root on; none if the run does not have the key. False if the run's pages are
-// gone.
-bool descend(const search& state,
-             const run& which,
-             std::span<const std::uint64_t> keys,
-             BlockNumber* blocks,
-             std::uint64_t* next_keys)
-{
-    std::fill_n(blocks, keys.size(), which.root);
-    std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
-    bool valid = true;
-    for (std::uint32_t level = which.height; valid && level > 0; level--)
-        valid = descend_level(state, which, level, keys, blocks, next_keys);
     return valid;
 }
 
@@ -326,9 +309,13 @@ bool find_ranges(search& state)
     auto* const next_keys = static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
-        if (state.now.runs[at].root == InvalidBlockNumber)
+        const run& which = state.now.runs[at];
+        if (which.root == InvalidBlockNumber)
             continue;
-        valid = descend(state, state.now.runs[at], keys, blocks, next_keys);
+        std::fill_n(blocks, keys.size(), which.root);
+        std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
+        for (std::uint32_t level = which.height; valid && level > 0; level--)
+            valid = descend_level(state, which, level, keys, blocks, next_keys);
         for (std::size_t key = 0; valid && key < keys.size(); key++)
             if (blocks[key] != InvalidBlockNumber)
                 state.ranges.add({at, keys[key], blocks[key], std::nullopt});

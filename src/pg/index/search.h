@@ -6,9 +6,7 @@
 #include "pg/index/found.h"
 #include "pg/index/plan.h"
 
-extern "C" {
-#include "utils/relcache.h"
-}
+#include <optional>
 
 namespace minhash::pg::index {
 

@@ -1,15 +1,10 @@
 #include "pg/index/merge.h"
-#include "pg/index/nodes.h"
 #include "pg/index/pages.h"
 #include "pg/index/sweep.h"
 
-#include <algorithm>
-
 extern "C" {
-#include "access/genam.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "utils/rel.h"
@@ -63,62 +58,46 @@ bool is_older(Page page, const meta& now)
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
-// Counts the pages of a tree by its inner pages: fewer if it is being freed.
-std::uint64_t count_pages(Relation index, std::uint64_t id, BlockNumber block, std::uint32_t height)
+// If more than one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it. The map is
+// not logged: it is lost in a crash, and on a standby that is promoted. Pages at equal distances are looked at, no more
+// than about `most_looks`.
+constexpr BlockNumber forgotten_share = 100;
+constexpr BlockNumber most_looks = 1000;
+
+bool has_forgotten_pages(const IndexVacuumInfo& info)
 {
-    if (block == InvalidBlockNumber || height == 0)
-        return block != InvalidBlockNumber;
-    vacuum_delay();
-    check_block(index, block, RelationGetNumberOfBlocks(index));
-    PGAlignedBlock copy;
-    const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
-    inner_view view;
-    const bool valid = view_inner(index, buffer, id, height, view);
-    memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-    UnlockReleaseBuffer(buffer);
-    view = inner_view_of(copy.data);
-    std::uint64_t pages = 1;
-    for (int at = 0; valid && at < view.count(); at++)
-        pages += height == 1 ? 1 : count_pages(index, id, view.blocks[at], height - 1);
-    return pages;
+    const BlockNumber blocks = RelationGetNumberOfBlocks(info.index);
+    const BlockNumber step = blocks / most_looks + 1;
+    BlockNumber forgotten = 0;
+    for (BlockNumber block = meta_block + 1; block < blocks; block += step) {
+        vacuum_delay();
+        const Buffer buffer = read_page(info.index, block, BUFFER_LOCK_SHARE, info.strategy);
+        const bool free = is_free(BufferGetPage(buffer));
+        UnlockReleaseBuffer(buffer);
+        forgotten += free && GetRecordedFreeSpace(info.index, block) == 0 ? step : 0;
+    }
+    return forgotten > blocks / forgotten_share;
 }
 
-// If one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it. The map is not
-// logged: it is lost in a crash, and on a standby that is promoted.
-constexpr BlockNumber forgotten_share = 100;
-
-bool has_forgotten_pages(Relation index, const meta& now)
+// While the runs are locked, nobody has a new page that is not reachable yet. So the lock is needed only to read the
+// meta page: pages written later have later ids, and only VACUUM moves records.
+void read_settled_meta(Relation index, meta& now, LOCKMODE mode)
 {
-    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
-    std::uint64_t known = std::uint64_t{1} + now.tail_pages + blocks / forgotten_share;
-    for (const run& one : runs_of(now))
-        known += one.record_pages + count_pages(index, one.id, one.root, one.height);
-    for (const merge& one : merges_of(now))
-        if (one.height > 0)
-            known += count_pages(index, one.id, one.open[one.height - 1], one.height);
-    for (const dead_tree& one : dead_trees_of(now))
-        known += count_pages(index, one.id, one.root, one.height);
-    for (BlockNumber block = meta_block + 1; known < blocks && block < blocks; block++) {
-        CHECK_FOR_INTERRUPTS();
-        known += GetRecordedFreeSpace(index, block) > 0;
-    }
-    return known < blocks;
+    LockPage(index, runs_lock, mode);
+    read_meta(index, now, true);
+    UnlockPage(index, runs_lock, mode);
 }
 
 } // namespace
 
-// Frees pages that nothing leads to. While the runs are locked, nobody has a new page that is not reachable yet. So the
-// lock is needed only to read the meta page: pages written later have later ids, and only VACUUM moves records.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all)
 {
     const Relation index = info.index;
     meta now;
-    LockPage(index, runs_lock, ExclusiveLock);
-    read_meta(index, now, true);
-    UnlockPage(index, runs_lock, ExclusiveLock);
+    read_settled_meta(index, now, ExclusiveLock);
     const layout shape = layout_of(index, now);
     IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
-    if (shape.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(index, now))))
+    if (shape.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(info))))
         return;
     const block_set records = find_record_pages(index, shape, now);
     const BlockNumber blocks = count_blocks(index);
@@ -153,8 +132,10 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
     UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
-std::uint64_t count_lost_pages(Relation index, const meta& now)
+std::uint64_t count_lost_pages(Relation index)
 {
+    meta now;
+    read_settled_meta(index, now, ShareLock);
     std::uint64_t lost = 0;
     std::uint64_t records = 0;
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);

@@ -1,11 +1,10 @@
 // Frees pages that nothing leads to, as their writer was interrupted or they were replaced.
 #pragma once
 
-#include "pg/index/format.h"
+#include "pg/glue.h"
 
 extern "C" {
 #include "access/genam.h"
-#include "utils/relcache.h"
 }
 
 namespace minhash::pg::index {
@@ -14,7 +13,7 @@ namespace minhash::pg::index {
 // all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
-// How many such pages there are. `now` is a whole copy of the meta page.
-std::uint64_t count_lost_pages(Relation index, const meta& now);
+// How many such pages there are, apart from those of work under way.
+std::uint64_t count_lost_pages(Relation index);
 
 } // namespace minhash::pg::index

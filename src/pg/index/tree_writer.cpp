@@ -4,9 +4,7 @@
 #include <algorithm>
 
 extern "C" {
-#include "access/generic_xlog.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 }
 
 namespace minhash::pg::index {
@@ -60,30 +58,25 @@ void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
     std::uint32_t& height = out.state.height;
     const int room = children_room(out.record_pages, level);
     std::uint64_t first_key = 0;
-    if (level <= height && children_of(out, level, first_key) < room)
-        return;
-    if (level > height) {
-        // The root is full, or there is none yet.
+    const bool is_root = level > height; // the root is full, or there is none yet
+    if (!is_root) {
+        if (children_of(out, level, first_key) < room)
+            return;
+        make_room(out, level + 1, key);
+    } else if (height > 0) {
         Assert(level == height + 1);
         if (height == most_levels)
             fail_damaged(out.index, out.state.open[height - 1], "A run has too many pages.");
-        if (height > 0)
-            children_of(out, height, first_key);
-        page_changes all(out.index);
-        const Buffer buffer = new_page(out.index, nullptr);
-        const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
-        init_inner(page, out.state.id, level, room);
-        if (height > 0)
-            append_child(page, first_key, out.state.open[height - 1]);
-        out.state.open[height++] = BufferGetBlockNumber(buffer);
-        finish(out, all, false);
-        return;
+        children_of(out, height, first_key);
     }
-    make_room(out, level + 1, key);
     page_changes all(out.index);
     const Buffer buffer = new_page(out.index, nullptr);
-    init_inner(all.add(buffer, GENERIC_XLOG_FULL_IMAGE), out.state.id, level, room);
-    append_child(all.lock(out.state.open[level]), key, BufferGetBlockNumber(buffer));
+    const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
+    init_inner(page, out.state.id, level, room);
+    if (!is_root)
+        append_child(all.lock(out.state.open[level]), key, BufferGetBlockNumber(buffer));
+    else if (height++ > 0)
+        append_child(page, first_key, out.state.open[level - 2]);
     out.state.open[level - 1] = BufferGetBlockNumber(buffer);
     finish(out, all, false);
 }

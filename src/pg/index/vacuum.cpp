@@ -1,32 +1,18 @@
 // VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing leads to any more.
-#include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
-#include "pg/index/pages.h"
 #include "pg/index/records.h"
 #include "pg/index/run_writer.h"
 #include "pg/index/sweep.h"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/generic_xlog.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/indexfsm.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 }
 
 namespace minhash::pg::index {
-
-namespace {
-
-IndexBulkDeleteResult* make_stats()
-{
-    return static_cast<IndexBulkDeleteResult*>(palloc0(sizeof(IndexBulkDeleteResult)));
-}
-
-} // namespace
 
 // Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows to be removed, as
 // records move only in clean_up.
@@ -35,7 +21,7 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
 {
     const Relation index = info->index;
     if (stats == nullptr)
-        stats = make_stats();
+        stats = static_cast<IndexBulkDeleteResult*>(palloc0(sizeof(IndexBulkDeleteResult)));
     stats->estimated_count = false;
     stats->num_index_tuples = 0;
     stats->pages_free = 0;
@@ -85,20 +71,6 @@ namespace {
 
 // A run is rewritten if at least one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
-
-bool has_many_dead(Relation index, const layout& shape, const meta& now, const run& which)
-{
-    std::uint64_t all = 0;
-    std::uint64_t dead = 0;
-    const auto count = [&](Buffer, Page page, int records) {
-        for (int place = 0; place < records; place++)
-            dead += is_dead(tid_of(record_at(page, shape, place), shape));
-        all += static_cast<std::uint64_t>(records);
-    };
-    if (!each_page(index, shape, which.first, which.record_pages, now.next_id, count))
-        fail_damaged(index, which.first, "A page of records of a run is missing.");
-    return dead > 0 && dead * dead_share >= all;
-}
 
 // Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first of these, or 0 if
 // the run is gone or being merged, or if there are too many dead trees.
@@ -187,43 +159,49 @@ void replace(Relation index, const run& old, const run* made)
     UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
+// Rewrites a run in which many records are dead, unless it is being merged, without locking readers or writers out. A
+// sweep frees the old pages.
 void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
 {
+    growing<BlockNumber> blocks;
+    blocks.start(64);
+    std::uint64_t all = 0;
+    std::uint64_t dead = 0;
+    const auto count = [&](Buffer buffer, Page page, int records) {
+        blocks.add(BufferGetBlockNumber(buffer));
+        for (int place = 0; place < records; place++)
+            dead += is_dead(tid_of(record_at(page, shape, place), shape));
+        all += static_cast<std::uint64_t>(records);
+    };
+    if (!each_page(index, shape, which.first, which.record_pages, now.next_id, count))
+        fail_damaged(index, which.first, "A page of records of a run is missing.");
+    if (dead == 0 || dead * dead_share < all)
+        return;
     LockPage(index, rewriting_lock, ExclusiveLock);
     const std::uint64_t first_id = claim(index, which);
-    if (first_id == 0) {
-        UnlockPage(index, rewriting_lock, ExclusiveLock);
-        return;
-    }
-    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
-    const MemoryContext old = MemoryContextSwitchTo(context);
-    growing<BlockNumber> blocks;
-    blocks.start(which.record_pages);
-    const auto add = [&](Buffer buffer, Page, int) { blocks.add(BufferGetBlockNumber(buffer)); };
-    if (!each_page(index, shape, which.first, which.record_pages, now.next_id, add))
-        fail_damaged(index, which.first, "A page of records behind this one is missing.");
-    const growing<BlockNumber> pages = copy_records(index, shape, {blocks.at, blocks.count}, first_id + 1);
-    if (pages.count > 0) {
-        const run made = write_run({index, &shape, first_id, nullptr}, {pages.at, pages.count});
-        replace(index, which, &made);
-    } else {
-        replace(index, which, nullptr);
+    if (first_id != 0) {
+        const growing<BlockNumber> pages = copy_records(index, shape, {blocks.at, blocks.count}, first_id + 1);
+        run made = {};
+        if (pages.count > 0)
+            made = write_run({index, &shape, first_id, nullptr}, {pages.at, pages.count});
+        replace(index, which, pages.count > 0 ? &made : nullptr);
     }
     UnlockPage(index, rewriting_lock, ExclusiveLock);
-    MemoryContextSwitchTo(old);
-    MemoryContextDelete(context);
 }
 
-// Rewrites runs in which at least one record in five is dead, except those that are being merged, without locking
-// readers or writers out. A sweep frees the old pages.
 void rewrite_runs(Relation index)
 {
     meta now;
     read_meta(index, now);
     const layout shape = layout_of(index, now);
-    for (const run& which : runs_of(now))
-        if (has_many_dead(index, shape, now, which))
-            rewrite(index, shape, now, which);
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    for (const run& which : runs_of(now)) {
+        rewrite(index, shape, now, which);
+        MemoryContextReset(context);
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
 }
 
 } // namespace
@@ -235,17 +213,17 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
     const Relation index = info->index;
     const bool deleted = stats != nullptr;
     if (stats == nullptr) {
-        stats = make_stats();
+        stats = static_cast<IndexBulkDeleteResult*>(palloc0(sizeof(IndexBulkDeleteResult)));
         stats->estimated_count = true;
         stats->num_index_tuples = info->num_heap_tuples;
     }
     // Sweep first, so that lost pages do not pile up if VACUUM is cancelled time and again.
     sweep(*info, *stats, deleted);
-    end_merges(index);
+    merge_all(index, false);
     if (deleted)
         rewrite_runs(index);
     sweep(*info, *stats, true); // frees pages before merging needs some
-    merge_all(index);
+    merge_all(index, true);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;
 }

@@ -30,6 +30,33 @@ const char* advice(std::string_view name)
     return "Leave the argument out to get its default.";
 }
 
+// A hint for two different schemes, by the first differing part that shows how they came about.
+int hint_for(const scheme& a, const scheme& b)
+{
+    const bool external = a.method == method::external;
+    const bool elements = a.shingles.of == unit::element;
+    if (a.bits != b.bits)
+        return errhint("Compress both to the same number of bits, with minhash_compress().");
+    if (external != (b.method == method::external))
+        return errhint("Signatures from minhash_from_values() can only be compared with each other.");
+    if (external)
+        return errhint("Call minhash_from_values() with the same seed and number of values for both.");
+    if (elements != (b.shingles.of == unit::element))
+        return errhint(
+            "One is of a text, the other of given elements: call minhash() for both, or minhash_elements().");
+    return elements ? errhint("Call minhash_elements() with the same arguments for both.")
+                    : errhint("Call minhash() with the same arguments for both.");
+}
+
+int bytes_detail(status what, std::size_t bytes)
+{
+    if (what == status::bad_length)
+        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; there are %zu bytes.",
+                         header_bytes,
+                         bytes);
+    return errdetail("Expected %s.", expectation(what));
+}
+
 } // namespace
 
 const char* expectation(status what)
@@ -132,28 +159,6 @@ void fail_half_banding()
             errhint("Use lsh_params() to choose them for a threshold, or leave both out."));
 }
 
-namespace {
-
-// A hint for two different schemes, by the first differing part that shows how they came about.
-int hint_for(const scheme& a, const scheme& b)
-{
-    const bool external = a.method == method::external;
-    const bool elements = a.shingles.of == unit::element;
-    if (a.bits != b.bits)
-        return errhint("Compress both to the same number of bits, with minhash_compress().");
-    if (external != (b.method == method::external))
-        return errhint("Signatures from minhash_from_values() can only be compared with each other.");
-    if (external)
-        return errhint("Call minhash_from_values() with the same seed and number of values for both.");
-    if (elements != (b.shingles.of == unit::element))
-        return errhint(
-            "One is of a text, the other of given elements: call minhash() for both, or minhash_elements().");
-    return elements ? errhint("Call minhash_elements() with the same arguments for both.")
-                    : errhint("Call minhash() with the same arguments for both.");
-}
-
-} // namespace
-
 void fail_incomparable(const scheme& a, const scheme& b)
 {
     ereport(ERROR,
@@ -180,19 +185,6 @@ void refuse_text(Node* context, const char* input, const parse_result& result)
              errdetail("Expected %s at character %zu.", expectation(result.what), character),
              errhint("Signatures are made by minhash().")));
 }
-
-namespace {
-
-int bytes_detail(status what, std::size_t bytes)
-{
-    if (what == status::bad_length)
-        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; there are %zu bytes.",
-                         header_bytes,
-                         bytes);
-    return errdetail("Expected %s.", expectation(what));
-}
-
-} // namespace
 
 void fail_received(status what, std::size_t bytes)
 {

@@ -30,6 +30,16 @@ void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
             errhint("Use the signature before minhash_compress()."));
 }
 
+// The one of two values whose name an argument is.
+template <typename Value>
+Value choose(FunctionCallInfo fcinfo, int argument, const char* name, Value a, Value b, const char* choices)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    if (view(given) != name_of(a) && view(given) != name_of(b))
+        fail_choice(name, given, choices);
+    return view(given) == name_of(a) ? a : b;
+}
+
 } // namespace
 
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last)
@@ -64,11 +74,16 @@ signature decode_stored(std::span<const std::uint8_t> bytes)
     return value;
 }
 
-signature arg_signature(FunctionCallInfo fcinfo, int argument)
+signature signature_of(Datum stored)
 {
     // Not the packed form (short header): slots are read in place, and must be aligned.
-    const struct varlena* const stored = PG_GETARG_VARLENA_P(argument);
-    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ});
+    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
+    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ});
+}
+
+signature arg_signature(FunctionCallInfo fcinfo, int argument)
+{
+    return signature_of(PG_GETARG_DATUM(argument));
 }
 
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result)
@@ -79,13 +94,13 @@ signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char*
     return value;
 }
 
-Datum make_signature(const signature& value)
+Datum make_signature(const signature& value, std::span<const std::uint8_t> front)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
-    const std::size_t bytes = VARHDRSZ + header_bytes + slots.size();
+    const std::size_t bytes = VARHDRSZ + front.size() + header_bytes + slots.size();
     struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
     SET_VARSIZE(stored, bytes);
-    std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
+    std::uint8_t* const out = std::copy(front.begin(), front.end(), reinterpret_cast<std::uint8_t*>(VARDATA(stored)));
     encode_header(value.scheme, out);
     std::copy(slots.begin(), slots.end(), out + header_bytes); // the empty set has none
     return PointerGetDatum(stored);
@@ -125,12 +140,7 @@ Datum make_bigint_array(std::span<Datum> values)
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument)
 {
-    text* const given = PG_GETARG_TEXT_PP(argument);
-    if (view(given) == name_of(unit::word))
-        return unit::word;
-    if (view(given) != name_of(unit::character))
-        fail_choice("unit", given, "\"char\" and \"word\"");
-    return unit::character;
+    return choose(fcinfo, argument, "unit", unit::character, unit::word, "\"char\" and \"word\"");
 }
 
 shingling arg_shingling(FunctionCallInfo fcinfo, int first)
@@ -149,12 +159,7 @@ shingling arg_shingling(FunctionCallInfo fcinfo, int first)
 
 method arg_method(FunctionCallInfo fcinfo, int argument)
 {
-    text* const given = PG_GETARG_TEXT_PP(argument);
-    if (view(given) == name_of(method::fss))
-        return method::fss;
-    if (view(given) != name_of(method::classic))
-        fail_choice("method", given, "\"fss\" and \"classic\"");
-    return method::classic;
+    return choose(fcinfo, argument, "method", method::fss, method::classic, "\"fss\" and \"classic\"");
 }
 
 int check_between(const char* name, int value, int least, int most)

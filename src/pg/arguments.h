@@ -39,14 +39,15 @@ bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 
-// The signature in an argument, detoasted.
+// A stored signature, or that in an argument, detoasted.
+signature signature_of(Datum stored);
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
 // The same, but an ERROR if it is compressed; `result` names what cannot be made from it then.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
-// A new varlena.
-Datum make_signature(const signature& value);
+// A new varlena; `front` are bytes to be written before those of the signature.
+Datum make_signature(const signature& value, std::span<const std::uint8_t> front = {});
 
 // The row that a function with OUT parameters returns; none of its values is null.
 Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);

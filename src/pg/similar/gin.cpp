@@ -4,17 +4,20 @@
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
+#include "pg/settings.h"
 #include "pg/similar/gin.h"
 #include "pg/similar/query.h"
-#include "pg/similar/recall_notice.h"
 
 #include "core/tuning.h"
 
 #include <algorithm>
+#include <utility>
 
 extern "C" {
 #include "access/gin.h"
 #include "access/reloptions.h"
+#include "access/xact.h"
+#include "utils/timestamp.h"
 }
 
 namespace minhash::pg {
@@ -55,6 +58,40 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
         kept->chosen = gin_shape(nullptr, num_hashes);
     }
     return kept->chosen;
+}
+
+bool is_first_in_statement()
+{
+    static TimestampTz last_told;
+    const TimestampTz now = GetCurrentStatementStartTimestamp();
+    return std::exchange(last_told, now) != now;
+}
+
+// A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
+// the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only
+// the process that scans an index knows its use and the threshold. So each such process gives the notice: parallel
+// workers may each scan the index, or one for all.
+void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
+{
+    const double share = band_probability(threshold, shape.bands, shape.rows);
+    if (share >= recall_notice || !is_first_in_statement())
+        return;
+    const double wanted = std::max(default_recall, recall_notice);
+    const band_choice better = choose_by_recall(threshold, num_hashes, wanted);
+    ereport(NOTICE,
+            errmsg("index with bands = %d, rows = %d finds only %.4g%% of rows at similarity %g",
+                   shape.bands,
+                   shape.rows,
+                   100 * share,
+                   threshold),
+            by_setting
+                ? errdetail("minhash_lsh.similarity_threshold is %g. A sequential scan finds all rows.", threshold)
+                : errdetail("A sequential scan finds all rows."),
+            better.bands > 0 ? errhint("Create the index with gin_minhash_ops (bands = %d, rows = %d) to find %g%%.",
+                                       better.bands,
+                                       better.rows,
+                                       100 * wanted)
+                             : errhint("Raise the threshold: no bands and rows find %g%%.", 100 * wanted));
 }
 
 // Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
@@ -133,11 +170,7 @@ MINHASH_FUNCTION(gin_minhash_triconsistent)
         const StrategyNumber strategy = PG_GETARG_UINT16(arg_strategy);
         const query asked = query_of(PG_GETARG_DATUM(arg_query), strategy);
         const int num_hashes = asked.sought.scheme.num_hashes;
-        notice_recall(shape_of_index(fcinfo, num_hashes),
-                      num_hashes,
-                      asked.threshold,
-                      strategy == similar_by_setting,
-                      default_recall);
+        notice_recall(shape_of_index(fcinfo, num_hashes), num_hashes, asked.threshold, strategy == similar_by_setting);
     }
     PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }

@@ -8,30 +8,10 @@
 #include "pg/signature/signatures.h"
 #include "pg/similar/query.h"
 
-#include <algorithm>
-
-extern "C" {
-#include "access/stratnum.h"
-}
+#include <array>
+#include <bit>
 
 namespace minhash::pg {
-
-namespace {
-
-Datum make_query(const query& value)
-{
-    const std::span<const std::uint8_t> slots = value.sought.stored_slots();
-    const std::size_t bytes = VARHDRSZ + sizeof(double) + header_bytes + slots.size();
-    struct varlena* const stored = static_cast<struct varlena*>(palloc(bytes));
-    SET_VARSIZE(stored, bytes);
-    std::uint8_t* const out = reinterpret_cast<std::uint8_t*>(VARDATA(stored));
-    memcpy(out, &value.threshold, sizeof(double));
-    encode_header(value.sought.scheme, out + sizeof(double));
-    std::copy(slots.begin(), slots.end(), out + sizeof(double) + header_bytes);
-    return PointerGetDatum(stored);
-}
-
-} // namespace
 
 query query_of(Datum stored)
 {
@@ -50,9 +30,7 @@ query query_of(Datum stored, StrategyNumber strategy)
 {
     if (strategy == similar_to_query)
         return query_of(stored);
-    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
-    return {decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ}),
-            similarity_threshold};
+    return {signature_of(stored), similarity_threshold};
 }
 
 // minhash_query_in(cstring) -> minhash_query
@@ -71,7 +49,10 @@ MINHASH_FUNCTION(minhash_query_out)
 // minhash_query(signature, threshold) -> minhash_query
 MINHASH_FUNCTION(minhash_query)
 {
-    PG_RETURN_DATUM(make_query({arg_signature(fcinfo, 0), arg_fraction(fcinfo, 1, "threshold")}));
+    const signature sought = arg_signature(fcinfo, 0);
+    const auto threshold =
+        std::bit_cast<std::array<std::uint8_t, sizeof(double)>>(arg_fraction(fcinfo, 1, "threshold"));
+    PG_RETURN_DATUM(make_signature(sought, threshold));
 }
 
 // minhash_similar(signature, query) -> bool: the operator %, with the query's threshold.

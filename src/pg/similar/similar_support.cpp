@@ -39,9 +39,7 @@ int expected_num_hashes(Node* indexed, Node* other)
         return exprTypmod(indexed);
     if (!IsA(other, Const))
         return likely_num_hashes;
-    const auto* const stored = PG_DETOAST_DATUM(reinterpret_cast<const Const*>(other)->constvalue);
-    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ})
-        .scheme.num_hashes;
+    return signature_of(reinterpret_cast<const Const*>(other)->constvalue).scheme.num_hashes;
 }
 
 // Whether an index finds enough of the rows at the threshold, if that is known. A GIN index is made for one threshold;

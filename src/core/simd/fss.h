@@ -137,28 +137,6 @@ MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_FILTERS 1
 
-// Throws, in round 0, the elements whose value is below `bound`.
-void throw_below(u32 bound, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
-{
-    const vec k = splat(num_hashes);
-    const vec limit = splat(bound);
-    throws thrown;
-    std::size_t ready = 0;
-    for (std::size_t at = 0; at < count; at += lanes) {
-        const vec code = load(lo + at) >> 1;
-        const u32 valid = first_lanes(count - at);
-        const u32 kept = less(code, limit) & valid;
-        append(thrown.slot + ready, slot_of(code, load(hi + at), 0, k), kept);
-        append(thrown.code + ready, code, kept);
-        ready += count_bits(kept);
-        if (ready > thrown_at_most - lanes) {
-            scatter(thrown, ready, slots, num_hashes);
-            ready = 0;
-        }
-    }
-    scatter(thrown, ready, slots, num_hashes);
-}
-
 // Sets of up to this many slots fit into registers.
 constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
@@ -188,10 +166,10 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
 #endif
 }
 
-// Throws the elements in rounds `first` to `last` at the slots of a set.
-template <u32 first, u32 last>
+// Throws the elements in rounds `first` to `last`, if chooses(slot, code) has the bits of their lanes.
+template <u32 first, u32 last, typename Chooses>
 MINHASH_INLINE void
-throw_at_members(const slot_set& wanted, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
+throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     const vec k = splat(num_hashes);
     throws thrown;
@@ -203,9 +181,10 @@ throw_at_members(const slot_set& wanted, u32* slots, u32 num_hashes, const u32* 
 #pragma GCC unroll 4
         for (u32 round = first; round <= last; round++) {
             const vec slot = slot_of(l, h, round, k);
-            const u32 kept = members(wanted, num_hashes > 256, slot) & valid;
+            const vec code = code_of(l, h, round);
+            const u32 kept = chooses(slot, code) & valid;
             append(thrown.slot + ready, slot, kept);
-            append(thrown.code + ready, code_of(l, h, round), kept);
+            append(thrown.code + ready, code, kept);
             ready += count_bits(kept);
         }
         if (ready > thrown_at_most - (last - first + 1) * lanes) {
@@ -327,7 +306,8 @@ bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::
     }
 #if defined(MINHASH_HAS_FILTERS)
     if (num_hashes <= filtered_slots && wanted.count * 8 < num_hashes * 5) {
-        throw_at_members<first, last>(wanted, slots, num_hashes, lo, hi, count);
+        const auto is_wanted = [&](vec slot, vec) { return members(wanted, num_hashes > 256, slot); };
+        throw_chosen<first, last>(is_wanted, slots, num_hashes, lo, hi, count);
         return true;
     }
 #endif
@@ -382,7 +362,8 @@ bool absorb_fss(u32* slots, u32 num_hashes, bool fresh, const u32* lo, const u32
 #if defined(MINHASH_HAS_FILTERS)
     const u32 bound = fresh ? empty_slot : largest(slots, num_hashes);
     if (bound < later_round_code) {
-        throw_below(bound, slots, num_hashes, lo, hi, count);
+        const auto is_below = [limit = splat(bound)](vec, vec code) { return less(code, limit); };
+        throw_chosen<0, 0>(is_below, slots, num_hashes, lo, hi, count);
         return true;
     }
 #endif

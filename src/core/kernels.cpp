@@ -1,5 +1,7 @@
 #include "core/kernels.h"
 
+#include <iterator>
+
 namespace minhash {
 
 // Each table is in its own object, compiled from simd/kernels.cpp.
@@ -16,31 +18,28 @@ const kernel_table* kernels = &baseline_kernels;
 
 std::span<const kernel_table* const> runnable_kernels() noexcept
 {
-#if defined(__x86_64__)
     static constexpr const kernel_table* all[] = {
         &baseline_kernels,
+#if defined(__x86_64__)
         &sse42_kernels,
         &avx2_kernels,
         &avx512_kernels,
-    };
-    std::size_t runnable = 1;
-    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
-        runnable = 2;
-    if (runnable == 2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2"))
-        runnable = 3;
-    if (runnable == 3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
-        runnable = 4;
-    return {all, runnable};
 #elif defined(__aarch64__)
-    static constexpr const kernel_table* all[] = {&baseline_kernels, &neon_kernels};
-    return all;
-#else
-    static constexpr const kernel_table* all[] = {&baseline_kernels};
-    return all;
+        &neon_kernels,
 #endif
+    };
+    std::size_t runnable = std::size(all);
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vbmi2"))
+        runnable = 3;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
+        runnable = 2;
+    if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt"))
+        runnable = 1;
+#endif
+    return {all, runnable};
 }
 
 const kernel_table* find_kernels(std::string_view name) noexcept

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "core/codec.h"
+#include "core/hash.h"
 
+#include <cassert>
 #include <cstdint>
 
 namespace minhash {
@@ -13,10 +15,19 @@ namespace minhash {
 constexpr int min_band_bits = 8;
 
 // Whether signatures of this scheme have `bands` bands of `rows` slots. Check before band_key().
-bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept;
+constexpr bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept
+{
+    return scheme.bits >= min_band_bits && bands >= 1 && rows >= 1 && std::int64_t{bands} * rows <= scheme.num_hashes;
+}
 
 // The key of a band (from 0) of a signature that is not empty, and for which can_be_banded(). The bits of the unsigned
 // key are those of SQL's bigint.
-std::int64_t band_key(const signature& value, int band, int rows) noexcept;
+inline std::int64_t band_key(const signature& value, int band, int rows) noexcept
+{
+    assert(!value.empty() && band >= 0 && can_be_banded(value.scheme, band + 1, rows));
+    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(rows));
+    const std::uint8_t* const slots = value.stored_slots().data() + band * bytes;
+    return static_cast<std::int64_t>(hash_band(slots, bytes, static_cast<std::uint32_t>(band)));
+}
 
 } // namespace minhash

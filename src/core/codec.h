@@ -16,7 +16,6 @@
 #pragma once
 
 #include "core/scheme.h"
-#include "core/status.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +73,12 @@ bool comparable(const signature& a, const signature& b) noexcept;
 // its length. write_prefix stops before the slots.
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
+
+// The outcome of parsing, and the position in the input where it failed.
+struct parse_result {
+    status what;
+    std::size_t position;
+};
 
 // Reads the text form. `room`, for text.size() / digits_per_slot values, receives the slots of `out`. Accepts exactly
 // what write_text writes, and upper-case digits.

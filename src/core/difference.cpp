@@ -1,5 +1,4 @@
 #include "core/difference.h"
-#include "core/fold.h"
 #include "core/unicode.h"
 
 #include <cassert>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/exact.h"
-#include "core/folder.h"
+#include "core/fold.h"
 
 #include <cstddef>
 #include <cstdint>

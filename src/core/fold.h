@@ -1,13 +1,25 @@
 // Brings a text to the form that is signed: case folded, white space collapsed, a space at most between words.
 #pragma once
 
-#include "core/folder.h"
+#include "core/scheme.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace minhash {
+
+// The state of folding between two slices.
+struct folder {
+    shingling how;
+    bool started; // something was written: from now on separators become spaces
+    bool gap;     // a separator was read and is not written yet
+};
+
+constexpr folder start_folding(const shingling& how) noexcept
+{
+    return {how, false, false};
+}
 
 // Whether all bytes are ASCII, which mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;

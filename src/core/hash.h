@@ -114,6 +114,14 @@ template <typename Word>
     return join(lo + ((lo | hi) == 0), hi);
 }
 
+[[gnu::always_inline]] inline constexpr std::uint64_t mix(std::uint64_t hash) noexcept
+{
+    std::uint32_t a = low(hash);
+    std::uint32_t b = high(hash);
+    mix(a, b);
+    return join(a, b);
+}
+
 // The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes (padded with zeros:
 // text holds no NUL); longer ones take XXH3.
 [[gnu::always_inline]] inline std::uint64_t
@@ -123,11 +131,7 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
         return XXH3_64bits_withSeed(bytes, count, static_cast<std::uint64_t>(seed));
     std::uint64_t window = 0;
     std::memcpy(&window, bytes, count);
-    window ^= window_mask(seed);
-    std::uint32_t a = low(window);
-    std::uint32_t b = high(window);
-    mix(a, b);
-    return join(a, b);
+    return mix(window ^ window_mask(seed));
 }
 
 // Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other bytes, including
@@ -147,11 +151,7 @@ hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) 
 
 [[gnu::always_inline]] inline constexpr std::uint64_t hash_integer(std::int64_t value, std::int64_t seed) noexcept
 {
-    const std::uint64_t x = static_cast<std::uint64_t>(value) ^ integer_mask(seed);
-    std::uint32_t a = low(x);
-    std::uint32_t b = high(x);
-    mix(a, b);
-    return join(a, b);
+    return mix(static_cast<std::uint64_t>(value) ^ integer_mask(seed));
 }
 
 // hash_bytes() of a text that comes in pieces.
@@ -234,13 +234,7 @@ inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
 [[gnu::always_inline]] inline constexpr std::uint64_t hash_occurrence(std::uint64_t shingle,
                                                                       std::uint32_t occurrence) noexcept
 {
-    if (occurrence == 0)
-        return shingle;
-    const std::uint64_t x = shingle ^ occurrence * occurrence_factor;
-    std::uint32_t a = low(x);
-    std::uint32_t b = high(x);
-    mix(a, b);
-    return join(a, b);
+    return occurrence == 0 ? shingle : mix(shingle ^ occurrence * occurrence_factor);
 }
 
 // The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that equal slots in

@@ -3,14 +3,19 @@
 // The best table that the CPU can run is chosen once, at load; tests and benchmarks force others.
 #pragma once
 
-#include "core/folder.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace minhash {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+struct folder;
 
 // Kernels read and write whole vectors: arrays that they are given must be readable, and outputs writable, for
 // `padding` elements beyond their length. Only data that may lie in a table's page needs no padding: the text of fold()
@@ -22,108 +27,75 @@ struct kernel_table {
 
     // Folds the front of a slice, up to the first character that these loops cannot fold, appends it to `out` and
     // returns how many bytes of `text` it took. See fold.h.
-    std::size_t (*fold)(
-        folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out, std::size_t& written) noexcept;
+    std::size_t (*fold)(folder& state, const u8* text, std::size_t bytes, u8* out, std::size_t& written) noexcept;
 
     // Whether all bytes are below 128.
-    bool (*is_ascii)(const std::uint8_t* text, std::size_t bytes) noexcept;
+    bool (*is_ascii)(const u8* text, std::size_t bytes) noexcept;
 
     // Writes where the characters of a text start, then `bytes`. Returns the number of characters, or 0 if the text is
     // empty or not valid UTF-8.
-    std::size_t (*find_characters)(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept;
+    std::size_t (*find_characters)(const u8* text, std::size_t bytes, u32* begin) noexcept;
 
     // Writes where a text has spaces (' '), in order. Returns their number, at most `bytes`.
-    std::size_t (*find_spaces)(const std::uint8_t* text, std::size_t bytes, std::uint32_t* at) noexcept;
+    std::size_t (*find_spaces)(const u8* text, std::size_t bytes, u32* at) noexcept;
 
     // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one from each byte on: the text has windows +
     // width - 1 bytes. `lo` and `hi` get the hashes' halves.
-    void (*hash_windows)(const std::uint8_t* text,
-                         std::size_t windows,
-                         std::size_t width,
-                         std::int64_t seed,
-                         std::uint32_t* lo,
-                         std::uint32_t* hi) noexcept;
+    void (*hash_windows)(
+        const u8* text, std::size_t windows, std::size_t width, std::int64_t seed, u32* lo, u32* hi) noexcept;
 
     // Hashes the ranges [begin[i], end[i]) of a text, none of them empty.
-    void (*hash_ranges)(const std::uint8_t* text,
-                        const std::uint32_t* begin,
-                        const std::uint32_t* end,
+    void (*hash_ranges)(const u8* text,
+                        const u32* begin,
+                        const u32* end,
                         std::size_t count,
                         std::int64_t seed,
-                        std::uint32_t* lo,
-                        std::uint32_t* hi) noexcept;
+                        u32* lo,
+                        u32* hi) noexcept;
 
     // Hashes (hash.h: chain_word) each run of `size` word hashes, at least 1. There are shingles + size - 1 word
     // hashes.
-    void (*chain_words)(const std::uint32_t* word_lo,
-                        const std::uint32_t* word_hi,
-                        std::size_t shingles,
-                        std::size_t size,
-                        std::uint32_t* lo,
-                        std::uint32_t* hi) noexcept;
+    void (*chain_words)(
+        const u32* word_lo, const u32* word_hi, std::size_t shingles, std::size_t size, u32* lo, u32* hi) noexcept;
 
     // Hashes (hash.h: hash_integer) members that are integers.
-    void (*hash_integers)(const std::int64_t* values,
-                          std::size_t count,
-                          std::int64_t seed,
-                          std::uint32_t* lo,
-                          std::uint32_t* hi) noexcept;
+    void (*hash_integers)(const std::int64_t* values, std::size_t count, std::int64_t seed, u32* lo, u32* hi) noexcept;
 
     // Turns shingles into numbered occurrences of a bag (hash.h: hash_occurrence), in place.
-    void (*hash_occurrences)(std::uint32_t* lo,
-                             std::uint32_t* hi,
-                             const std::uint32_t* occurrences,
-                             std::size_t count) noexcept;
+    void (*hash_occurrences)(u32* lo, u32* hi, const u32* occurrences, std::size_t count) noexcept;
 
     // Joins the halves of elements for a table of them (hash.h: element_of). `elements` have no padding.
-    void (*join_halves)(const std::uint32_t* lo,
-                        const std::uint32_t* hi,
-                        std::size_t count,
-                        std::uint64_t* elements) noexcept;
+    void (*join_halves)(const u32* lo, const u32* hi, std::size_t count, u64* elements) noexcept;
 
     // How many elements two arrays have in common from the start on, up to the first difference. Both have `count`
     // elements and no padding.
-    std::size_t (*count_equal_front)(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) noexcept;
+    std::size_t (*count_equal_front)(const u64* a, const u64* b, std::size_t count) noexcept;
 
     // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many are set. The bytes have no padding.
-    std::size_t (*pack_marks)(const std::uint8_t* marks, std::size_t words, std::uint64_t* bits) noexcept;
+    std::size_t (*pack_marks)(const u8* marks, std::size_t words, u64* bits) noexcept;
 
     // Absorbs elements into the slots of a signature (sketch.h), which are padded; `fresh` says that all of them are
     // empty. Returns whether all slots hold a value of round 0.
-    bool (*absorb_fss)(std::uint32_t* slots,
-                       std::uint32_t num_hashes,
-                       bool fresh,
-                       const std::uint32_t* lo,
-                       const std::uint32_t* hi,
-                       std::size_t count) noexcept;
-    void (*absorb_classic)(std::uint32_t* slots,
-                           std::uint32_t num_hashes,
-                           const std::uint32_t* lo,
-                           const std::uint32_t* hi,
-                           std::size_t count) noexcept;
+    bool (*absorb_fss)(
+        u32* slots, u32 num_hashes, bool fresh, const u32* lo, const u32* hi, std::size_t count) noexcept;
+    void (*absorb_classic)(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count) noexcept;
 
     // The number of equal slots of 32 bits.
-    std::uint32_t (*count_equal)(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
+    u32 (*count_equal)(const u32* a, const u32* b, u32 num_hashes) noexcept;
     // Writes the upper eight bits of each slot's product with compress_factor (hash.h). Neither array is padded.
-    void (*compress_slots)(const std::uint32_t* slots, std::uint32_t num_hashes, std::uint8_t* packed) noexcept;
+    void (*compress_slots)(const u32* slots, u32 num_hashes, u8* packed) noexcept;
     // The number of different ones among packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
-    std::uint32_t (*count_different)(const std::uint8_t* a,
-                                     const std::uint8_t* b,
-                                     std::uint32_t num_hashes,
-                                     int bits) noexcept;
+    u32 (*count_different)(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept;
     // Writes, for each of `count` signatures of 8 bits a slot, `stride` bytes apart, how many slots agree with a
     // query's.
-    void (*count_agreements)(const std::uint8_t* copies,
+    void (*count_agreements)(const u8* copies,
                              std::size_t stride,
                              std::size_t count,
-                             const std::uint8_t* query,
-                             std::uint32_t num_hashes,
-                             std::uint16_t* agreements) noexcept;
+                             const u8* query,
+                             u32 num_hashes,
+                             u16* agreements) noexcept;
     // Writes the lower of each two slots, which makes the union. `into` may be `a` or `b`.
-    void (*merge)(const std::uint32_t* a,
-                  const std::uint32_t* b,
-                  std::uint32_t num_hashes,
-                  std::uint32_t* into) noexcept;
+    void (*merge)(const u32* a, const u32* b, u32 num_hashes, u32* into) noexcept;
 };
 
 // The tables that this CPU can run, slowest first. The first one is always `baseline`.

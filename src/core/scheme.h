@@ -2,8 +2,7 @@
 // schemes are equal; a released scheme never changes (golden vectors: test/golden).
 #pragma once
 
-#include "core/status.h"
-
+#include <cstddef>
 #include <cstdint>
 
 namespace minhash {
@@ -49,6 +48,22 @@ struct scheme {
     std::uint16_t num_hashes;
     shingling shingles;
     std::int64_t seed;
+};
+
+// What can go wrong in the core, as values: the core neither throws nor jumps.
+enum class status : std::uint8_t {
+    ok,
+    bad_method,       // not a known method of making signatures
+    bad_num_hashes,   // outside min_num_hashes..max_num_hashes
+    bad_bits,         // bits per slot that are not a power of two up to 32
+    bad_unit,         // not a known unit of shingles
+    bad_shingle_size, // outside 1..max_shingle_size
+    bad_flags,        // header bits that this version does not define
+    bad_seed,         // not a 64-bit signed integer
+    bad_version,      // made by a later version of the scheme
+    bad_length,       // fewer or more bytes than the header asks for
+    bad_digits,       // text form: slots are not hexadecimal digits
+    bad_spare_bits,   // set bits after the last slot of a compressed signature
 };
 
 // Whether the values lie in their ranges; says which one does not.

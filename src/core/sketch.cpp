@@ -100,14 +100,4 @@ bool are_empty(std::span<const std::uint32_t> slots) noexcept
     return std::all_of(slots.begin(), slots.end(), [](auto slot) { return slot == empty_slot; });
 }
 
-void merge(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes, std::uint32_t* into) noexcept
-{
-    kernels->merge(a, b, num_hashes, into);
-}
-
-std::uint32_t count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept
-{
-    return kernels->count_equal(a, b, num_hashes);
-}
-
 } // namespace minhash

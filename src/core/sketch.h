@@ -56,10 +56,4 @@ bool is_empty(const sketch& state) noexcept;
 // Whether these are the slots of the empty set. (For a sketch use is_empty().)
 bool are_empty(std::span<const std::uint32_t> slots) noexcept;
 
-// Elementwise minimum: the signature of the union of two sets. `into` may be either input.
-void merge(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes, std::uint32_t* into) noexcept;
-
-// The number of equal slots, by position.
-std::uint32_t count_equal(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t num_hashes) noexcept;
-
 } // namespace minhash

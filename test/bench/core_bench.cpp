@@ -167,7 +167,7 @@ void register_all()
             std::size_t next = 0;
             for (auto _ : state) {
                 benchmark::DoNotOptimize(
-                    count_equal(&slots[next * num_hashes], &slots[(next + 1) * num_hashes], num_hashes));
+                    kernels->count_equal(&slots[next * num_hashes], &slots[(next + 1) * num_hashes], num_hashes));
                 next = next + 2 >= 1000 ? 0 : next + 2;
             }
         });
@@ -192,7 +192,10 @@ void register_all()
             const std::vector<std::uint32_t> slots = random_slots(1000);
             std::size_t next = 0;
             for (auto _ : state) {
-                merge(&slots[next * num_hashes], &slots[(next + 1) * num_hashes], num_hashes, signed_text.slots);
+                kernels->merge(&slots[next * num_hashes],
+                               &slots[(next + 1) * num_hashes],
+                               num_hashes,
+                               signed_text.slots);
                 benchmark::DoNotOptimize(signed_text.slots);
                 benchmark::ClobberMemory();
                 next = next + 2 >= 1000 ? 0 : next + 2;

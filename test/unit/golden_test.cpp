@@ -55,7 +55,7 @@ TEST(golden, the_quick_brown_fox)
                                     0x1ccba55d,
                                     0x097590b6,
                                     0x39660c2e}));
-    EXPECT_EQ(minhash::count_equal(fox.data(), other.data(), 16), 14u); // 0.8750
+    EXPECT_EQ(minhash::kernels->count_equal(fox.data(), other.data(), 16), 14u); // 0.8750
 }
 
 TEST(golden, files_can_be_copied_into_a_table)

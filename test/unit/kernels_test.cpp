@@ -198,9 +198,9 @@ TEST(kernels, slots_are_compared_and_merged_without_reading_beyond_them)
         const auto exact_b = support::exact_copy<std::uint32_t>(b.data(), count);
         for (const kernel_table* const table : minhash::runnable_kernels()) {
             minhash::kernels = table;
-            EXPECT_EQ(minhash::count_equal(exact_a.get(), exact_b.get(), count), equal);
+            EXPECT_EQ(minhash::kernels->count_equal(exact_a.get(), exact_b.get(), count), equal);
             const auto merged = support::exact_copy<std::uint32_t>(b.data(), count);
-            minhash::merge(exact_a.get(), merged.get(), count, merged.get());
+            minhash::kernels->merge(exact_a.get(), merged.get(), count, merged.get());
             EXPECT_EQ(support::slot_list(merged.get(), merged.get() + count), least);
         }
     }

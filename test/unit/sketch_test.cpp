@@ -195,15 +195,15 @@ TEST(sketch, merge_is_the_sketch_of_the_union)
                     least[slot] = std::min(a[slot], b[slot]);
 
                 slot_list merged(num_hashes);
-                minhash::merge(a.data(), b.data(), num_hashes, merged.data());
+                minhash::kernels->merge(a.data(), b.data(), num_hashes, merged.data());
                 EXPECT_EQ(merged, least);
                 EXPECT_EQ(merged, support::sketch(method, both, num_hashes));
 
                 slot_list into_left = a;
-                minhash::merge(into_left.data(), b.data(), num_hashes, into_left.data());
+                minhash::kernels->merge(into_left.data(), b.data(), num_hashes, into_left.data());
                 EXPECT_EQ(into_left, merged);
                 slot_list into_right = b;
-                minhash::merge(a.data(), into_right.data(), num_hashes, into_right.data());
+                minhash::kernels->merge(a.data(), into_right.data(), num_hashes, into_right.data());
                 EXPECT_EQ(into_right, merged);
             }
         }
@@ -217,7 +217,7 @@ TEST(sketch, counts_equal_slots_by_position)
         slot_list a(num_hashes);
         std::iota(a.begin(), a.end(), 0xFFFFF000u);
         slot_list b = a;
-        EXPECT_EQ(minhash::count_equal(a.data(), b.data(), num_hashes), num_hashes);
+        EXPECT_EQ(minhash::kernels->count_equal(a.data(), b.data(), num_hashes), num_hashes);
         std::uint32_t equal = num_hashes;
         for (std::uint32_t& slot : b) {
             if (random.below(3) == 0) {
@@ -225,13 +225,13 @@ TEST(sketch, counts_equal_slots_by_position)
                 equal--;
             }
         }
-        EXPECT_EQ(minhash::count_equal(a.data(), b.data(), num_hashes), equal);
+        EXPECT_EQ(minhash::kernels->count_equal(a.data(), b.data(), num_hashes), equal);
         // The same values at other places do not count.
         std::rotate(a.begin(), a.begin() + 1, a.end());
         if (num_hashes > 1) {
             slot_list ascending(num_hashes);
             std::iota(ascending.begin(), ascending.end(), 0xFFFFF000u);
-            EXPECT_EQ(minhash::count_equal(a.data(), ascending.data(), num_hashes), 0u);
+            EXPECT_EQ(minhash::kernels->count_equal(a.data(), ascending.data(), num_hashes), 0u);
         }
     }
 }

@@ -76,7 +76,7 @@ measurement measure(method method, std::uint32_t num_hashes, int size, double wa
         minhash::absorb(*right, lo.data() + skipped, hi.data() + skipped, count - skipped);
 
         const double error =
-            minhash::count_equal(left->slots, right->slots, num_hashes) / static_cast<double>(num_hashes) -
+            minhash::kernels->count_equal(left->slots, right->slots, num_hashes) / static_cast<double>(num_hashes) -
             scheme.jaccard;
         sum += error;
         squares += error * error;
@@ -182,7 +182,7 @@ TEST(estimate, of_texts_scatters_as_it_should)
             for (scheme.seed = 0; scheme.seed < seeds; scheme.seed++) {
                 const auto a = support::sign(left, scheme);
                 const auto b = support::sign(right, scheme);
-                const double estimate = minhash::count_equal(a.data(), b.data(), scheme.num_hashes) /
+                const double estimate = minhash::kernels->count_equal(a.data(), b.data(), scheme.num_hashes) /
                                         static_cast<double>(scheme.num_hashes);
                 sum += estimate;
                 error[which] += (estimate - 22.0 / 47) * (estimate - 22.0 / 47) / seeds;
@@ -209,8 +209,8 @@ TEST(estimate, is_unbiased_for_disjoint_and_equal_sets)
                 many.push_back(source.next());
             const auto a = support::sketch(method, few, 128);
             const auto b = support::sketch(method, many, 128);
-            equal += minhash::count_equal(a.data(), b.data(), 128);
-            EXPECT_EQ(minhash::count_equal(a.data(), a.data(), 128), 128u);
+            equal += minhash::kernels->count_equal(a.data(), b.data(), 128);
+            EXPECT_EQ(minhash::kernels->count_equal(a.data(), a.data(), 128), 128u);
         }
         EXPECT_LE(equal, 1u); // of 25,600; a chance meeting of 32-bit words is a rarity
     }

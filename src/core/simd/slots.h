@@ -149,7 +149,7 @@ u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
 
 u32 count_different(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept
 {
-    typedef std::uint16_t pairs __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
+    typedef u16 pairs __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
     const std::size_t size = (num_hashes * static_cast<std::size_t>(bits) + 7) / 8;
     switch (bits) {
     case 1:
@@ -165,12 +165,8 @@ u32 count_different(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept
     }
 }
 
-void count_agreements(const u8* copies,
-                      std::size_t stride,
-                      std::size_t count,
-                      const u8* query,
-                      u32 num_hashes,
-                      std::uint16_t* agreements) noexcept
+void count_agreements(
+    const u8* copies, std::size_t stride, std::size_t count, const u8* query, u32 num_hashes, u16* agreements) noexcept
 {
     const auto different = [](const u8* a, const u8* b) {
         return count_bits(high_bits((bytes)(load_as<bytes>(a) != load_as<bytes>(b))));
@@ -187,7 +183,7 @@ void count_agreements(const u8* copies,
             std::memcpy(rest_of_copy, copies + whole, num_hashes - whole);
             differences += different(rest_of_copy, rest_of_query);
         }
-        agreements[at] = static_cast<std::uint16_t>(num_hashes - differences);
+        agreements[at] = static_cast<u16>(num_hashes - differences);
     }
 }
 

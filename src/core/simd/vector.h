@@ -4,6 +4,8 @@
 // the code of another.
 #pragma once
 
+#include "core/kernels.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,10 +27,6 @@
 
 namespace minhash::simd {
 namespace {
-
-using u8 = std::uint8_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 constexpr std::size_t lanes = MINHASH_VECTOR_BYTES / 4;
 

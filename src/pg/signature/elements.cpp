@@ -3,7 +3,7 @@
 #include "pg/signature/members.h"
 #include "pg/signer.h"
 
-#include "core/elements.h"
+#include "core/kernels.h"
 
 #include <algorithm>
 #include <utility>
@@ -57,7 +57,7 @@ void take_integers(array_members& members, set_signer& state)
     alignas(64) std::int64_t values[members_at_once + padding];
     const std::size_t count = std::min(members.left, members_at_once);
     std::copy_n(reinterpret_cast<const Integer*>(members.at), count, values);
-    hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
+    kernels->hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
     state.batch.count = count;
     members = {members.at + count * sizeof(Integer), members.left - count};
 }

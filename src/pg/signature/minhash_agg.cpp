@@ -5,7 +5,7 @@
 #include "pg/signature/members.h"
 #include "pg/signer.h"
 
-#include "core/elements.h"
+#include "core/kernels.h"
 #include "core/sketch.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void absorb_all(const growing_set& set, sketch& all)
     if (set.integers) {
         alignas(64) std::int64_t values[most_waiting + padding];
         std::copy_n(set.members, set.waiting, values);
-        hash_integers(values, set.waiting, set.scheme.seed, lo, hi);
+        kernels->hash_integers(values, set.waiting, set.scheme.seed, lo, hi);
     } else {
         for (std::uint32_t index = 0; index < set.waiting; index++)
             split(set.members[index], lo[index], hi[index]);
@@ -127,7 +127,7 @@ void unite(growing_set& set, const growing_set& other)
     if (set.slots == nullptr)
         set.slots = copy_slots(set, other.slots);
     else
-        merge(set.slots, other.slots, set.scheme.num_hashes, set.slots);
+        kernels->merge(set.slots, other.slots, set.scheme.num_hashes, set.slots);
 }
 
 // Makes the signature. Does not change the set.

@@ -34,7 +34,7 @@ united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
     if (sets.a.empty() || sets.b.empty()) {
         sets.both = sets.a.empty() ? sets.b : sets.a;
     } else {
-        merge(sets.a.slots.data(), sets.b.slots.data(), sets.a.scheme.num_hashes, slots);
+        kernels->merge(sets.a.slots.data(), sets.b.slots.data(), sets.a.scheme.num_hashes, slots);
         sets.both = {sets.a.scheme, {slots, sets.a.slots.size()}};
     }
     return sets;

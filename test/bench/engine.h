@@ -20,6 +20,8 @@ namespace bulk = minhash::bulk;
 struct engine_host : bulk::host {
     int stop = 0;
     std::unordered_set<void*> memory;
+    std::unordered_set<void*> outside; // the present phase
+    std::unordered_set<void*> shared;
     std::vector<bulk::found_pair> pairs;
 
     engine_host() : host{}
@@ -30,15 +32,29 @@ struct engine_host : bulk::host {
             return fresh;
         };
         release = [](host& self, void* given) {
-            static_cast<engine_host&>(self).memory.erase(given);
+            auto& mine = static_cast<engine_host&>(self);
+            mine.memory.erase(given);
+            mine.outside.erase(given);
             std::free(given);
         };
+        begin_phase = [](host& self) {
+            auto& mine = static_cast<engine_host&>(self);
+            mine.outside.swap(mine.memory);
+        };
+        end_phase = [](host& self) {
+            auto& mine = static_cast<engine_host&>(self);
+            free_all(mine.memory);
+            mine.outside.swap(mine.memory);
+        };
         allocate_shared = [](host& self, std::size_t bytes, bool) {
-            return bulk::private_number(self.allocate(self, bytes));
+            void* const fresh = std::malloc(bytes);
+            static_cast<engine_host&>(self).shared.insert(fresh);
+            return bulk::private_number(fresh);
         };
         find_shared = [](host&, bulk::shared_number number) { return bulk::private_memory(number); };
         release_shared = [](host& self, bulk::shared_number number) {
-            self.release(self, bulk::private_memory(number));
+            static_cast<engine_host&>(self).shared.erase(bulk::private_memory(number));
+            std::free(bulk::private_memory(number));
         };
         stopping = &stop;
         reporting = &stop;
@@ -49,8 +65,15 @@ struct engine_host : bulk::host {
 
     ~engine_host()
     {
-        for (void* const each : memory)
+        for (auto* const freed : {&memory, &outside, &shared})
+            free_all(*freed);
+    }
+
+    static void free_all(std::unordered_set<void*>& all)
+    {
+        for (void* const each : all)
             std::free(each);
+        all.clear();
     }
 };
 
@@ -97,8 +120,8 @@ inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& give
 {
     bulk::task task = rows.task;
     double bytes = 0;
-    bulk::row_sample sample = bulk::sample_rows(rows, bytes);
     bulk::sampled_counts counts;
+    const bulk::agreement_counts agreements = bulk::sample_rows(rows, counts, bytes);
     const double count = rows.count;
     const bulk::bands_wanted wanted = {.rows = count,
                                        .pairs = count * (count - 1) / 2,
@@ -108,8 +131,6 @@ inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& give
                                        .least_hashes = 64,
                                        .most_hashes = 1024,
                                        .exact = true};
-    const bulk::agreement_counts agreements = bulk::tally_agreements(sample, counts);
-    bulk::end_sample(sample);
     const bulk::work_costs costs = bulk::costs_of(bytes, true);
     const bulk::bands_plan plan = given.num_hashes > 0
                                       ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
@@ -138,7 +159,6 @@ inline bulk::bands_plan find_pairs(engine_host& host, const std::vector<std::str
         auto& kept = static_cast<engine_host&>(to).pairs;
         kept.insert(kept.end(), pairs.begin(), pairs.end());
     });
-    bulk::close_stores(budget);
     return plan;
 }
 

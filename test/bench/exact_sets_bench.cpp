@@ -86,7 +86,6 @@ result with_kept_sets(const text_list& texts, std::size_t reach, bool families, 
     const result all = time_pairs(texts, reach, families, [&](std::uint32_t a, std::uint32_t b) {
         return compare(sets, a, b, least, exactly).value_or(0);
     });
-    end_sets(sets);
     return all;
 }
 

@@ -36,16 +36,18 @@ enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, work
 using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
 // A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then jumps over the engine,
-// and frees all that the engine had. Its workers are threads, each with a host of its own, whose calls count as those
-// of the first.
+// and it frees all that the engine had. Its workers are threads, each with a host of its own, whose calls count as
+// those of the first.
 struct test_host : bulk::host {
     test_host* first = this;
+    std::set<void*> memory; // of this process alone,
+    std::set<void*> of_phase;
+    bool in_phase = false;
     std::mutex guard; // of what follows, in the first host
-    std::set<void*> memory;
+    std::set<void*> shared;
     std::map<int, std::string> files;
     int next_file = 1;
     int first_shared_file = 0; // 0: nothing is shared
-    bool sharing = false;      // memory that is asked for from now on
     std::map<outcome, long> calls;
     outcome failing = finished;
     long fails_at = 0;
@@ -77,6 +79,8 @@ struct test_host : bulk::host {
         static_cast<bulk::host&>(*this) = {
             .allocate = take,
             .release = give,
+            .begin_phase = begin_phase,
+            .end_phase = end_phase,
             .open_file = open,
             .write_file = write,
             .read_file = read,
@@ -95,6 +99,7 @@ struct test_host : bulk::host {
             .fail_too_many_shingles = refuse,
             .most_workers = 0,
             .least_work = 300,
+            .sharing = false,
             .start_sharing = start_sharing,
             .keep_sharing = keep_sharing,
             .allocate_shared = take_shared,
@@ -116,9 +121,9 @@ struct test_host : bulk::host {
     void free_all()
     {
         join();
-        for (void* const each : memory)
-            std::free(each);
-        memory.clear();
+        for (std::set<void*>* const all : {&memory, &of_phase, &shared})
+            free_all(*all);
+        in_phase = false;
         files.clear();
         workers.clear();
         first_shared_file = 0;
@@ -139,6 +144,13 @@ struct test_host : bulk::host {
     }
 
 private:
+    static void free_all(std::set<void*>& all)
+    {
+        for (void* const each : all)
+            std::free(each);
+        all.clear();
+    }
+
     static test_host& self_of(bulk::host& host)
     {
         return static_cast<test_host&>(host);
@@ -191,37 +203,54 @@ private:
 
     static void* take(bulk::host& host, std::size_t bytes)
     {
-        self_of(host).count(out_of_memory);
+        test_host& self = self_of(host);
+        self.count(out_of_memory);
+        void* const fresh = make(bytes);
+        (self.in_phase ? self.of_phase : self.memory).insert(fresh);
+        return fresh;
+    }
+
+    static void* make(std::size_t bytes)
+    {
         void* const fresh = std::malloc(bytes);
         std::memset(fresh, 0xA5, std::min<std::size_t>(bytes, 4096));
-        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
-        self_of(host).first->memory.insert(fresh);
         return fresh;
     }
 
     static void give(bulk::host& host, void* memory)
     {
-        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
-        if (self_of(host).first->memory.erase(memory) != 1)
+        test_host& self = self_of(host);
+        if (self.of_phase.erase(memory) + self.memory.erase(memory) != 1)
             std::abort();
         std::free(memory);
+    }
+
+    static void begin_phase(bulk::host& host)
+    {
+        if (std::exchange(self_of(host).in_phase, true))
+            std::abort();
+    }
+
+    static void end_phase(bulk::host& host)
+    {
+        if (!std::exchange(self_of(host).in_phase, false))
+            std::abort();
+        free_all(self_of(host).of_phase);
     }
 
     // Shared memory has other numbers than memory that is not.
     static constexpr bulk::shared_number sharing_mask = 0x5555555500000000;
 
-    static bool start_sharing(bulk::host& host)
+    static void start_sharing(bulk::host& host)
     {
         test_host& self = self_of(host);
         self.first_shared_file = self.next_file;
         self.sharing = true;
-        return true;
     }
 
-    static bool keep_sharing(bulk::host& host, std::size_t)
+    static void keep_sharing(bulk::host& host, std::size_t)
     {
         self_of(host).sharing = self_of(host).chance.below(8) != 0;
-        return self_of(host).sharing;
     }
 
     static bulk::shared_number take_shared(bulk::host& host, std::size_t bytes, bool needed)
@@ -230,22 +259,38 @@ private:
         const bool shared = self.first->sharing;
         if (!needed && shared && self.chance.below(4) == 0)
             return 0;
-        void* const memory = take(host, bytes);
-        return shared ? reinterpret_cast<std::uintptr_t>(memory) ^ sharing_mask : bulk::private_number(memory);
+        self.count(out_of_memory);
+        void* const memory = make(bytes);
+        if (!shared) {
+            self.memory.insert(memory);
+            return bulk::private_number(memory);
+        }
+        const std::lock_guard<std::mutex> locked(self.first->guard);
+        self.first->shared.insert(memory);
+        return reinterpret_cast<std::uintptr_t>(memory) ^ sharing_mask;
     }
 
     static void* find_shared(bulk::host& host, bulk::shared_number number)
     {
         if ((number & bulk::private_mark) == 0)
             return reinterpret_cast<void*>(number ^ sharing_mask);
-        if (self_of(host).first != &host) // of another process
+        void* const memory = bulk::private_memory(number);
+        if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) == 0) // of another process
             std::abort();
-        return bulk::private_memory(number);
+        return memory;
     }
 
     static void give_shared(bulk::host& host, bulk::shared_number number)
     {
-        give(host, find_shared(host, number));
+        void* const memory = find_shared(host, number);
+        if ((number & bulk::private_mark) != 0) {
+            give(host, memory);
+            return;
+        }
+        const std::lock_guard<std::mutex> locked(self_of(host).first->guard);
+        if (self_of(host).first->shared.erase(memory) != 1)
+            std::abort();
+        std::free(memory);
     }
 
     static void end_workers(bulk::host& host)
@@ -312,7 +357,7 @@ private:
             phases.push_back(phase);
     }
 
-    static int start_workers(bulk::host& host, bulk::shared_number rows)
+    static std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
     {
         test_host& self = self_of(host);
         self.count(worker_failed);
@@ -321,13 +366,14 @@ private:
             self.workers.push_back(std::make_unique<test_host>());
             self.workers.back()->first = &self;
             self.workers.back()->far = self.far;
+            self.workers.back()->sharing = true;
             self.workers.back()->stopping = &self.always;
             self.workers.back()->chance = {static_cast<std::uint64_t>(i)};
         }
-        return host.most_workers + 1;
+        return static_cast<std::uint32_t>(host.most_workers) + 1;
     }
 
-    static void work(test_host* self, int member)
+    static void work(test_host* self, std::uint32_t member)
     {
         self->left = setjmp(self->back);
         if (self->left == 0)
@@ -340,7 +386,7 @@ private:
         test_host& self = self_of(host);
         self.count(worker_failed);
         if (self.threads.empty()) {
-            int member = 1;
+            std::uint32_t member = 1;
             for (const auto& each : self.workers) {
                 if (member == 1 || self.chance.below(4) != 0)
                     self.threads.emplace_back(work, each.get(), member);
@@ -494,8 +540,8 @@ inline void call_engine(engine_call& call)
         call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pairs);
     else if (call.what == job::clusters && rows.count > 0)
         call.large_buckets = bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
-    bulk::end_rows(rows);
-    bulk::close_stores(call.budget);
+    bulk::end_steps(rows);
+    call.host->free_all();
 }
 
 using pair_list = std::vector<std::tuple<std::uint32_t, std::uint32_t, double>>;

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "support.h"
+#include "bulk_support.h"
 
 namespace {
 
@@ -82,11 +82,7 @@ double probes_of_bag(const hash_list& shingles)
 
 double probes_of_distinct_elements(const hash_list& elements)
 {
-    minhash::bulk::host host = {};
-    int stop = 0;
-    host.allocate = [](minhash::bulk::host&, std::size_t bytes) -> void* { return new std::uint8_t[bytes]; };
-    host.release = [](minhash::bulk::host&, void* memory) { delete[] static_cast<std::uint8_t*>(memory); };
-    host.stopping = &stop;
+    bulk_support::test_host host;
     minhash::bulk::distinct_elements set = {};
     set.owner = &host;
     start_elements(set, elements.size());
@@ -95,12 +91,10 @@ double probes_of_distinct_elements(const hash_list& elements)
         const std::uint32_t hi = minhash::high(element);
         add(set, &lo, &hi, 1);
     }
-    const double probes = probes_per_entry(set.entries, [&](std::size_t at, std::uint64_t& hash) {
+    return probes_per_entry(set.entries, [&](std::size_t at, std::uint64_t& hash) {
         hash = set.list.values[set.table.values[at]];
         return hash != 0;
     });
-    end_elements(set);
-    return probes;
 }
 
 // Four letters each.

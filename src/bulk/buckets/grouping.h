@@ -24,8 +24,6 @@ struct grouping {
 // For bands of about `rows` rows.
 void start_grouping(grouping& fresh, host& owner, std::size_t rows);
 
-void end_grouping(grouping& state);
-
 // Makes room for partitions of at most this many entries.
 void enlarge_room(grouping& state, std::size_t entries);
 

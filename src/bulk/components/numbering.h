@@ -36,12 +36,6 @@ inline numbering start_numbering(host& owner)
     return {&owner, make_free_entries(owner, entries), entries - 1, 0};
 }
 
-inline void end_numbering(numbering& numbers)
-{
-    release(*numbers.owner, numbers.entries);
-    numbers.entries = nullptr;
-}
-
 // Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32 while both tables
 // exist.
 inline void widen(numbering& numbers)

@@ -44,9 +44,6 @@ constexpr std::uint32_t looked_up_at_once = 64;
 
 constexpr int member_shift = 48; // in witness_at
 
-// Pairs that are emitted at once.
-constexpr std::size_t most_emitted = 512;
-
 // A cache of plans, by the lowest bits of the set's size.
 struct plan_cache {
     static constexpr std::size_t entries = 1024;
@@ -62,7 +59,6 @@ struct containment_part {
     std::uint32_t* sizes;
     std::uint64_t* digests;
     std::uint64_t* witness_at;
-    std::uint32_t* leader;
     std::uint32_t* order;
     shingle_counts counts;
 
@@ -99,7 +95,6 @@ containment_part start_part(row_set& rows)
     made.sizes = find_shared<std::uint32_t>(rows, shared.sizes);
     made.digests = find_shared<std::uint64_t>(rows, shared.digests);
     made.witness_at = find_shared<std::uint64_t>(rows, shared.witness_at);
-    made.leader = find_shared<std::uint32_t>(rows, rows.shared->leader);
     made.order = find_shared<std::uint32_t>(rows, shared.order);
     made.counts = {find_shared<std::uint16_t>(rows, shared.counts), counters_for(rows.count) - 1};
     rows.set_sizes = made.sizes;
@@ -109,22 +104,6 @@ containment_part start_part(row_set& rows)
     made.plans.plans = allocate<size_plan>(*rows.owner, plan_cache::entries);
     std::fill_n(made.plans.sizes, plan_cache::entries, 0);
     return made;
-}
-
-void end_part(containment_part& self)
-{
-    host& owner = *self.owner;
-    for (void* const memory : {static_cast<void*>(self.text.values),
-                               static_cast<void*>(self.times.values),
-                               static_cast<void*>(self.plans.sizes),
-                               static_cast<void*>(self.plans.plans),
-                               static_cast<void*>(self.tags.values),
-                               static_cast<void*>(self.places.values),
-                               static_cast<void*>(self.having.values),
-                               static_cast<void*>(self.missing),
-                               static_cast<void*>(self.enough.values)})
-        release(owner, memory);
-    end_elements(self.set);
 }
 
 const size_plan& plan_for(containment_part& self, std::uint64_t size)
@@ -194,7 +173,7 @@ void note_row(containment_part& self, witness_choice& choice, byte_store& store)
     const auto size = static_cast<std::uint32_t>(self.set.count);
     self.sizes[row] = size;
     self.digests[row] = digest;
-    self.witness_at[row] = static_cast<std::uint64_t>(self.rows->member) << member_shift | store.size;
+    self.witness_at[row] = std::uint64_t{self.rows->member} << member_shift | store.size;
     const auto tags = choose_witnesses(choice, self.counts, self.set, salt_of(*self.rows, row), plan_for(self, size));
     append(store, tags.data(), tags.size_bytes());
 }
@@ -393,7 +372,7 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;
     const std::uint32_t within = self.order[position];
-    if (self.leader[within] != within)
+    if (self.rows->leader[within] != within)
         return;
     const std::uint32_t first = self.shared->first;
     read_row(self, within);
@@ -445,25 +424,21 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
         std::swap(from, to);
     }
     assert(from == order); // after two passes
-    release(owner, starts);
     release(owner, other);
 }
 
 // The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
-    std::span<byte_store*> witnesses; // of each member
-    std::uint32_t* next;              // the next row of the same leader, or no_row
-    pair_sink emit;
-    found_pair* found; // not emitted yet
-    std::size_t found_count;
+    byte_store** witnesses; // of each member
+    pair_emitter to;
     growing<byte_store*> of_parts; // pairs of each part of the index, by positions
     std::size_t parts;
 };
 
 bool is_leader(const containment_search& self, std::uint32_t row)
 {
-    return self.part.leader[row] == row;
+    return self.part.rows->leader[row] == row;
 }
 
 // Makes the first of equal rows their leader. Rows with equal digests are compared.
@@ -482,19 +457,19 @@ void find_same(containment_search& self)
             number_of(numbers, hash, [&](std::uint32_t known) { return have_same_digests(part, leaders[known], row); });
         if (number == count)
             leaders[number] = row;
-        part.leader[row] = leaders[number];
+        rows.leader[row] = leaders[number];
     }
-    end_numbering(numbers);
+    release(owner, numbers.entries);
     do_step(rows, step::compare_same);
 
     std::uint32_t* const last = leaders; // by leaders
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
-        const std::uint32_t leader = part.leader[row];
+        const std::uint32_t leader = rows.leader[row];
         if (leader != row)
-            self.next[last[leader]] = row;
+            rows.next[last[leader]] = row;
         last[leader] = row;
-        self.next[row] = no_row;
+        rows.next[row] = no_row;
     }
     release(owner, leaders);
 }
@@ -578,23 +553,8 @@ void search_part(containment_search& self)
     grow(owner, self.of_parts, self.parts, self.parts + 1);
     self.of_parts.values[self.parts++] = store;
     each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
-    for (shared_number* const number : {&all.found, &all.ranges})
-        owner.release_shared(owner, std::exchange(*number, 0));
-}
-
-void emit_found(containment_search& self)
-{
-    self.emit(*self.part.owner, {self.found, self.found_count});
-    self.found_count = 0;
-}
-
-void add(containment_search& self, std::uint32_t row, std::uint32_t within, double share)
-{
-    self.found[self.found_count++] = {row, within, share};
-    if (self.found_count == most_emitted) {
-        pause(*self.part.owner);
-        emit_found(self);
-    }
+    for (const shared_number number : {all.found, all.ranges})
+        owner.release_shared(owner, number);
 }
 
 // Emits the pairs of equal rows, and then the pairs that were found, in the order of their positions, however the index
@@ -605,17 +565,16 @@ void emit_all(containment_search& self)
     const row_set& rows = *part.rows;
     for (std::uint32_t leader = 0; leader < rows.count && !part.shared->crossing; leader++)
         if (is_leader(self, leader))
-            for (std::uint32_t b = leader; b != no_row; b = self.next[b])
-                for (std::uint32_t a = self.next[b]; a != no_row; a = self.next[a])
-                    add(self, a, b, 1);
+            for (std::uint32_t b = leader; b != no_row; b = rows.next[b])
+                for (std::uint32_t a = rows.next[b]; a != no_row; a = rows.next[a])
+                    emit_pair(self.to, {a, b, 1});
     auto* const at = allocate<std::uint64_t>(*part.owner, self.parts);
     std::fill_n(at, self.parts, 0);
     const auto next_of = [&](std::size_t of_part) -> std::optional<found_pair> {
         byte_store& store = *self.of_parts.values[of_part];
-        if (at[of_part] == store.size)
+        if (at[of_part] == store.size / sizeof(found_pair))
             return std::nullopt;
-        found_pair copy;
-        return *static_cast<const found_pair*>(fetch(store, at[of_part], sizeof(copy), &copy));
+        return fetch_value<found_pair>(store, at[of_part]);
     };
     for (;;) {
         pause(*part.owner);
@@ -628,13 +587,12 @@ void emit_all(containment_search& self)
             }
         if (!first)
             break;
-        at[from] += sizeof(found_pair);
-        for (std::uint32_t a = part.order[first->left]; a != no_row; a = self.next[a])
-            for (std::uint32_t b = part.order[first->right]; b != no_row; b = self.next[b])
-                add(self, a, b, first->similarity);
+        at[from]++;
+        for (std::uint32_t a = part.order[first->left]; a != no_row; a = rows.next[a])
+            for (std::uint32_t b = part.order[first->right]; b != no_row; b = rows.next[b])
+                emit_pair(self.to, {a, b, first->similarity});
     }
-    emit_found(self);
-    release(*part.owner, at);
+    emit_pairs(self.to);
 }
 
 void share_search(row_set& rows, bool crossing)
@@ -647,9 +605,10 @@ void share_search(row_set& rows, bool crossing)
     allocate_shared<std::uint32_t>(owner, shared->sizes, rows.count);
     allocate_shared<std::uint64_t>(owner, shared->digests, rows.count);
     allocate_shared<std::uint64_t>(owner, shared->witness_at, rows.count);
-    allocate_shared<store_note>(owner, shared->witnesses, static_cast<std::size_t>(rows.shared->processes));
+    expect_stores(rows, shared->witnesses);
     allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
-    allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.next = allocate<std::uint32_t>(owner, rows.count);
 }
 
 void order_rows(containment_search& self)
@@ -673,15 +632,12 @@ void count_shingles_of_units(row_set& rows)
             count_shingles(self);
         }
     });
-    end_part(self);
 }
 
 void choose_witnesses_of_units(row_set& rows)
 {
-    host& owner = *rows.owner;
     containment_part self = start_part(rows);
-    memory_budget budget = step_budget(rows);
-    byte_store* const store = open_shared_store(budget, chunk_for(budget, 1, found_chunk));
+    byte_store* const store = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, found_chunk));
     witness_choice choice = {};
     each_unit(rows, "choosing witnesses of rows", rows.count, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
@@ -690,13 +646,7 @@ void choose_witnesses_of_units(row_set& rows)
         }
     });
     raise(self.shared->most_mark, choice.most_mark);
-    leave_store(store, find_shared<store_note>(rows, self.shared->witnesses)[rows.member]);
-    end_budget(budget, *rows.budget);
-    for (void* const memory : {static_cast<void*>(choice.classes.values),
-                               static_cast<void*>(choice.marks.values),
-                               static_cast<void*>(choice.tags.values)})
-        release(owner, memory);
-    end_part(self);
+    leave_store(rows, store, self.shared->witnesses);
 }
 
 void compare_same_of_units(row_set& rows)
@@ -705,15 +655,14 @@ void compare_same_of_units(row_set& rows)
     const char* const phase = "looking for rows that are the same";
     each_unit(rows, phase, rows.count, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
-            const std::uint32_t leader = self.leader[row];
+            const std::uint32_t leader = rows.leader[row];
             if (leader == row)
                 continue;
             read_row(self, leader);
             if (count_shared(self, row) != self.sizes[row])
-                self.leader[row] = row;
+                rows.leader[row] = row;
         }
     });
-    end_part(self);
 }
 
 void look_up_units(row_set& rows)
@@ -734,27 +683,19 @@ void look_up_units(row_set& rows)
             look_up(self, i, found);
     });
     end_found(found);
-    end_part(self);
 }
 
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
-    host& owner = *rows.owner;
     start_steps(rows);
     share_search(rows, crossing);
     do_step(rows, step::count_shingles);
     do_step(rows, step::choose_witnesses);
     containment_search self = {};
     self.part = start_part(rows);
-    self.emit = emit;
-    self.found = allocate<found_pair>(owner, most_emitted);
-    self.next = allocate<std::uint32_t>(owner, rows.count);
+    self.to = start_emitter(*rows.owner, emit);
     shared_containment& shared = *self.part.shared;
-    auto* const notes = find_shared<store_note>(rows, shared.witnesses);
-    const auto processes = static_cast<std::size_t>(rows.shared->processes);
-    self.witnesses = {allocate<byte_store*>(owner, processes), processes};
-    for (std::size_t member = 0; member < processes; member++)
-        self.witnesses[member] = open_view(*rows.budget, notes[member]);
+    self.witnesses = open_left(rows, shared.witnesses);
     find_same(self);
     order_rows(self);
     const std::uint32_t contained = crossing ? rows.first_count : rows.count;
@@ -764,23 +705,6 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     }
     end_steps(rows);
     emit_all(self);
-
-    for (std::size_t i = 0; i < self.parts; i++)
-        close_store(self.of_parts.values[i]);
-    for (std::size_t member = 0; member < processes; member++) {
-        close_store(self.witnesses[member]);
-        drop_noted(owner, notes[member]);
-    }
-    for (void* const memory : {static_cast<void*>(self.of_parts.values),
-                               static_cast<void*>(self.witnesses.data()),
-                               static_cast<void*>(self.found),
-                               static_cast<void*>(self.next)})
-        release(owner, memory);
-    for (const shared_number number :
-         {shared.counts, shared.sizes, shared.digests, shared.witnesses, shared.witness_at, shared.order})
-        owner.release_shared(owner, number);
-    rows.set_sizes = nullptr;
-    end_part(self.part);
 }
 
 } // namespace minhash::bulk

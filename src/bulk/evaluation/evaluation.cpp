@@ -43,7 +43,6 @@ struct evaluation {
     host* owner;
     std::size_t most_pairs;
     verifier check;
-    twins same;
     std::uint32_t* members; // of each leader, how many rows it stands for
 
     std::span<const std::uint32_t> anchors; // the anchors in use
@@ -112,14 +111,14 @@ void number_anchors(evaluation& self)
     self.number = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(self.members, rows.count, 0);
     std::fill_n(self.number, rows.count, none);
-    for (const std::uint32_t leader : self.same.leader)
-        self.members[leader]++;
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        self.members[rows.leader[row]]++;
     self.leaders = allocate<std::uint32_t>(owner, most);
     self.first_anchor = allocate<std::uint32_t>(owner, most);
     self.slots = allocate<std::uint32_t>(owner, most * hashes);
     for (std::size_t i = 0; i < most; i++) {
         pause(owner);
-        const std::uint32_t leader = self.same.leader[self.anchors[i]];
+        const std::uint32_t leader = rows.leader[self.anchors[i]];
         if (self.number[leader] != none)
             continue;
         std::copy_n(slots_of_row(self, leader), hashes, self.slots + self.count * hashes);
@@ -150,7 +149,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
     }
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(*self.owner);
-        if (self.same.leader[row] != row)
+        if (self.rows->leader[row] != row)
             continue;
         const std::uint32_t* const slots = slots_of_row(self, row);
         const std::uint64_t hash = hash_slots(slots + offset, shape.rows);
@@ -196,7 +195,7 @@ void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
         report(*self.owner, "comparing anchors with all rows", row, self.rows->count);
-        if (self.same.leader[row] != row)
+        if (self.rows->leader[row] != row)
             continue;
         const std::uint32_t* const slots = slots_of_row(self, row);
         for (std::uint32_t anchor = 0; anchor < self.count && anchor < self.number[row]; anchor++) {
@@ -241,7 +240,7 @@ void verify_candidates(evaluation& self)
     self.anchors_of = allocate<std::uint32_t>(*self.owner, self.count);
     std::fill_n(self.anchors_of, self.count, 0);
     for (const std::uint32_t anchor : self.anchors)
-        self.anchors_of[self.number[self.same.leader[anchor]]]++;
+        self.anchors_of[self.number[self.rows->leader[anchor]]]++;
 }
 
 // How many anchors a leader stands for.
@@ -328,7 +327,7 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
         pause(*self.owner);
         const double near = self.seen_near[row];
-        if (self.same.leader[row] != row || near <= 0)
+        if (self.rows->leader[row] != row || near <= 0)
             continue;
         const double found = self.seen_found[row];
         const double difference = found - recall * near;
@@ -372,29 +371,6 @@ interval recall_between(const evaluation& self, double recall)
     return wilson_interval(recall, adjust_trials(trials, paired - 1));
 }
 
-void end_evaluation(evaluation& self)
-{
-    host& owner = *self.owner;
-    end_verifier(self.check);
-    for (void* const memory : {static_cast<void*>(self.members),
-                               static_cast<void*>(self.leaders),
-                               static_cast<void*>(self.first_anchor),
-                               static_cast<void*>(self.anchors_of),
-                               static_cast<void*>(self.slots),
-                               static_cast<void*>(self.number),
-                               static_cast<void*>(self.heads),
-                               static_cast<void*>(self.next),
-                               static_cast<void*>(self.keys),
-                               static_cast<void*>(self.candidates.values),
-                               static_cast<void*>(self.pairs.values),
-                               static_cast<void*>(self.near),
-                               static_cast<void*>(self.found),
-                               static_cast<void*>(self.seen_near),
-                               static_cast<void*>(self.seen_found),
-                               self.buffer})
-        release(owner, memory);
-}
-
 } // namespace
 
 evaluation_result
@@ -410,7 +386,7 @@ evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<settin
     self.anchors = anchors;
     self.buffer = allocate<std::uint32_t>(owner, rows.task.scheme.num_hashes);
     start_verifier(self.check, rows);
-    self.same = find_twins(rows);
+    find_twins(rows);
     end_steps(rows);
     number_anchors(self);
     find_candidates(self);
@@ -438,7 +414,6 @@ evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<settin
             each.recall =
                 recall_between(self, static_cast<double>(each.found) / static_cast<double>(result.true_pairs));
     }
-    end_evaluation(self);
     return result;
 }
 

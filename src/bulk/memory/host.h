@@ -2,8 +2,8 @@
 // means, tests with their own.
 //
 // No call has to return: pause() may leave by longjmp() when a user cancels, and so may every other call when memory or
-// disk is short. Therefore nothing in src/bulk has a destructor, and the host frees all that it gave once the engine
-// has been left.
+// disk is short. Therefore nothing in src/bulk has a destructor, and the host frees all that it gave, memory and files,
+// once the engine has been left. The engine itself frees only what must go early to bound the memory of a call.
 //
 // The engine calls the host once a chunk, not once a value, so calls through pointers cost nothing.
 #pragma once
@@ -22,6 +22,9 @@ struct host {
     // Memory for any type, not cleared. Never null.
     void* (*allocate)(host& self, std::size_t bytes);
     void (*release)(host& self, void* memory);
+    // What is allocated in a phase, and is not shared, is freed when it ends. Phases do not nest.
+    void (*begin_phase)(host& self);
+    void (*end_phase)(host& self);
 
     // A temporary file; its number is not 0.
     int (*open_file)(host& self);
@@ -63,20 +66,19 @@ struct host {
     // most `most_workers` of them, perhaps none.
     int most_workers;
     std::uint64_t least_work; // bytes of texts from which on workers are worth it
-    // From now on, makes memory and files that the engine asks for accessible to workers. False if they cannot be: then
-    // there will be no workers.
-    bool (*start_sharing)(host& self);
-    // Whether `bytes` of shared memory can be had, for what cannot be a file instead. If not, memory that is asked for
-    // from now on is not shared, and there will be no workers.
-    bool (*keep_sharing)(host& self, std::size_t bytes);
-    // Memory that workers reach, too, if memory is shared; else private memory, numbered by private_number(). If none
-    // is left, the result is 0, or this does not return if `needed`.
+    bool sharing;             // there can be workers: shared memory and files that are asked for are accessible to them
+    // Sets `sharing`, if it can be done.
+    void (*start_sharing)(host& self);
+    // Resets `sharing` if `bytes` of shared memory cannot be had, for what cannot be a file instead.
+    void (*keep_sharing)(host& self, std::size_t bytes);
+    // Memory that outlives phases, and that workers reach, too, while `sharing`; else it is private memory, numbered by
+    // private_number(). If none is left, the result is 0, or this does not return if `needed`.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
     // Starts workers, which call help(their host, rows, member) in each step. Returns the number of processes,
     // including this one, which is member 0.
-    int (*start_workers)(host& self, shared_number rows);
+    std::uint32_t (*start_workers)(host& self, shared_number rows);
     // Waits until all processes are at the beginning, or the end, of a step.
     void (*meet_workers)(host& self);
     void (*end_workers)(host& self);

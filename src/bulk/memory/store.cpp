@@ -1,6 +1,5 @@
 // A store's first `filed` bytes are in a file, the others in chunks in memory, of which only the newest is written to.
-// When the budget is used up, the store with most full chunks writes its oldest one to its file. Chunks that were
-// written out are kept for reuse, by any store with chunks of that size.
+// When the budget is used up, the store with most full chunks writes its oldest one to its file.
 #include "bulk/memory/store.h"
 
 #include <algorithm>
@@ -9,71 +8,25 @@
 
 namespace minhash::bulk {
 
-// Written into a chunk while no store has it.
-struct spare_chunk {
-    spare_chunk* next;
-    std::size_t bytes;
-};
-
 namespace {
-
-void free_spare(memory_budget& budget)
-{
-    spare_chunk* const spare = budget.spare;
-    budget.spare = spare->next;
-    budget.spare_bytes -= spare->bytes;
-    release(*budget.owner, spare);
-}
-
-// Keeps a chunk for reuse while there is room for it: it is in the processor's cache, while the kernel would have to
-// clear fresh memory first.
-void give_back(memory_budget& budget, char* chunk, std::size_t bytes)
-{
-    spare_chunk* const spare = reinterpret_cast<spare_chunk*>(chunk);
-    *spare = {budget.spare, bytes};
-    budget.spare = spare;
-    budget.spare_bytes += bytes;
-    assert(budget.used >= bytes);
-    budget.used -= bytes;
-}
 
 // A chunk for a store, counted as used even beyond the budget. If a shared store finds no shared memory, it is private
 // memory, to be written to the file later, if `needed`, and else none.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
-    memory_budget& budget = *store.budget;
-    host& owner = *budget.owner;
-    const std::size_t bytes = store.chunk_bytes;
-    if (store.shared && budget.sharing) {
-        if (const shared_number number = owner.allocate_shared(owner, bytes, false); number != 0) {
-            budget.used += bytes;
-            return {static_cast<char*>(owner.find_shared(owner, number)), number};
-        }
-        if (!needed)
-            return {};
-    }
-    budget.used += bytes;
-    for (spare_chunk** at = &budget.spare; *at != nullptr; at = &(*at)->next) {
-        spare_chunk* const spare = *at;
-        if (spare->bytes == bytes) {
-            *at = spare->next;
-            budget.spare_bytes -= bytes;
-            return {reinterpret_cast<char*>(spare), 0};
-        }
-    }
-    while (budget.spare != nullptr && budget.used + budget.spare_bytes > budget.limit)
-        free_spare(budget);
-    return {allocate<char>(owner, bytes), 0};
+    host& owner = *store.budget->owner;
+    shared_number number = store.shared ? owner.allocate_shared(owner, store.chunk_bytes, false) : 0;
+    if (number == 0 && store.shared && !needed)
+        return {};
+    if (number == 0)
+        number = private_number(allocate<char>(owner, store.chunk_bytes));
+    store.budget->used += store.chunk_bytes;
+    return {static_cast<char*>(owner.find_shared(owner, number)), number};
 }
 
-// Frees a chunk that a store is done with, or keeps its memory for reuse.
-void give_back(const byte_store& store, const store_chunk& chunk)
+void free_chunk(const byte_store& store, const store_chunk& chunk)
 {
     memory_budget& budget = *store.budget;
-    if (chunk.number == 0) {
-        give_back(budget, chunk.at, store.chunk_bytes);
-        return;
-    }
     assert(budget.used >= store.chunk_bytes);
     budget.used -= store.chunk_bytes;
     budget.owner->release_shared(*budget.owner, chunk.number);
@@ -96,7 +49,7 @@ void flush_chunk(byte_store& store)
     store_chunk* const chunks = store.chunks.values;
     owner.write_file(owner, store.file, chunks[0].at, store.chunk_bytes, store.filed);
     store.filed += store.chunk_bytes;
-    give_back(store, chunks[0]);
+    free_chunk(store, chunks[0]);
     std::copy(chunks + 1, chunks + store.chunk_count, chunks);
     store.chunk_count--;
     store.budget->filed += store.chunk_bytes;
@@ -121,6 +74,18 @@ bool make_room(memory_budget& budget, reading most_read = reading::often)
         return false;
     flush_chunk(*largest);
     return true;
+}
+
+// Frees a store's own bookkeeping, not its chunks and file.
+void forget_store(byte_store* store)
+{
+    memory_budget& budget = *store->budget;
+    byte_store** at = &budget.stores;
+    while (*at != store)
+        at = &(*at)->next;
+    *at = store->next;
+    release(*budget.owner, store->chunks.values);
+    release(*budget.owner, store);
 }
 
 void add_chunk(byte_store& store, const store_chunk& chunk)
@@ -172,7 +137,7 @@ byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, re
 
 byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how)
 {
-    assert(std::has_single_bit(chunk_bytes) && chunk_bytes >= sizeof(spare_chunk));
+    assert(std::has_single_bit(chunk_bytes));
     byte_store* const store = allocate<byte_store>(*budget.owner);
     *store = {};
     store->budget = &budget;
@@ -183,38 +148,11 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
     return store;
 }
 
-namespace {
-
-// Frees a store's own bookkeeping, not its chunks and file.
-void forget_store(byte_store* store)
+void close_view(byte_store* view)
 {
-    memory_budget& budget = *store->budget;
-    byte_store** at = &budget.stores;
-    while (*at != store)
-        at = &(*at)->next;
-    *at = store->next;
-    release(*budget.owner, store->chunks.values);
-    release(*budget.owner, store);
-}
-
-} // namespace
-
-void close_store(byte_store* store)
-{
-    memory_budget& budget = *store->budget;
-    host& owner = *budget.owner;
-    if (!store->view) {
-        assert(budget.used >= store->chunk_count * store->chunk_bytes);
-        budget.used -= store->chunk_count * store->chunk_bytes;
-        for (std::size_t i = 0; i < store->chunk_count; i++)
-            if (const store_chunk& chunk = store->chunks.values[i]; chunk.number != 0)
-                owner.release_shared(owner, chunk.number);
-            else
-                release(owner, chunk.at);
-        if (store->file != 0)
-            owner.close_file(owner, store->file);
-    }
-    forget_store(store);
+    assert(view->view);
+    release(*view->budget->owner, view->buffer);
+    forget_store(view);
 }
 
 namespace {
@@ -238,8 +176,7 @@ void move_file(byte_store& store)
 
 void share_stores(memory_budget& budget)
 {
-    host& owner = *budget.owner;
-    budget.sharing = true;
+    assert(budget.owner->sharing);
     for (byte_store* store = budget.stores; store != nullptr; store = store->next) {
         if (!store->shared)
             continue;
@@ -255,8 +192,7 @@ void share_stores(memory_budget& budget)
                 store->at = moved.at + (store->at - chunk.at);
                 store->end = moved.at + store->chunk_bytes;
             }
-            budget.used -= store->chunk_bytes;
-            release(owner, chunk.at);
+            free_chunk(*store, chunk);
             chunk = moved;
         }
     }
@@ -315,28 +251,23 @@ void leave_store(byte_store* store, store_note& note)
     host& owner = *store->budget->owner;
     assert(store->shared && !store->view);
     store->at = store->end = nullptr;
-    const auto is_private = [](const store_chunk& chunk) { return chunk.number == 0; };
-    while (store->budget->sharing &&
-           std::any_of(store->chunks.values, store->chunks.values + store->chunk_count, is_private))
+    const auto is_private = [](const store_chunk& chunk) { return (chunk.number & private_mark) != 0; };
+    while (owner.sharing && std::any_of(store->chunks.values, store->chunks.values + store->chunk_count, is_private))
         flush_chunk(*store);
     note =
         {store->size, store->filed, store->chunk_bytes, store->file, static_cast<std::uint32_t>(store->chunk_count), 0};
     auto* const numbers = allocate_shared<shared_number>(owner, note.chunks, store->chunk_count);
-    for (std::size_t i = 0; i < store->chunk_count; i++) {
-        const store_chunk& chunk = store->chunks.values[i];
-        assert(chunk.number != 0 || !store->budget->sharing);
-        numbers[i] = chunk.number != 0 ? chunk.number : private_number(chunk.at);
-    }
+    for (std::size_t i = 0; i < store->chunk_count; i++)
+        numbers[i] = store->chunks.values[i].number;
     forget_store(store);
 }
 
 byte_store* open_view(memory_budget& budget, const store_note& note)
 {
     // A process that took no part in the step has left an empty note.
-    constexpr std::size_t least_chunk = std::bit_ceil(sizeof(spare_chunk));
     host& owner = *budget.owner;
     assert(note.chunk_bytes != 0 || note.size == 0);
-    byte_store* const store = open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : least_chunk);
+    byte_store* const store = open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : 1);
     store->shared = true;
     store->view = true;
     store->size = note.size;
@@ -357,28 +288,6 @@ void free_noted(host& owner, const store_note& note)
         owner.release_shared(owner, note.chunks);
     if (note.file != 0)
         owner.close_file(owner, note.file);
-}
-
-void drop_noted(host& owner, store_note& note)
-{
-    free_noted(owner, note);
-    note = {};
-}
-
-void close_stores(memory_budget& budget)
-{
-    while (budget.stores != nullptr)
-        close_store(budget.stores);
-    while (budget.spare != nullptr)
-        free_spare(budget);
-}
-
-void end_budget(memory_budget& budget, memory_budget& of_call)
-{
-    assert(budget.stores == nullptr);
-    close_stores(budget);
-    of_call.used += budget.used;
-    of_call.filed += budget.filed;
 }
 
 std::size_t needed_bytes(const memory_budget& budget)
@@ -427,13 +336,14 @@ const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t co
     return buffer;
 }
 
-std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece)
+std::span<const char> fetch_piece(byte_store& store, std::uint64_t offset)
 {
     assert(offset < store.size);
     const std::size_t inside = offset & (store.chunk_bytes - 1);
     const std::size_t count = std::min<std::uint64_t>(store.chunk_bytes - inside, store.size - offset);
-    piece = fetch(store, offset, count, buffer);
-    return count;
+    if (offset < store.filed && store.buffer == nullptr)
+        store.buffer = allocate<char>(*store.budget->owner, store.chunk_bytes);
+    return {static_cast<const char*>(fetch(store, offset, count, store.buffer)), count};
 }
 
 } // namespace minhash::bulk

@@ -10,6 +10,7 @@
 
 #include "bulk/memory/host.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace minhash::bulk {
@@ -19,7 +20,7 @@ struct byte_store;
 // How a store will be read: once from start to end, at random, or at random and most often.
 enum class reading { in_order, at_random, often };
 
-// A chunk of a store, with the number of its shared memory, if it is shared.
+// A chunk of a store, with the number of its memory.
 struct store_chunk {
     char* at;
     shared_number number;
@@ -40,11 +41,8 @@ struct memory_budget {
     host* owner;
     std::size_t limit;
     std::size_t used;
-    std::uint64_t filed;       // bytes that went to files
-    byte_store* stores;        // all that are open
-    struct spare_chunk* spare; // free chunks, kept for reuse: not counted as used
-    std::size_t spare_bytes;
-    bool sharing; // chunks of shared stores are in memory that workers reach
+    std::uint64_t filed; // bytes that went to files
+    byte_store* stores;  // all that are open
 };
 
 memory_budget make_budget(host& owner, std::size_t limit);
@@ -60,8 +58,9 @@ struct byte_store {
     char* end;
     int file;         // 0: none
     reading how;      // it will be read: values that come first go to files first
-    bool shared;      // chunks have numbers
+    bool shared;      // with other processes, if there are any
     bool view;        // of a store that was left to a note
+    void* buffer;     // for a piece that is in the file; null: none was read yet
     byte_store* next; // in the budget's list
 };
 
@@ -75,7 +74,7 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
 // The same for a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// After start_sharing(): moves shared stores to where workers reach them, until shared memory runs out.
+// Moves shared stores to where workers reach them, once the host shares, until shared memory runs out.
 void share_stores(memory_budget& budget);
 
 // Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else in the file. The
@@ -83,26 +82,16 @@ void share_stores(memory_budget& budget);
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Frees a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in private memory, as
+// Ends a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in private memory, as
 // shared memory was short, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
 // A view of a store that was left. Several processes can have one.
 byte_store* open_view(memory_budget& budget, const store_note& note);
+void close_view(byte_store* view);
 
-// Frees the bytes that a note stands for. No view of it may be open. drop_noted() empties the note, too; free_noted()
-// does not write to it, as others may read it, but nobody may use it again.
+// Frees the bytes that a note stands for. Nobody may use it, or a view of it, again.
 void free_noted(host& owner, const store_note& note);
-void drop_noted(host& owner, store_note& note);
-
-// Frees a store and its file, if there is one.
-void close_store(byte_store* store);
-
-// Closes all stores that are still open, and frees spare chunks.
-void close_stores(memory_budget& budget);
-
-// Ends a budget of a step, whose stores have been left: their bytes now count in the call's own.
-void end_budget(memory_budget& budget, memory_budget& of_call);
 
 // How much memory would have held everything.
 std::size_t needed_bytes(const memory_budget& budget);
@@ -146,8 +135,28 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// For reading all bytes in order: sets `piece` to the bytes from an offset on, and returns how many there are at once.
-// The buffer has room for chunk_bytes.
-std::size_t fetch_piece(byte_store& store, std::uint64_t offset, void* buffer, const void*& piece);
+// A value of a store of nothing else, by its number.
+template <typename Value>
+Value fetch_value(byte_store& store, std::uint64_t number)
+{
+    Value copy;
+    return *static_cast<const Value*>(fetch(store, number * sizeof(Value), sizeof(Value), &copy));
+}
+
+// The bytes from an offset on that lie together. Good until the next call for this store.
+std::span<const char> fetch_piece(byte_store& store, std::uint64_t offset);
+
+// Calls take(std::span<const Value>) for the values between two offsets, in their order and piece by piece.
+template <typename Value, typename Take>
+void each_piece(byte_store& store, std::uint64_t begin, std::uint64_t end, Take&& take)
+{
+    while (begin < end) {
+        pause(*store.budget->owner);
+        const std::span<const char> piece = fetch_piece(store, begin);
+        const std::size_t bytes = std::min<std::uint64_t>(piece.size(), end - begin);
+        take(std::span(reinterpret_cast<const Value*>(piece.data()), bytes / sizeof(Value)));
+        begin += bytes;
+    }
+}
 
 } // namespace minhash::bulk

@@ -36,9 +36,7 @@ std::size_t large_chunk_for(const memory_budget& budget)
 
 std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
 {
-    std::uint64_t copy;
-    return *static_cast<const std::uint64_t*>(
-        fetch(*rows.document_at, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    return fetch_value<std::uint64_t>(*rows.document_at, row);
 }
 
 // Mixed into keys, so that rows of different scopes share keys only by accident.
@@ -142,17 +140,16 @@ void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t count, s
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
-    if (rows.sharing || owner.most_workers == 0)
+    if (owner.sharing || owner.most_workers == 0)
         return;
     rows.work += bytes;
     if (rows.work < owner.least_work)
         return;
-    rows.sharing = owner.start_sharing(owner);
-    rows.work = 0;
-    if (!rows.sharing)
-        owner.most_workers = 0;
-    else
+    owner.start_sharing(owner);
+    if (owner.sharing)
         share_stores(*rows.budget);
+    else
+        owner.most_workers = 0;
 }
 
 } // namespace
@@ -239,9 +236,10 @@ bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint
     return true;
 }
 
-row_sample sample_rows(row_set& rows, double& mean_bytes)
+agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes)
 {
     host& owner = *rows.owner;
+    owner.begin_phase(owner);
     scheme scheme = rows.task.scheme;
     if (!rows.task.given)
         scheme.num_hashes = most_sampled_slots;
@@ -267,8 +265,9 @@ row_sample sample_rows(row_set& rows, double& mean_bytes)
                       rows.task.given ? with_slots(scheme, document) : signature{scheme, sign(*signer, document)});
     }
     mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
-    release(owner, buffer.values);
-    return sample;
+    const agreement_counts tallied = tally_agreements(sample, counts);
+    owner.end_phase(owner);
+    return tallied;
 }
 
 void open_signatures(row_set& rows)
@@ -299,16 +298,6 @@ signing_room make_signing_room(row_set& rows, std::uint32_t most)
             allocate<std::uint32_t>(owner, most * key_count(rows.task.shape)),
             allocate<std::uint64_t>(owner, most),
             {}};
-}
-
-void release_signing_room(host& owner, signing_room& room)
-{
-    release(owner, room.starts);
-    release(owner, room.rests);
-    release(owner, room.keys);
-    release(owner, room.places);
-    release(owner, room.document.values);
-    room = {};
 }
 
 void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count)
@@ -346,9 +335,7 @@ std::size_t document_size(row_set& rows, std::uint32_t row)
 {
     if (rows.document_sizes == nullptr)
         return slot_bytes(rows.task.scheme.bits, rows.task.scheme.num_hashes);
-    std::uint32_t copy;
-    return *static_cast<const std::uint32_t*>(
-        fetch(*rows.document_sizes, row * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    return fetch_value<std::uint32_t>(*rows.document_sizes, row);
 }
 
 std::uint64_t place_to_read(row_set& rows, std::uint32_t row)

@@ -64,11 +64,13 @@ struct row_set {
     text_signer* signer;            // of tasks with texts, else null
     const std::uint32_t* set_sizes; // of each row, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // of each row, in scoped tasks
+    std::uint32_t* leader;          // of each row (candidates.h); null: not known yet
+    std::uint32_t* next;            // the next row of the same leader, or no_row
+    std::uint32_t* rights;          // of each leader, its first row of the second query, or no_row; null: one query
 
-    std::uint64_t work;  // bytes of texts that have come
-    bool sharing;        // work was enough for workers
-    shared_rows* shared; // when all rows have come (steps.h)
-    int member;          // which of the processes this is
+    std::uint64_t work;   // bytes of texts that have come
+    shared_rows* shared;  // when all rows have come (steps.h)
+    std::uint32_t member; // which of the processes this is
 };
 
 // How many keys a row has: of its bands, and of the whole signature.
@@ -97,8 +99,9 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t place =
 // take the whole text.
 bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place);
 
-// The signatures of some rows, chosen at random by number, to choose bands by; also the mean size of their documents.
-row_sample sample_rows(row_set& rows, double& mean_bytes);
+// Compares the signatures of some rows, chosen at random by number, to choose bands by (tally_agreements()); also gives
+// the mean size of their documents.
+agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes);
 
 // Opens the stores of signatures and keys.
 void open_signatures(row_set& rows);
@@ -114,7 +117,6 @@ struct signing_room {
 };
 
 signing_room make_signing_room(row_set& rows, std::uint32_t most);
-void release_signing_room(host& owner, signing_room& room);
 
 // Signs `count` rows from `first` on; `room` has room for so many.
 void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count);

@@ -3,7 +3,7 @@
 // a row, and the result of a unit is found by the unit's number: so results do not depend on who did what.
 //
 // What processes share is in `shared_rows`, or in memory that `shared_rows` has the number of. In a step each process
-// appends to stores of its own, which it leaves to all when the step ends.
+// appends to stores of its own, which it leaves to all when the step ends. All else that it makes goes with the step.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -33,15 +33,16 @@ struct shared_rows {
     std::uint32_t count;
     std::uint32_t first_count;
     bool texts;
-    bool sharing;
-    int processes;      // that do steps
-    bool helped;        // workers wait for the next step
-    std::size_t memory; // that all processes may use
+    std::uint32_t processes; // that do steps
+    bool helped;             // workers wait for the next step
+    std::size_t memory;      // that all processes may use
+    double foretold_cost;    // of verifying, as in the task at first: only process 0 knows
+    double foretold_candidates;
 
     bulk::step step;         // the current step,
     std::uint64_t next_unit; // and which of its units is next: atomic
     std::size_t allowance;   // bytes that each process may keep in memory in this step
-    std::uint64_t used;      // bytes that workers have left in memory in this step: atomic
+    std::uint64_t used;      // bytes that processes have left in memory in this step: atomic
     std::uint64_t filed;     // and in files
 
     store_note starts;
@@ -68,8 +69,9 @@ struct shared_rows {
     shared_number rights;
     int range_bits;
     std::uint32_t range_count;
-    shared_number candidates;  // notes of each member's stores
-    shared_number large_count; // of each member
+    shared_number candidates;        // notes of each member's stores
+    shared_number large_bucket_list; // notes of each member's large_bucket
+    shared_number large_bucket_rows; // and their rows
 
     // found_pairs.h
     shared_number found;  // notes of each member's pairs
@@ -98,15 +100,11 @@ void do_step(row_set& rows, step what);
 // more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// A worker's part of each step, as process `member`. It does not free the rows' signer: that goes with all the host's
-// memory.
-void help(host& owner, shared_number rows, int member);
+// The part of the current step that process `member` does, in a phase of its host, with rows of its own.
+void help(host& owner, shared_number rows, std::uint32_t member);
 
 // To be called when there will be no more steps. Rows stay.
 void end_steps(row_set& rows);
-
-// Frees shared memory and files.
-void end_rows(row_set& rows);
 
 // The next unit of the current step, from 0 on.
 inline std::uint64_t next_unit(const row_set& rows)
@@ -114,11 +112,8 @@ inline std::uint64_t next_unit(const row_set& rows)
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
 }
 
-// Opens views of the documents that were brought.
-void open_brought(row_set& rows);
-
-// A budget for what this process appends in the current step.
-memory_budget step_budget(const row_set& rows);
+// Opens views of what all processes share.
+void open_views(row_set& rows);
 
 // The shared memory that a number stands for.
 template <typename Value>
@@ -126,5 +121,14 @@ Value* find_shared(const row_set& rows, shared_number number)
 {
     return find_shared<Value>(*rows.owner, number);
 }
+
+// To be called before a step in which each process leaves a store.
+void expect_stores(const row_set& rows, shared_number& notes);
+
+// Leaves what this process has appended in the step.
+void leave_store(const row_set& rows, byte_store* store, shared_number notes);
+
+// Views of what each process has left.
+byte_store** open_left(const row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cassert>
+#include <numeric>
 
 namespace minhash::bulk {
 
@@ -19,16 +20,13 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     const int bits = walk.rows->shared->slice_bits;
     const std::uint32_t* const leader = walk.leader;
     std::uint32_t row = 0;
-    for (std::uint64_t offset = 0; offset < keys.size;) {
-        pause(*walk.rows->owner);
-        const void* piece;
-        const std::size_t bytes = fetch_piece(keys, offset, walk.buffer, piece);
-        const std::uint32_t* const values = static_cast<const std::uint32_t*>(piece);
-        for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); i++, row++)
-            if ((bits == 0 || values[i] >> (32 - bits) == slice) && (leader == nullptr || leader[row] == row))
-                take(values[i] << bits, row);
-        offset += bytes;
-    }
+    each_piece<std::uint32_t>(keys, 0, keys.size, [&](std::span<const std::uint32_t> values) {
+        for (const std::uint32_t key : values) {
+            if ((bits == 0 || key >> (32 - bits) == slice) && (leader == nullptr || leader[row] == row))
+                take(key << bits, row);
+            row++;
+        }
+    });
 }
 
 // The bits that slices of a band differ in: enough slices to keep all processes busy.
@@ -36,7 +34,7 @@ int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;
     constexpr std::uint32_t least_rows = 16 * 1024;
-    const auto processes = static_cast<std::size_t>(rows.shared->processes);
+    const std::size_t processes = rows.shared->processes;
     if (processes == 1 || rows.count < least_rows)
         return 0;
     return static_cast<int>(std::bit_width((units_for_each * processes - 1) / bands));
@@ -46,12 +44,10 @@ int slice_bits_for(const row_set& rows, std::size_t bands)
 
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader)
 {
-    host& owner = *rows.owner;
     walk = {};
-    start_grouping(walk, owner, (rows.count >> rows.shared->slice_bits) + std::size_t{1});
+    start_grouping(walk, *rows.owner, (rows.count >> rows.shared->slice_bits) + std::size_t{1});
     walk.rows = &rows;
     walk.leader = leader;
-    walk.buffer = allocate<char>(owner, rows.keys[0]->chunk_bytes);
 }
 
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
@@ -59,37 +55,25 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     scatter(walk, [&walk, band, slice](auto&& take) { each_key(walk, band, slice, take); });
 }
 
-void end_walk(bucket_walk& walk)
-{
-    host& owner = *walk.rows->owner;
-    end_grouping(walk);
-    release(owner, walk.buffer);
-}
-
-twins find_twins(row_set& rows)
+void find_twins(row_set& rows)
 {
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    allocate_shared<std::uint32_t>(owner, shared.leader, rows.count);
-    allocate_shared<std::uint32_t>(owner, shared.next, rows.count);
-    const twins found = twins_of(rows);
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        found.leader[row] = row;
-        found.next[row] = no_row;
-    }
+    rows.leader = allocate_shared<std::uint32_t>(owner, shared.leader, rows.count);
+    rows.next = allocate_shared<std::uint32_t>(owner, shared.next, rows.count);
+    std::iota(rows.leader, rows.leader + rows.count, 0);
+    std::fill_n(rows.next, rows.count, no_row);
     const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.shape.bands));
     shared.slice_bits = bits;
     bring_documents(rows);
     shared.slice_bits = slice_bits_for(rows, 1);
     do_step(rows, step::find_twins);
     shared.slice_bits = bits;
-    return found;
 }
 
 void find_twins_of_units(row_set& rows)
 {
     host& owner = *rows.owner;
-    const twins found = twins_of(rows);
     const std::uint64_t slices = std::uint64_t{1} << rows.shared->slice_bits;
     verifier same;
     start_verifier(same, rows);
@@ -105,14 +89,12 @@ void find_twins_of_units(row_set& rows)
                 pause(owner);
                 if (!is_same(same, leader, row))
                     continue;
-                found.leader[row] = leader;
-                found.next[last] = row;
+                rows.leader[row] = leader;
+                rows.next[last] = row;
                 last = row;
             }
         });
     }
-    end_walk(walk);
-    end_verifier(same);
 }
 
 } // namespace minhash::bulk

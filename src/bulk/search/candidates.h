@@ -8,27 +8,13 @@
 
 namespace minhash::bulk {
 
-// Rows that are the same as an earlier one take no part in banding; their leader stands for them.
-struct twins {
-    std::span<std::uint32_t> leader; // of each row; itself for most
-    std::span<std::uint32_t> next;   // the next row of the same leader, or no_row
-};
-
-inline twins twins_of(const row_set& rows)
-{
-    return {{find_shared<std::uint32_t>(rows, rows.shared->leader), rows.count},
-            {find_shared<std::uint32_t>(rows, rows.shared->next), rows.count}};
-}
-
 // Visits the buckets of one slice after the other, with the same memory.
 struct bucket_walk : grouping {
     row_set* rows;
     const std::uint32_t* leader; // rows with another leader are left out; null: no row is
-    void* buffer;                // for a piece of a store
 };
 
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
-void end_walk(bucket_walk& walk);
 
 // Brings the rows of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
@@ -53,8 +39,25 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
-// Finds all twins. More than max_bucket equal rows are no twins: bands leave out such buckets.
-twins find_twins(row_set& rows);
+// Calls visit(std::span<const std::uint32_t>) for the buckets of the next slice of a band that this process gets. False
+// if none is left.
+template <typename Visit>
+bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
+{
+    const row_set& rows = *walk.rows;
+    const int bits = rows.shared->slice_bits;
+    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << bits;
+    const std::uint64_t unit = next_unit(rows);
+    if (unit >= units)
+        return false;
+    report(*rows.owner, phase, unit, units);
+    walk_slice(walk, unit >> bits, static_cast<std::uint32_t>(unit & ((1U << bits) - 1)), visit);
+    return true;
+}
+
+// Finds all twins: rows that are the same as an earlier one, their leader, which stands for them in banding. More than
+// max_bucket equal rows are no twins: bands leave out such buckets.
+void find_twins(row_set& rows);
 
 // One process's part of it.
 void find_twins_of_units(row_set& rows);

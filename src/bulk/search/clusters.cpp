@@ -18,11 +18,6 @@ namespace minhash::bulk {
 
 namespace {
 
-std::span<std::uint32_t> parents_of(const row_set& rows)
-{
-    return {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
-}
-
 // The state of a process while it connects rows.
 struct connector {
     row_set* rows;
@@ -33,7 +28,6 @@ struct connector {
     found_pairs found;
 
     byte_store** groups;            // of each member
-    void* buffer;                   // for a piece of such a store
     growing<std::uint32_t> bucket;  // a large one,
     growing<std::uint32_t> roots;   // the roots of its rows,
     growing<std::uint32_t> grouped; // and its groups, as they are written
@@ -56,18 +50,25 @@ struct bucket_groups {
 constexpr std::uint32_t size_mark = most_rows + 1;
 constexpr std::size_t groups_chunk = 64 * 1024;
 
+// How many large buckets a member has collected.
+std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
+{
+    const auto* const notes = find_shared<store_note>(rows, rows.shared->large_bucket_list);
+    return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
+}
+
 // One more than the highest number of a large bucket. Some numbers are not in use (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
-    const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
-    const auto* const counts = find_shared<std::uint32_t>(rows, rows.shared->large_count);
-    return *std::max_element(counts, counts + processes) * processes;
+    std::uint32_t most = 0;
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++)
+        most = std::max(most, bucket_count(rows, member));
+    return most * rows.shared->processes;
 }
 
 bool has_bucket(const row_set& rows, std::uint32_t number)
 {
-    const auto processes = static_cast<std::uint32_t>(rows.shared->processes);
-    return number / processes < find_shared<std::uint32_t>(rows, rows.shared->large_count)[number % processes];
+    return number / rows.shared->processes < bucket_count(rows, number % rows.shared->processes);
 }
 
 // Compares the rows of the current bucket with its first few unconnected rows.
@@ -132,19 +133,17 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
 // Reads numbers of a bucket's groups from their store, which gives them in pieces.
 struct group_reader {
     byte_store* from;
-    void* buffer;
     std::uint64_t begin; // of the piece
-    std::uint64_t end;
-    const void* piece;
+    std::span<const char> piece;
 
     std::uint32_t at(std::uint64_t offset)
     {
         assert(offset % sizeof(std::uint32_t) == 0);
-        if (offset < begin || offset >= end) {
+        if (offset < begin || offset >= begin + piece.size()) {
             begin = offset;
-            end = offset + fetch_piece(*from, offset, buffer, piece);
+            piece = fetch_piece(*from, offset);
         }
-        return static_cast<const std::uint32_t*>(piece)[(offset - begin) / sizeof(std::uint32_t)];
+        return *reinterpret_cast<const std::uint32_t*>(piece.data() + (offset - begin));
     }
 };
 
@@ -152,7 +151,7 @@ struct group_reader {
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
     const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
-    group_reader reader = {self.groups[groups.member], self.buffer, 0, 0, nullptr};
+    group_reader reader = {self.groups[groups.member], 0, {}};
     std::uint32_t* const met = self.candidates.met;
     const auto entry = [&](std::uint32_t i) {
         return reader.at(groups.offset + i * std::uint64_t{sizeof(std::uint32_t)});
@@ -205,15 +204,9 @@ void start_connector(connector& self, row_set& rows)
     self = {};
     self.rows = &rows;
     self.owner = rows.owner;
-    self.parent = parents_of(rows);
+    self.parent = {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
-}
-
-void end_connector(connector& self)
-{
-    end_verifier(self.check);
-    end_candidates(self.candidates);
 }
 
 } // namespace
@@ -223,8 +216,7 @@ void connect_bucket_units(row_set& rows)
     connector self;
     start_connector(self, rows);
     host& owner = *rows.owner;
-    memory_budget budget = step_budget(rows);
-    byte_store* const groups = open_shared_store(budget, chunk_for(budget, 1, groups_chunk));
+    byte_store* const groups = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, groups_chunk));
     auto* const places = find_shared<bucket_groups>(rows, rows.shared->group_places);
     self.places = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(self.places, rows.count, 0);
@@ -235,42 +227,27 @@ void connect_bucket_units(row_set& rows)
         if (!has_bucket(rows, number))
             continue;
         std::uint32_t size = 0;
-        each_piece(self.candidates, number, [&](std::span<const std::uint32_t> piece) {
+        each_part(self.candidates, number, [&](std::span<const std::uint32_t> piece) {
             grow(owner, self.bucket, size, size + piece.size());
             std::copy(piece.begin(), piece.end(), self.bucket.values + size);
             size += static_cast<std::uint32_t>(piece.size());
         });
         connect_some(self, size);
         const std::uint32_t count = group_bucket(self, size);
-        places[unit] = {static_cast<std::uint32_t>(rows.member), count, groups->size};
+        places[unit] = {rows.member, count, groups->size};
         append(*groups, self.grouped.values, count * sizeof(std::uint32_t));
     }
-    leave_store(groups, find_shared<store_note>(rows, rows.shared->groups)[rows.member]);
-    end_budget(budget, *rows.budget);
-    for (std::uint32_t* const memory : {self.bucket.values, self.roots.values, self.grouped.values, self.places})
-        release(owner, memory);
-    end_connector(self);
+    leave_store(rows, groups, rows.shared->groups);
 }
 
 void connect_row_units(row_set& rows)
 {
     connector self;
     start_connector(self, rows);
-    host& owner = *rows.owner;
-    const auto processes = static_cast<std::size_t>(rows.shared->processes);
-    const auto* const notes = find_shared<store_note>(rows, rows.shared->groups);
-    self.groups = allocate<byte_store*>(owner, processes);
-    for (std::size_t member = 0; member < processes; member++)
-        self.groups[member] = open_view(*rows.budget, notes[member]);
-    self.buffer = allocate<char>(owner, groups_chunk);
+    self.groups = open_left(rows, rows.shared->groups);
     start_found(self.found, rows);
     each_range(self.found, [&self](std::uint32_t range) { each_row(self.candidates, range, &self, connect_row); });
     end_found(self.found);
-    for (std::size_t member = 0; member < processes; member++)
-        close_store(self.groups[member]);
-    release(owner, self.groups);
-    release(owner, self.buffer);
-    end_connector(self);
 }
 
 namespace {
@@ -280,7 +257,6 @@ struct cluster_finder {
     host* owner;
     cluster_options options;
     cluster_sink to;
-    twins same;
     std::span<std::uint32_t> parent;
     std::uint32_t* met;     // of each row, the first row that it was found to be near to,
     double* met_similarity; // with their similarity
@@ -298,11 +274,9 @@ void connect(cluster_finder& finder)
     row_set& rows = *finder.rows;
     host& owner = *finder.owner;
     shared_rows& shared = *rows.shared;
-    const auto processes = static_cast<std::size_t>(shared.processes);
-    allocate_shared<std::uint32_t>(owner, shared.parent, rows.count);
-    finder.parent = parents_of(rows);
+    finder.parent = {allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count};
     start_components(finder.parent);
-    allocate_shared<store_note>(owner, shared.groups, processes);
+    expect_stores(rows, shared.groups);
     allocate_shared<bucket_groups>(owner, shared.group_places, bucket_units(rows));
     do_step(rows, step::connect_buckets);
     expect_pairs(rows);
@@ -319,17 +293,13 @@ void connect(cluster_finder& finder)
             finder.met_similarity[pair.right] = pair.similarity;
         }
     });
-    drop_candidates(rows);
-    for (std::size_t member = 0; member < processes; member++)
-        drop_noted(owner, find_shared<store_note>(rows, shared.groups)[member]);
 }
 
 // The similarity of two rows, if it is known without comparing them. Most clusters have two rows, and these were
 // compared when they were connected.
 std::optional<double> known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
-    const std::uint32_t first = std::min(finder.same.leader[a], finder.same.leader[b]);
-    const std::uint32_t second = std::max(finder.same.leader[a], finder.same.leader[b]);
+    const auto [first, second] = std::minmax(finder.rows->leader[a], finder.rows->leader[b]);
     if (first == second)
         return 1;
     return finder.met[second] == first ? std::optional(finder.met_similarity[second]) : std::nullopt;
@@ -340,7 +310,7 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
 {
     if (const std::optional<double> known = known_similarity(finder, a, b))
         return known;
-    return verify(finder.check, finder.same.leader[a], finder.same.leader[b]);
+    return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
 void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
@@ -384,9 +354,9 @@ void emit_components(cluster_finder& finder)
         accept_all(finder.check);
     // Roots come before their rows, and leaders before the rows that equal them.
     for (std::uint32_t row = 0; row < parent.size(); row++)
-        parent[row] = find_root(parent, finder.same.leader[row]);
+        parent[row] = find_root(parent, finder.rows->leader[row]);
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {
-        return parent[root] == root && finder.same.leader[root] == root;
+        return parent[root] == root && finder.rows->leader[root] == root;
     }));
     each_component(*finder.owner,
                    parent,
@@ -395,7 +365,6 @@ void emit_components(cluster_finder& finder)
                        finder.to.order(*finder.owner, component);
                        add_component(finder, component);
                    });
-    end_verifier(finder.check);
 }
 
 } // namespace
@@ -408,15 +377,10 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     finder.options = options;
     finder.to = to;
     start_steps(rows);
-    finder.same = find_twins(rows);
+    find_twins(rows);
     collect_candidates(rows, true);
     connect(finder);
     emit_components(finder);
-    for (void* const memory : {static_cast<void*>(finder.met),
-                               static_cast<void*>(finder.met_similarity),
-                               static_cast<void*>(finder.members.values),
-                               static_cast<void*>(finder.similarities.values)})
-        release(*finder.owner, memory);
     return rows.shared->large_buckets;
 }
 

@@ -89,44 +89,31 @@ void bring_documents(row_set& rows)
     shared_rows& shared = *rows.shared;
     if (!owner.far || !has_documents(rows.task))
         return;
-    const auto processes = static_cast<std::size_t>(shared.processes);
-    allocate_shared<store_note>(owner, shared.bringing, processes);
+    expect_stores(rows, shared.bringing);
     allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
     do_step(rows, step::mark);
     shared.large_buckets = 0; // they are counted later
     do_step(rows, step::bring);
     shared.brought = std::exchange(shared.bringing, 0);
-    open_brought(rows);
+    rows.brought = open_left(rows, shared.brought);
     owner.release_shared(owner, shared.marks);
     shared.marks = 0;
 }
 
 void mark_units(row_set& rows)
 {
-    host& owner = *rows.owner;
-    const shared_rows& shared = *rows.shared;
     verifier check;
     start_verifier(check, rows);
     bucket_walk walk;
     start_walk(walk, rows, nullptr);
-    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << shared.slice_bits;
-    for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
-        report(owner, "looking for rows to be compared", unit, units);
-        walk_slice(walk,
-                   unit >> shared.slice_bits,
-                   static_cast<std::uint32_t>(unit & ((1U << shared.slice_bits) - 1)),
-                   [&](std::span<const std::uint32_t> bucket) { mark_bucket(check, bucket); });
-    }
-    end_walk(walk);
-    end_verifier(check);
+    while (walk_next(walk, "looking for rows to be compared", [&](auto bucket) { mark_bucket(check, bucket); }))
+        continue;
 }
 
 void bring_units(row_set& rows)
 {
     host& owner = *rows.owner;
-    memory_budget budget = step_budget(rows);
-    byte_store* const to = open_shared_store(budget, chunk_for(budget, 1, most_chunk));
-    const auto member = static_cast<std::size_t>(rows.member);
+    byte_store* const to = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, most_chunk));
     auto* const wanted = allocate<wanted_document>(owner, rows_at_once);
     auto* const places = allocate<std::uint64_t>(owner, rows_at_once);
     growing<std::uint8_t> buffer = {};
@@ -138,15 +125,11 @@ void bring_units(row_set& rows)
         for (std::size_t i = 0; i < count; i++) {
             report(owner, "reading rows to be compared", first, rows.count);
             const text_bytes bytes = fetch_document(rows, wanted[i].row, buffer);
-            set_brought(rows, wanted[i].row, member, to->size);
+            set_brought(rows, wanted[i].row, rows.member, to->size);
             append(*to, bytes.data(), bytes.size());
         }
     }
-    leave_store(to, find_shared<store_note>(rows, rows.shared->bringing)[member]);
-    end_budget(budget, *rows.budget);
-    for (void* const memory :
-         {static_cast<void*>(wanted), static_cast<void*>(places), static_cast<void*>(buffer.values)})
-        release(owner, memory);
+    leave_store(rows, to, rows.shared->bringing);
 }
 
 } // namespace minhash::bulk

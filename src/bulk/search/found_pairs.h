@@ -22,7 +22,6 @@ void expect_pairs(row_set& rows);
 // What a process has found.
 struct found_pairs {
     row_set* rows;
-    memory_budget budget;
     byte_store* store;
     found_range* ranges;
 };
@@ -43,44 +42,55 @@ void each_range(found_pairs& found, Verify&& verify)
     for (std::uint64_t range; (range = next_unit(rows)) < rows.shared->range_count;) {
         const std::uint64_t first = found.store->size / sizeof(found_pair);
         verify(static_cast<std::uint32_t>(range));
-        found.ranges[range] = {static_cast<std::uint32_t>(rows.member),
-                               first,
-                               found.store->size / sizeof(found_pair) - first};
+        found.ranges[range] = {rows.member, first, found.store->size / sizeof(found_pair) - first};
     }
+}
+
+// Gives pairs to the caller, some at once.
+struct pair_emitter {
+    host* owner;
+    pair_sink emit;
+    found_pair* pairs; // not emitted yet
+    std::size_t count;
+    std::size_t room;
+};
+
+inline pair_emitter start_emitter(host& owner, pair_sink emit)
+{
+    constexpr std::size_t at_once = 512;
+    return {&owner, emit, allocate<found_pair>(owner, at_once), 0, at_once};
+}
+
+inline void emit_pairs(pair_emitter& to)
+{
+    pause(*to.owner);
+    to.emit(*to.owner, {to.pairs, to.count});
+    to.count = 0;
+}
+
+inline void emit_pair(pair_emitter& to, const found_pair& pair)
+{
+    to.pairs[to.count++] = pair;
+    if (to.count == to.room)
+        emit_pairs(to);
 }
 
 // Calls take(pair) for all pairs that were found, range by range, and frees them.
 template <typename Take>
 void each_found(row_set& rows, Take&& take)
 {
-    host& owner = *rows.owner;
     const shared_rows& shared = *rows.shared;
-    auto* const notes = find_shared<store_note>(rows, shared.found);
-    const auto* const ranges = find_shared<found_range>(rows, shared.ranges);
-    const auto processes = static_cast<std::size_t>(shared.processes);
-    byte_store** const stores = allocate<byte_store*>(owner, processes);
-    for (std::size_t member = 0; member < processes; member++)
-        stores[member] = open_view(*rows.budget, notes[member]);
-    auto* const buffer = allocate<found_pair>(owner, found_chunk / sizeof(found_pair));
-    for (std::uint32_t range = 0; range < shared.range_count; range++) {
-        byte_store& from = *stores[ranges[range].member];
-        const std::uint64_t end = (ranges[range].first + ranges[range].count) * sizeof(found_pair);
-        for (std::uint64_t at = ranges[range].first * sizeof(found_pair); at < end;) {
-            pause(owner);
-            const void* piece;
-            const std::size_t bytes = std::min<std::uint64_t>(fetch_piece(from, at, buffer, piece), end - at);
-            const auto* const pairs = static_cast<const found_pair*>(piece);
-            for (std::size_t i = 0; i < bytes / sizeof(found_pair); i++)
-                take(pairs[i]);
-            at += bytes;
-        }
-    }
-    for (std::size_t member = 0; member < processes; member++) {
-        close_store(stores[member]);
-        drop_noted(owner, notes[member]);
-    }
-    release(owner, stores);
-    release(owner, buffer);
+    byte_store** const stores = open_left(rows, shared.found);
+    for (const found_range& range : std::span(find_shared<found_range>(rows, shared.ranges), shared.range_count))
+        each_piece<found_pair>(*stores[range.member],
+                               range.first * sizeof(found_pair),
+                               (range.first + range.count) * sizeof(found_pair),
+                               [&take](std::span<const found_pair> pairs) {
+                                   for (const found_pair& pair : pairs)
+                                       take(pair);
+                               });
+    for (std::uint32_t member = 0; member < shared.processes; member++)
+        free_noted(*rows.owner, find_shared<store_note>(rows, shared.found)[member]);
 }
 
 } // namespace minhash::bulk

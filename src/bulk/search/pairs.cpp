@@ -9,77 +9,32 @@ namespace minhash::bulk {
 
 namespace {
 
-constexpr std::size_t most_emitted = 512; // pairs at once
-
-struct pair_finder {
-    row_set* rows;
-    host* owner;
-    pair_sink emit;
-    found_pair* found; // not emitted yet
-    std::size_t found_count;
-
-    twins same;
-    std::uint32_t* rights; // across two queries, the first row of the second one among each
-                           // leader's rows, or no_row; else null
-};
-
-void emit_found(pair_finder& finder)
-{
-    finder.emit(*finder.owner, {finder.found, finder.found_count});
-    finder.found_count = 0;
-}
-
-void add_found(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
-{
-    assert(left != right && similarity >= finder.rows->task.threshold);
-    finder.found[finder.found_count++] = {left, right, similarity};
-    if (finder.found_count == most_emitted) {
-        pause(*finder.owner);
-        emit_found(finder);
-    }
-}
-
-// Adds the pairs of one leader's rows of the first query with another leader's rows of the second. (A leader's rows of
+// Emits the pairs of one leader's rows of the first query with another leader's rows of the second. (A leader's rows of
 // the first query come before those of the second.)
-void add_across(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
+void emit_across(const row_set& rows, pair_emitter& to, const found_pair& near)
 {
-    assert(finder.rights != nullptr && finder.same.leader[left] == left);
-    const std::uint32_t first = finder.rights[right];
-    if (first == no_row)
+    assert(rows.leader[near.left] == near.left);
+    if (rows.rights[near.right] == no_row)
         return;
-    for (std::uint32_t a = left; a < finder.rows->first_count; a = finder.same.next[a])
-        for (std::uint32_t b = first; b != no_row; b = finder.same.next[b])
-            add_found(finder, a, b, similarity);
+    for (std::uint32_t a = near.left; a < rows.first_count; a = rows.next[a])
+        for (std::uint32_t b = rows.rights[near.right]; b != no_row; b = rows.next[b])
+            emit_pair(to, {a, b, near.similarity});
 }
 
-void add_all(pair_finder& finder, std::uint32_t left, std::uint32_t right, double similarity)
+// Emits the pairs of the rows that two leaders stand for, or those among the rows of one.
+void emit_all(const row_set& rows, pair_emitter& to, const found_pair& near)
 {
-    for (std::uint32_t a = left; a != no_row; a = finder.same.next[a])
-        for (std::uint32_t b = right; b != no_row; b = finder.same.next[b])
-            add_found(finder, a, b, similarity);
-}
-
-// Adds the pairs among the rows that a leader stands for.
-void add_twins(pair_finder& finder, std::uint32_t leader)
-{
-    if (finder.rights != nullptr) {
-        add_across(finder, leader, leader, 1);
+    const auto [left, right, similarity] = near;
+    assert(similarity >= rows.task.threshold);
+    if (rows.rights != nullptr) {
+        emit_across(rows, to, near);
+        if (left != right)
+            emit_across(rows, to, {right, left, similarity});
         return;
     }
-    for (std::uint32_t a = leader; a != no_row; a = finder.same.next[a])
-        for (std::uint32_t b = finder.same.next[a]; b != no_row; b = finder.same.next[b])
-            add_found(finder, a, b, 1);
-}
-
-void add_near(pair_finder& finder, const found_pair& near)
-{
-    const auto [a, b, similarity] = near;
-    if (finder.rights == nullptr) {
-        add_all(finder, a, b, similarity);
-    } else {
-        add_across(finder, a, b, similarity);
-        add_across(finder, b, a, similarity);
-    }
+    for (std::uint32_t a = left; a != no_row; a = rows.next[a])
+        for (std::uint32_t b = left == right ? rows.next[a] : right; b != no_row; b = rows.next[b])
+            emit_pair(to, {a, b, similarity});
 }
 
 // The state of a process while it verifies.
@@ -100,20 +55,19 @@ void add_near(pair_verifier& self, std::uint32_t row, std::uint32_t other, doubl
 
 void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
 {
-    row_candidates& candidates = self.candidates;
-    std::uint32_t* const met = candidates.met;
-    each_piece(candidates, number, [&](std::span<const std::uint32_t> rows) {
+    const row_set& all = *self.candidates.rows;
+    std::uint32_t* const met = self.candidates.met;
+    each_part(self.candidates, number, [&](std::span<const std::uint32_t> rows) {
         // Within one query, a row verifies only rows after it. `rows` is sorted.
-        const auto after =
-            candidates.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
+        const auto after = all.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
         for (std::size_t i = 0; i < rows.size(); i++) {
             if (i + fetched_ahead < rows.size() && met[rows[i + fetched_ahead]] != row)
                 prefetch(self.check, rows[i + fetched_ahead]);
-            if (!verifies(candidates, row, rows[i]) || met[rows[i]] == row)
+            if (!verifies(all, row, rows[i]) || met[rows[i]] == row)
                 continue;
             met[rows[i]] = row;
-            pause(*candidates.owner);
+            pause(*all.owner);
             if (const auto similarity = verify(self.check, row, rows[i]))
                 add_near(self, row, rows[i], *similarity);
         }
@@ -144,14 +98,13 @@ void verify_candidates(void* of,
         add_pair(self.found, self.of_row.values[i]);
 }
 
-void find_rights(pair_finder& finder, shared_number& number)
+void find_rights(row_set& rows)
 {
-    const row_set& rows = *finder.rows;
     assert(rows.first_count <= rows.count);
-    finder.rights = allocate_shared<std::uint32_t>(*finder.owner, number, rows.count);
-    std::fill_n(finder.rights, rows.count, no_row);
+    rows.rights = allocate_shared<std::uint32_t>(*rows.owner, rows.shared->rights, rows.count);
+    std::fill_n(rows.rights, rows.count, no_row);
     for (std::uint32_t row = rows.count; row-- > rows.first_count;)
-        finder.rights[finder.same.leader[row]] = row;
+        rows.rights[rows.leader[row]] = row;
 }
 
 } // namespace
@@ -165,37 +118,27 @@ void verify_units(row_set& rows)
     each_range(self.found,
                [&self](std::uint32_t range) { each_row(self.candidates, range, &self, verify_candidates); });
     end_found(self.found);
-    end_verifier(self.check);
-    end_candidates(self.candidates);
-    release(*rows.owner, self.of_row.values);
 }
 
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
-    pair_finder finder = {};
-    finder.rows = &rows;
-    finder.owner = rows.owner;
-    finder.emit = emit;
-    finder.found = allocate<found_pair>(*rows.owner, most_emitted);
     start_steps(rows);
-    finder.same = find_twins(rows);
-    shared_number rights = 0;
+    find_twins(rows);
     if (crossing)
-        find_rights(finder, rights);
-    collect_candidates(rows, false, rights);
+        find_rights(rows);
+    collect_candidates(rows, false);
     expect_pairs(rows);
     do_step(rows, step::verify_pairs);
     end_steps(rows);
 
+    pair_emitter to = start_emitter(*rows.owner, emit);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(*rows.owner);
-        if (finder.same.leader[row] == row && finder.same.next[row] != no_row)
-            add_twins(finder, row);
+        if (rows.leader[row] == row && rows.next[row] != no_row)
+            emit_all(rows, to, {row, row, 1});
     }
-    each_found(rows, [&finder](const found_pair& near) { add_near(finder, near); });
-    emit_found(finder);
-    drop_candidates(rows);
-    release(*rows.owner, finder.found);
+    each_found(rows, [&](const found_pair& near) { emit_all(rows, to, near); });
+    emit_pairs(to);
     return rows.shared->large_buckets;
 }
 

@@ -18,10 +18,7 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 struct collector {
     row_set* rows;
     host* owner;
-    verifier* check;
-    bool for_clusters;
-    const std::uint32_t* rights;
-    int range_bits;
+    verifier check;
     byte_store** ranges;      // candidates: the upper half is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
     std::uint32_t bucket_count;
@@ -29,29 +26,20 @@ struct collector {
     growing<two_places> likely;    // pairs of a bucket that may be near
     byte_store* large_buckets;
     byte_store* large_rows;
-    std::uint32_t large_count;
     std::uint64_t recorded; // candidates
 };
 
-// How many stores a process leaves besides those of ranges.
-constexpr std::size_t stores_of_buckets = 2;
-
-std::size_t notes_of_member(const shared_rows& shared)
+// The note of what a member has collected of a range.
+store_note& note_of(const row_set& rows, std::size_t member, std::uint32_t range)
 {
-    return shared.range_count + stores_of_buckets;
-}
-
-std::span<store_note> notes_of(const row_set& rows, std::size_t member)
-{
-    const std::size_t count = notes_of_member(*rows.shared);
-    return {find_shared<store_note>(rows, rows.shared->candidates) + member * count, count};
+    return find_shared<store_note>(rows, rows.shared->candidates)[member * rows.shared->range_count + range];
 }
 
 void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
 {
     assert(row != met && row < all.rows->count);
     const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
-    append(*all.ranges[row >> all.range_bits], &candidate, sizeof(candidate));
+    append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
     all.recorded++;
 }
 
@@ -62,26 +50,18 @@ bool were_together(const collector& all, std::size_t a, std::size_t b)
     return before[a] == before[b] && before[a] != 0;
 }
 
-// Whether a left row of a bucket verifies a right one.
-bool records(const collector& all, std::uint32_t left, std::uint32_t right)
-{
-    row_candidates across = {};
-    across.rows = all.rows;
-    across.rights = all.rights;
-    return is_left(across, left) && is_right(across, right) && verifies(across, left, right);
-}
-
 // Records two rows of a bucket, by their places in it, unless they shared an earlier bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
     if (were_together(all, a, b))
         return;
-    if (all.rights == nullptr) {
+    const row_set& rows = *all.rows;
+    if (rows.rights == nullptr) {
         record_candidate(all, bucket[a], bucket[b]);
         return;
     }
     for (const auto& [left, right] : {std::pair(bucket[a], bucket[b]), {bucket[b], bucket[a]}})
-        if (records(all, left, right))
+        if (is_left(rows, left) && is_right(rows, right) && verifies(rows, left, right))
             record_candidate(all, left, right);
 }
 
@@ -99,14 +79,14 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 // Records the pairs that may be near. False if too many for clusters: then the bucket is large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
-    const bool any_number = !all.for_clusters;
+    const bool any_number = !all.rows->shared->for_clusters;
     const std::size_t most = any_number ? 0 : most_likely * bucket.size();
     std::size_t count = 0;
     grow(*all.owner, all.likely, 0, most);
-    gather_starts(*all.check, bucket);
+    gather_starts(all.check, bucket);
     for (std::size_t a = 0; a < bucket.size() && count <= most; a++) {
         pause(*all.owner);
-        each_likely(*all.check, a, bucket.size(), [&](std::size_t b) {
+        each_likely(all.check, a, bucket.size(), [&](std::size_t b) {
             if (any_number)
                 record_two(all, bucket, a, b);
             else if (!were_together(all, a, b) && ++count <= most)
@@ -122,28 +102,27 @@ bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 
 void record_large(collector& all, std::span<const std::uint32_t> bucket)
 {
+    const row_set& rows = *all.rows;
     large_bucket at = {all.large_rows->size, 0};
     for (const std::uint32_t row : bucket)
-        if (all.rights == nullptr || all.rights[row] != no_row) {
+        if (is_right(rows, row)) {
             append(*all.large_rows, &row, sizeof(row));
             at.count++;
         }
     if (at.count == 0)
         return;
+    const auto count = static_cast<std::uint32_t>(all.large_buckets->size / sizeof(at));
     append(*all.large_buckets, &at, sizeof(at));
-    const auto processes = static_cast<std::uint32_t>(all.rows->shared->processes);
-    const std::uint32_t number = all.large_count * processes + static_cast<std::uint32_t>(all.rows->member);
     for (const std::uint32_t row : bucket)
-        if (all.rights == nullptr || row < all.rows->shared->first_count)
-            record_candidate(all, row, bucket_mark | number);
-    all.large_count++;
+        if (is_left(rows, row))
+            record_candidate(all, row, bucket_mark | (count * rows.shared->processes + rows.member));
 }
 
 void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     pause(*all.owner);
     note_bucket(all, bucket);
-    if (bucket.size() >= least_gathered && bucket.size() <= most_gathered && can_gather(*all.check)) {
+    if (bucket.size() >= least_gathered && bucket.size() <= most_gathered && can_gather(all.check)) {
         if (!record_likely(all, bucket))
             record_large(all, bucket);
     } else if (bucket.size() <= small_bucket) {
@@ -154,25 +133,6 @@ void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
         record_large(all, bucket);
     }
 }
-
-template <typename Take>
-void each_pair(host& owner, byte_store& range, void* buffer, Take&& take)
-{
-    for (std::uint64_t offset = 0; offset < range.size;) {
-        pause(owner);
-        const void* piece;
-        const std::size_t bytes = fetch_piece(range, offset, buffer, piece);
-        const std::uint64_t* const pairs = static_cast<const std::uint64_t*>(piece);
-        for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); i++)
-            take(static_cast<std::uint32_t>(pairs[i] >> 32), static_cast<std::uint32_t>(pairs[i]));
-        offset += bytes;
-    }
-}
-
-using row_visitor = void (*)(void* self,
-                             std::uint32_t row,
-                             std::span<std::uint32_t> others,
-                             std::span<const std::uint32_t> buckets);
 
 // Visits a row with its candidates, which are unsorted and have duplicates.
 void visit_row(
@@ -206,101 +166,65 @@ void choose_ranges(shared_rows& shared)
     shared.range_count = (shared.count >> shared.range_bits) + 1;
 }
 
-void open_stores(collector& all, memory_budget& budget)
+void start_collector(collector& all, row_set& rows)
 {
-    const std::uint32_t count = all.rows->count;
-    const std::uint32_t ranges = all.rows->shared->range_count;
+    all = {};
+    all.rows = &rows;
+    all.owner = rows.owner;
+    start_verifier(all.check, rows);
+    memory_budget& budget = *rows.budget;
+    const std::uint32_t ranges = rows.shared->range_count;
     const std::size_t chunk = chunk_for(budget, ranges, 32 * 1024);
     all.ranges = allocate<byte_store*>(*all.owner, ranges);
     for (std::uint32_t i = 0; i < ranges; i++)
         all.ranges[i] = open_shared_store(budget, chunk);
-    all.bucket_of = allocate<std::uint32_t>(*all.owner, count);
-    std::fill_n(all.bucket_of, count, 0);
+    all.bucket_of = allocate<std::uint32_t>(*all.owner, rows.count);
+    std::fill_n(all.bucket_of, rows.count, 0);
     all.large_buckets = open_shared_store(budget, chunk);
     all.large_rows = open_shared_store(budget, chunk);
 }
 
-void leave_stores(collector& all)
+void leave_stores(const collector& all)
 {
     const row_set& rows = *all.rows;
-    const std::span<store_note> notes = notes_of(rows, static_cast<std::size_t>(rows.member));
-    const std::uint32_t ranges = rows.shared->range_count;
-    for (std::uint32_t i = 0; i < ranges; i++)
-        leave_store(all.ranges[i], notes[i]);
-    leave_store(all.large_buckets, notes[ranges]);
-    leave_store(all.large_rows, notes[ranges + 1]);
-    find_shared<std::uint32_t>(rows, rows.shared->large_count)[rows.member] = all.large_count;
-    for (void* const memory : {static_cast<void*>(all.ranges),
-                               static_cast<void*>(all.bucket_of),
-                               static_cast<void*>(all.before.values),
-                               static_cast<void*>(all.likely.values)})
-        release(*all.owner, memory);
+    for (std::uint32_t range = 0; range < rows.shared->range_count; range++)
+        leave_store(all.ranges[range], note_of(rows, rows.member, range));
+    leave_store(rows, all.large_buckets, rows.shared->large_bucket_list);
+    leave_store(rows, all.large_rows, rows.shared->large_bucket_rows);
 }
 
 } // namespace
 
-void collect_candidates(row_set& rows, bool for_clusters, shared_number rights)
+void collect_candidates(row_set& rows, bool for_clusters)
 {
     shared_rows& shared = *rows.shared;
-    const auto processes = static_cast<std::size_t>(shared.processes);
     shared.for_clusters = for_clusters;
-    shared.rights = rights;
     choose_ranges(shared);
-    allocate_shared<store_note>(*rows.owner, shared.candidates, processes * notes_of_member(shared));
-    allocate_shared<std::uint32_t>(*rows.owner, shared.large_count, processes);
+    allocate_shared<store_note>(*rows.owner, shared.candidates, shared.processes * std::size_t{shared.range_count});
+    expect_stores(rows, shared.large_bucket_list);
+    expect_stores(rows, shared.large_bucket_rows);
     do_step(rows, step::collect);
 }
 
 void collect_of_units(row_set& rows)
 {
-    const shared_rows& shared = *rows.shared;
-    collector all = {};
-    memory_budget budget = step_budget(rows);
-    verifier check;
-    start_verifier(check, rows);
-    all.rows = &rows;
-    all.owner = rows.owner;
-    all.check = &check;
-    all.for_clusters = shared.for_clusters;
-    all.rights = find_shared<std::uint32_t>(rows, shared.rights);
-    all.range_bits = shared.range_bits;
-    open_stores(all, budget);
+    collector all;
+    start_collector(all, rows);
     bucket_walk walk;
-    start_walk(walk, rows, find_shared<std::uint32_t>(rows, shared.leader));
-    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << shared.slice_bits;
-    for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
-        report(*all.owner, "looking for candidates", unit, units);
-        walk_slice(walk,
-                   unit >> shared.slice_bits,
-                   static_cast<std::uint32_t>(unit & ((1U << shared.slice_bits) - 1)),
-                   [&all](std::span<const std::uint32_t> bucket) { record_bucket(all, bucket); });
+    start_walk(walk, rows, rows.leader);
+    while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
         expect_candidates(rows, all.recorded);
-    }
-    end_walk(walk);
-    end_verifier(check);
     leave_stores(all);
-    end_budget(budget, *rows.budget);
 }
 
 void start_candidates(row_candidates& all, row_set& rows)
 {
     host& owner = *rows.owner;
     const shared_rows& shared = *rows.shared;
-    const auto processes = static_cast<std::size_t>(shared.processes);
     all = {};
     all.rows = &rows;
-    all.owner = &owner;
-    all.rights = find_shared<std::uint32_t>(rows, shared.rights);
-    all.large_buckets = allocate<byte_store*>(owner, processes);
-    all.large_rows = allocate<byte_store*>(owner, processes);
-    std::size_t chunk = 1;
-    for (std::size_t member = 0; member < processes; member++) {
-        const std::span<store_note> notes = notes_of(rows, member);
-        all.large_buckets[member] = open_view(*rows.budget, notes[shared.range_count]);
-        all.large_rows[member] = open_view(*rows.budget, notes[shared.range_count + 1]);
-        chunk = std::max(chunk, notes[shared.range_count].chunk_bytes);
-    }
-    all.buffer = allocate<char>(owner, chunk);
+    all.large_buckets = open_left(rows, shared.large_bucket_list);
+    all.large_rows = open_left(rows, shared.large_bucket_rows);
     all.met = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(all.met, rows.count, no_row);
     grow(owner, all.buckets, 0, static_cast<std::size_t>(rows.task.shape.bands));
@@ -309,51 +233,31 @@ void start_candidates(row_candidates& all, row_set& rows)
     all.collected[0] = 0;
     for (std::uint32_t range = 0; range < shared.range_count; range++) {
         all.collected[range + 1] = all.collected[range];
-        for (std::size_t member = 0; member < processes; member++)
-            all.collected[range + 1] += notes_of(rows, member)[range].size / sizeof(std::uint64_t);
+        for (std::uint32_t member = 0; member < shared.processes; member++)
+            all.collected[range + 1] += note_of(rows, member, range).size / sizeof(std::uint64_t);
     }
 }
 
-void end_candidates(row_candidates& all)
-{
-    for (int member = 0; member < all.rows->shared->processes; member++) {
-        close_store(all.large_buckets[member]);
-        close_store(all.large_rows[member]);
-    }
-    for (void* const memory : {static_cast<void*>(all.large_buckets),
-                               static_cast<void*>(all.large_rows),
-                               static_cast<void*>(all.met),
-                               static_cast<void*>(all.buffer),
-                               static_cast<void*>(all.buckets.values),
-                               static_cast<void*>(all.others.values),
-                               static_cast<void*>(all.starts),
-                               static_cast<void*>(all.collected)})
-        release(*all.owner, memory);
-}
-
-void each_row(row_candidates& all,
-              std::uint32_t range,
-              void* self,
-              void (*visit)(void* self,
-                            std::uint32_t row,
-                            std::span<std::uint32_t> others,
-                            std::span<const std::uint32_t> buckets))
+void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit)
 {
     row_set& rows = *all.rows;
-    host& owner = *all.owner;
+    host& owner = *rows.owner;
     const shared_rows& shared = *rows.shared;
-    const auto processes = static_cast<std::size_t>(shared.processes);
     const std::uint32_t first = range << shared.range_bits;
     const std::uint32_t count = std::min(rows.count - first, 1U << shared.range_bits);
-    const std::size_t room = std::max<std::size_t>(1024 * 1024, shared.memory / processes / 16);
+    const std::size_t room = std::max<std::size_t>(1024 * 1024, shared.memory / shared.processes / 16);
     std::uint64_t* const starts = all.starts;
     const auto each = [&](auto&& take) {
-        for (std::size_t member = 0; member < processes; member++) {
-            if (notes_of(rows, member)[range].size == 0)
+        for (std::uint32_t member = 0; member < shared.processes; member++) {
+            const store_note& note = note_of(rows, member, range);
+            if (note.size == 0)
                 continue;
-            byte_store* const from = open_view(*rows.budget, notes_of(rows, member)[range]);
-            each_pair(owner, *from, all.buffer, take);
-            close_store(from);
+            byte_store* const from = open_view(*rows.budget, note);
+            each_piece<std::uint64_t>(*from, 0, note.size, [&take](std::span<const std::uint64_t> pairs) {
+                for (const std::uint64_t pair : pairs)
+                    take(static_cast<std::uint32_t>(pair >> 32), static_cast<std::uint32_t>(pair));
+            });
+            close_view(from);
         }
     };
 
@@ -397,26 +301,8 @@ void each_row(row_candidates& all,
         from = to;
     }
     // The notes stay as they are: a process that comes later adds their sizes up, too (start_candidates()).
-    for (std::size_t member = 0; member < processes; member++)
-        free_noted(owner, notes_of(rows, member)[range]);
-}
-
-void drop_candidates(row_set& rows)
-{
-    const std::uint32_t ranges = rows.shared->range_count;
-    for (int member = 0; member < rows.shared->processes; member++)
-        for (std::size_t i = 0; i < stores_of_buckets; i++)
-            drop_noted(*rows.owner, notes_of(rows, static_cast<std::size_t>(member))[ranges + i]);
-}
-
-large_bucket find_bucket(const row_candidates& all, std::uint32_t number)
-{
-    const auto processes = static_cast<std::uint32_t>(all.rows->shared->processes);
-    large_bucket copy;
-    return *static_cast<const large_bucket*>(fetch(*all.large_buckets[number % processes],
-                                                   number / processes * std::uint64_t{sizeof(copy)},
-                                                   sizeof(copy),
-                                                   &copy));
+    for (std::uint32_t member = 0; member < shared.processes; member++)
+        free_noted(owner, note_of(rows, member, range));
 }
 
 } // namespace minhash::bulk

@@ -25,13 +25,9 @@ struct two_places {
 // For reading what all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;
-    host* owner;
-    const std::uint32_t* rights; // across two queries, the first row of the second one among each
-                                 // leader's rows, or no_row; else null
-    byte_store** large_buckets;  // of each member
+    byte_store** large_buckets; // of each member
     byte_store** large_rows;
     std::uint32_t* met;             // of each row: the last row that had it as a candidate
-    void* buffer;                   // for a piece of large_rows
     growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
@@ -46,46 +42,41 @@ constexpr std::size_t small_bucket = 32;
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
-// Collects the candidates of rows whose twins have been found. Between two queries, `rights` is the number of an array
-// like row_candidates::rights. For clusters, a bucket also counts as large if many of its pairs may be near.
-void collect_candidates(row_set& rows, bool for_clusters, shared_number rights = 0);
+// Collects the candidates of rows whose twins have been found. For clusters, a bucket also counts as large if many of
+// its pairs may be near.
+void collect_candidates(row_set& rows, bool for_clusters);
 
 // One process's part of it.
 void collect_of_units(row_set& rows);
 
-// Start and end reading the collected candidates.
+// Starts reading the collected candidates.
 void start_candidates(row_candidates& all, row_set& rows);
-void end_candidates(row_candidates& all);
+
+using row_visitor = void (*)(void* self,
+                             std::uint32_t row,
+                             std::span<std::uint32_t> others,
+                             std::span<const std::uint32_t> buckets);
 
 // Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order of rows: `others`
 // are its candidates, sorted and without duplicates, which visit() may change; `buckets` are the numbers of its large
 // buckets. Frees what was collected of the range.
-void each_row(row_candidates& all,
-              std::uint32_t range,
-              void* self,
-              void (*visit)(void* self,
-                            std::uint32_t row,
-                            std::span<std::uint32_t> others,
-                            std::span<const std::uint32_t> buckets));
-
-// Frees what was collected about large buckets.
-void drop_candidates(row_set& rows);
+void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
 // Whether a leader has rows of the first query, and of the second one.
-inline bool is_left(const row_candidates& all, std::uint32_t row)
+inline bool is_left(const row_set& rows, std::uint32_t row)
 {
-    return all.rights == nullptr || row < all.rows->first_count;
+    return rows.rights == nullptr || row < rows.first_count;
 }
 
-inline bool is_right(const row_candidates& all, std::uint32_t row)
+inline bool is_right(const row_set& rows, std::uint32_t row)
 {
-    return all.rights == nullptr || all.rights[row] != no_row;
+    return rows.rights == nullptr || rows.rights[row] != no_row;
 }
 
 // Whether a left row verifies a right one. If each could be either, only the first row does.
-inline bool verifies(const row_candidates& all, std::uint32_t left, std::uint32_t right)
+inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t right)
 {
-    return left < right || (left > right && !(is_right(all, left) && is_left(all, right)));
+    return left < right || (left > right && !(is_right(rows, left) && is_left(rows, right)));
 }
 
 // Where the rows of a large bucket are. Bucket n of member m, of p processes, has the number n * p
@@ -95,27 +86,17 @@ struct large_bucket {
     std::uint32_t count; // of rows
 };
 
-large_bucket find_bucket(const row_candidates& all, std::uint32_t number);
-
-inline std::uint32_t member_of_bucket(const row_candidates& all, std::uint32_t number)
-{
-    return number % static_cast<std::uint32_t>(all.rows->shared->processes);
-}
-
 // Calls take(rows) for the rows of a large bucket, in their order and piece by piece.
 template <typename Take>
-void each_piece(row_candidates& all, std::uint32_t number, Take&& take)
+void each_part(row_candidates& all, std::uint32_t number, Take&& take)
 {
-    const large_bucket at = find_bucket(all, number);
-    byte_store& from = *all.large_rows[member_of_bucket(all, number)];
-    const std::uint64_t end = at.offset + at.count * std::uint64_t{sizeof(std::uint32_t)};
-    for (std::uint64_t offset = at.offset; offset < end;) {
-        pause(*all.owner);
-        const void* piece;
-        const std::size_t bytes = std::min<std::uint64_t>(fetch_piece(from, offset, all.buffer, piece), end - offset);
-        take(std::span(static_cast<const std::uint32_t*>(piece), bytes / sizeof(std::uint32_t)));
-        offset += bytes;
-    }
+    const std::uint32_t processes = all.rows->shared->processes;
+    const std::uint32_t member = number % processes;
+    const auto at = fetch_value<large_bucket>(*all.large_buckets[member], number / processes);
+    each_piece<std::uint32_t>(*all.large_rows[member],
+                              at.offset,
+                              at.offset + at.count * std::uint64_t{sizeof(std::uint32_t)},
+                              take);
 }
 
 // A row is prefetched this many candidates before its turn.

@@ -93,7 +93,7 @@ bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 std::size_t kept_bytes(const row_set& rows)
 {
     constexpr std::size_t most = 64 * 1024 * 1024;
-    return std::min(most, rows.shared->memory / 4) / static_cast<std::size_t>(rows.shared->processes);
+    return std::min(most, rows.shared->memory / 4) / rows.shared->processes;
 }
 
 void start_verifier(verifier& state, row_set& rows)
@@ -125,20 +125,6 @@ void accept_all(verifier& state)
     state.least = 0;
     state.least_equal = 0;
     state.least_at_start = 0;
-}
-
-void end_verifier(verifier& state)
-{
-    host& owner = *state.rows->owner;
-    if (state.rows->task.exact)
-        end_sets(state.sets);
-    for (void* const buffer : state.slots)
-        release(owner, buffer);
-    release(owner, state.whole);
-    release(owner, state.text.values);
-    release(owner, state.copy.values);
-    release(owner, state.starts.values);
-    release(owner, state.agreements.values);
 }
 
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)

@@ -40,8 +40,6 @@ std::size_t kept_bytes(const row_set& rows);
 // From now on verify() accepts any two rows of one scope.
 void accept_all(verifier& state);
 
-void end_verifier(verifier& state);
-
 // Whether two rows may be near, by their signatures: the check before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 

@@ -282,13 +282,4 @@ std::size_t take_marks(distinct_elements& set, std::uint64_t* words)
     return kernels->pack_marks(marks + 1, (leader.listed + 63) / 64, words);
 }
 
-void end_elements(distinct_elements& set)
-{
-    release(*set.owner, set.table.values);
-    release(*set.owner, set.list.values);
-    release(*set.owner, set.marks.values);
-    release(*set.owner, set.repeats.values);
-    release(*set.owner, set.places.values);
-}
-
 } // namespace minhash::bulk

@@ -94,6 +94,4 @@ std::size_t count_shared(const distinct_elements& set, std::span<const std::uint
 // number counts. Returns how many are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
-void end_elements(distinct_elements& set);
-
 } // namespace minhash::bulk

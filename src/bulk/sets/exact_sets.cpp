@@ -403,18 +403,6 @@ void start_sets(exact_sets& state, host& owner, const element_source& source, st
     state.ring = allocate<std::uint64_t>(owner, state.ring_words);
 }
 
-void end_sets(exact_sets& state)
-{
-    host& owner = *state.owner;
-    release(owner, state.sizes);
-    release(owner, state.ring);
-    release(owner, state.places);
-    release(owner, state.scratch.values);
-    release(owner, state.marked.values);
-    for (distinct_elements* const each : {&state.loaded, &state.fresh, &state.others})
-        end_elements(*each);
-}
-
 std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double least) noexcept
 {
     const std::uint64_t most = std::min(first, second);

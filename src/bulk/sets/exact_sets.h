@@ -56,7 +56,6 @@ struct exact_sets {
 // Starts for rows with numbers below `count`. Keeps up to `bytes` of sets, besides four bytes for each row, and the two
 // rows that are being compared.
 void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
-void end_sets(exact_sets& state);
 
 // The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from `least` on may stand
 // for the similarity. Cheaper if one of the rows was also in the call before.

@@ -16,11 +16,6 @@ row_sample start_sample(host& owner, const scheme& scheme)
     return fresh;
 }
 
-void end_sample(row_sample& sample)
-{
-    release(*sample.owner, sample.slots.values);
-}
-
 void add_to_sample(row_sample& sample, const signature& value)
 {
     if (value.empty())

@@ -27,7 +27,6 @@ struct row_sample {
 
 // Starts a sample, without rows, of signatures of one scheme.
 row_sample start_sample(host& owner, const scheme& scheme);
-void end_sample(row_sample& sample);
 
 // Adds a signature of the sample's scheme. The empty set is left out.
 void add_to_sample(row_sample& sample, const signature& value);

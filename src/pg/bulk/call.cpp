@@ -281,9 +281,8 @@ Datum end_call(bulk_call& call)
 {
     notice_spilling(call.budget);
     if (call.rows != nullptr)
-        bulk::end_rows(*call.rows);
-    bulk::close_stores(call.budget);
-    end_sharing(call);
+        bulk::end_steps(*call.rows);
+    end_host(call);
     end_rereading(call.again);
     SPI_finish();
     return static_cast<Datum>(0);

@@ -66,7 +66,8 @@ void choose_by_sample(bulk_call& call)
     if (task.shape.bands > 0 || task.sets_only)
         return;
     double mean_bytes = 0;
-    bulk::row_sample sample = bulk::sample_rows(*call.rows, mean_bytes);
+    bulk::sampled_counts counts;
+    const bulk::agreement_counts agreements = bulk::sample_rows(*call.rows, counts, mean_bytes);
     const bool open_hashes = task.exact && !call.wanted.hashes_given;
     const int hashes = task.scheme.num_hashes;
     const double rows = row_count(call);
@@ -82,9 +83,6 @@ void choose_by_sample(bulk_call& call)
         .exact = task.exact,
     };
     const bulk::work_costs costs = bulk::costs_of(task.given ? 0 : mean_bytes, task.exact);
-    bulk::sampled_counts counts;
-    const bulk::agreement_counts agreements = bulk::tally_agreements(sample, counts);
-    bulk::end_sample(sample);
     bulk::bands_plan plan = bulk::choose_by_cost(wanted, agreements, costs);
     if (plan.shape.bands == 0) { // too few hashes for the reserve: do without it
         wanted.recall = task.recall;

@@ -9,9 +9,9 @@
 #include <utility>
 
 extern "C" {
-#include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "utils/memutils.h"
 #include "utils/wait_event.h"
 }
 
@@ -35,6 +35,21 @@ void* allocate_memory(bulk::host& host, std::size_t bytes)
 void release_memory(bulk::host&, void* memory)
 {
     pfree(memory);
+}
+
+void begin_phase(bulk::host& host)
+{
+    bulk_host& self = self_of(host);
+    Assert(self.memory == self.lasting);
+    self.memory = AllocSetContextCreate(self.lasting, "minhash_lsh step", ALLOCSET_DEFAULT_SIZES);
+}
+
+void end_phase(bulk::host& host)
+{
+    bulk_host& self = self_of(host);
+    MemoryContextDelete(self.memory);
+    self.memory = self.lasting;
+    self.converted = {};
 }
 
 [[noreturn]] void fail_temporary_file(const char* action)
@@ -126,6 +141,8 @@ void start_host(bulk_host& fresh)
     fresh = {};
     fresh.allocate = allocate_memory;
     fresh.release = release_memory;
+    fresh.begin_phase = begin_phase;
+    fresh.end_phase = end_phase;
     fresh.write_file = write_file;
     fresh.read_file = read_file;
     fresh.pause = answer_interrupts;
@@ -135,7 +152,7 @@ void start_host(bulk_host& fresh)
     fresh.read_again = read_document_again;
     fresh.expect_reads = expect_documents;
     fresh.fail_too_many_shingles = refuse_shingles;
-    fresh.memory = CurrentMemoryContext;
+    fresh.memory = fresh.lasting = CurrentMemoryContext;
     fresh.again.memory = fresh.memory;
     allow_workers(fresh);
 }
@@ -153,12 +170,6 @@ bulk::text_bytes utf8_of(bulk_host& host, const text* document)
         bytes += slice.size();
     }
     return {host.converted.values, bytes};
-}
-
-int open_private_file(bulk::host&)
-{
-    PrepareTempTablespaces();
-    return OpenTemporaryFile(false);
 }
 
 void start_reporting(bulk_host& host)

@@ -26,7 +26,8 @@ constexpr int most_members = 64; // processes of a call
 struct shared_call;
 
 struct bulk_host : bulk::host {
-    MemoryContext memory; // of all that the engine has
+    MemoryContext memory;  // of what the engine asks for now: in a phase, what goes when it ends
+    MemoryContext lasting; // of the call
     progress shown;
     bool estimated; // the total of the present phase is an estimate
 
@@ -36,21 +37,19 @@ struct bulk_host : bulk::host {
     bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
 
     // pg/bulk/workers.cpp
-    MemoryContext lasting;   // in a worker: lives longer than a step
     ResourceOwner resources; // of the call
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
-    bool sharing; // new memory comes from `area`
     shared_call* shared;
     ParallelContext* context;
     int member;
     int file_count;
-    int started;                                    // workers
-    bool in_step;                                   // all processes are in a step, not between steps
-    double start_time;                              // this process's CPU time when the call began,
-    double step_time;                               // when the present step or pause began,
-    double shared_time;                             // and the sum of all steps
-    bulk::growing<File> shared_files[most_members]; // by member; open in this process
+    int started;                             // workers
+    bool in_step;                            // all processes are in a step, not between steps
+    double start_time;                       // this process's CPU time when the call began,
+    double step_time;                        // when the present step or pause began,
+    double shared_time;                      // and the sum of all steps
+    bulk::growing<File> files[most_members]; // by member; open in this process
 };
 
 // Makes a host whose memory is in the current context.
@@ -58,9 +57,6 @@ void start_host(bulk_host& fresh);
 
 // A text's bytes in UTF-8: where they lie, or converted.
 bulk::text_bytes utf8_of(bulk_host& host, const text* document);
-
-// A temporary file that no other process reaches.
-int open_private_file(bulk::host& host);
 
 // Shows the call's progress from now on, until the host's memory is freed.
 void start_reporting(bulk_host& host);

@@ -272,7 +272,7 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
     bulk::start_finder(call.finder, call, std::max(1, static_cast<int>(call.thresholds.size())));
     call.cluster_memory = AllocSetContextCreate(call.memory, "minhash_lsh cluster", ALLOCSET_SMALL_SIZES);
     read_pairs(call, plan_select(fcinfo, arg_query));
-    bulk::end_numbering(call.numbered.numbers);
+    bulk::release(call, call.numbered.numbers.entries);
     start_row(call);
     bulk::end_finder(call.finder, emit_component);
     return end_call(call);

@@ -12,6 +12,7 @@
 extern "C" {
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/barrier.h"
@@ -53,7 +54,7 @@ constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
 constexpr std::uint64_t query_key = 2; // the text of the session's query
 
-// Numbers of shared files: a mark, the member that made the file, and how many it had made before.
+// Numbers of files: a mark, if the file is shared, the member that made it, and how many it has made.
 constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
@@ -107,7 +108,7 @@ void* place_of_area(dsm_segment* segment)
     return static_cast<char*>(dsm_segment_address(segment)) + area_offset;
 }
 
-bool start_sharing(bulk::host& host)
+void start_sharing(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     Assert(self.segment == nullptr);
@@ -116,11 +117,11 @@ bool start_sharing(bulk::host& host)
     const std::uint64_t room = shared_room();
     if (room < least_room) {
         tell_no_room();
-        return false;
+        return;
     }
     self.segment = for_call(self, [] { return dsm_create(bytes, DSM_CREATE_NULL_IF_MAXSEGMENTS); });
     if (self.segment == nullptr)
-        return false;
+        return;
     self.shared = static_cast<shared_call*>(dsm_segment_address(self.segment));
     shared_call& call = *self.shared;
     memset(&call, 0, sizeof(call));
@@ -137,24 +138,22 @@ bool start_sharing(bulk::host& host)
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
-    return true;
 }
 
-bool keep_sharing(bulk::host& host, std::size_t bytes)
+void keep_sharing(bulk::host& host, std::size_t bytes)
 {
     bulk_host& self = self_of(host);
     if (shared_room() / 4 < bytes) {
         tell_no_room();
         self.sharing = false;
     }
-    return self.sharing;
 }
 
 bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool needed)
 {
     bulk_host& self = self_of(host);
     if (!self.sharing)
-        return bulk::private_number(host.allocate(host, bytes));
+        return bulk::private_number(allocate_large(self.lasting, bytes));
     if (!needed && !has_room(*self.shared, bytes))
         return 0;
     const dsa_pointer made =
@@ -196,11 +195,11 @@ struct file_name {
     }
 };
 
-// The handle of a shared file in this process, if it is open.
+// The handle of a file in this process, if it is open.
 File& handle_of(bulk_host& self, int number)
 {
     const std::size_t at = number & ((1 << member_shift) - 1);
-    bulk::growing<File>& files = self.shared_files[(number & ~shared_file) >> member_shift];
+    bulk::growing<File>& files = self.files[(number & ~shared_file) >> member_shift];
     if (at >= files.room) {
         const std::size_t before = files.room;
         const MemoryContext memory = std::exchange(self.memory, self.lasting);
@@ -211,32 +210,31 @@ File& handle_of(bulk_host& self, int number)
     return files.values[at];
 }
 
-int open_shared_file(bulk::host& host)
+int open_file(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    if (self.segment == nullptr)
-        return open_private_file(host);
-    if (self.file_count == 1 << member_shift)
+    const bool shared = self.segment != nullptr;
+    if (++self.file_count == 1 << member_shift)
         elog(ERROR, "too many temporary files");
-    const int number = shared_file | self.member << member_shift | self.file_count++;
+    const int number = (shared ? shared_file : 0) | self.member << member_shift | self.file_count;
+    if (!shared)
+        PrepareTempTablespaces();
     handle_of(self, number) =
-        for_call(self, [&] { return FileSetCreate(&self.shared->files.fs, file_name(number).text); });
+        shared ? for_call(self, [&] { return FileSetCreate(&self.shared->files.fs, file_name(number).text); })
+               : OpenTemporaryFile(false);
     return number;
 }
 
-void close_shared_file(bulk::host& host, int number)
+void close_file(bulk::host& host, int number)
 {
     bulk_host& self = self_of(host);
-    if (!(number & shared_file)) {
-        FileClose(number);
-        return;
-    }
     if (const File open = std::exchange(handle_of(self, number), 0); open > 0)
         FileClose(open);
-    FileSetDelete(&self.shared->files.fs, file_name(number).text, false);
+    if (number & shared_file)
+        FileSetDelete(&self.shared->files.fs, file_name(number).text, false);
 }
 
-int start_workers(bulk::host& host, bulk::shared_number rows)
+std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
 {
     bulk_host& self = self_of(host);
     shared_call& call = *self.shared;
@@ -268,7 +266,7 @@ int start_workers(bulk::host& host, bulk::shared_number rows)
         DestroyParallelContext(self.context);
         ExitParallelMode();
     }
-    return launched + 1;
+    return static_cast<std::uint32_t>(launched + 1);
 }
 
 // The CPU time of this process, in seconds.
@@ -307,9 +305,8 @@ void end_workers(bulk::host& host)
 
 File file_of(bulk_host& host, int number)
 {
-    if (!(number & shared_file))
-        return number;
     File& open = handle_of(host, number);
+    Assert(open > 0 || (number & shared_file) != 0);
     if (open <= 0)
         open = for_call(host, [&] { return FileSetOpen(&host.shared->files.fs, file_name(number).text, O_RDWR); });
     if (open <= 0)
@@ -321,9 +318,8 @@ void allow_workers(bulk_host& host)
 {
     host.resources = CurrentResourceOwner;
     host.start_time = cpu_time();
-    host.lasting = host.memory;
-    host.open_file = open_shared_file;
-    host.close_file = close_shared_file;
+    host.open_file = open_file;
+    host.close_file = close_file;
     host.start_sharing = start_sharing;
     host.keep_sharing = keep_sharing;
     host.allocate_shared = allocate_shared;
@@ -339,7 +335,7 @@ void allow_workers(bulk_host& host)
     host.again.sharing = host.most_workers > 0;
 }
 
-void end_sharing(bulk_host& host)
+void end_host(bulk_host& host)
 {
     if (host.started > 0) // test/bench/bulk_bench.sh reads it
         elog(DEBUG1,
@@ -347,12 +343,12 @@ void end_sharing(bulk_host& host)
              cpu_time() - host.start_time,
              host.shared_time,
              host.started);
-    if (host.segment == nullptr)
-        return;
-    for (const bulk::growing<File>& files : host.shared_files)
+    for (const bulk::growing<File>& files : host.files)
         for (std::size_t i = 0; i < files.room; i++)
             if (files.values[i] > 0)
                 FileClose(files.values[i]);
+    if (host.segment == nullptr)
+        return;
     dsa_detach(host.area);
     dsm_detach(host.segment);
     host.area = nullptr;
@@ -372,9 +368,7 @@ void help_with_steps(bulk_host& self)
             BarrierArriveAndWait(&call.phases, bulk_wait_event());
         if (call.ended)
             break;
-        bulk::help(self, call.rows, self.member);
-        MemoryContextReset(self.memory);
-        self.converted = {};
+        bulk::help(self, call.rows, static_cast<std::uint32_t>(self.member));
         unpin(self.again);
         BarrierArriveAndWait(&call.phases, bulk_wait_event());
     }
@@ -409,8 +403,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);
     self.far = self.again.far;
-    self.memory = AllocSetContextCreate(self.lasting, "minhash_lsh step", ALLOCSET_DEFAULT_SIZES);
     help_with_steps(self);
     end_rereading(self.again);
-    end_sharing(self);
+    end_host(self);
 }

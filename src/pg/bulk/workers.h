@@ -13,8 +13,8 @@ namespace minhash::pg {
 // Lets a host have up to max_parallel_maintenance_workers workers, or none where there can be none.
 void allow_workers(bulk_host& host);
 
-// Frees this process's hold on all that was shared.
-void end_sharing(bulk_host& host);
+// Closes this process's files, and frees its hold on all that was shared.
+void end_host(bulk_host& host);
 
 // The open file for a number that the engine uses.
 File file_of(bulk_host& host, int number);

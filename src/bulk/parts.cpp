@@ -1,55 +1,27 @@
 // Maps each step to the function that does one process's part of it. This file is above all directories of the engine,
 // as any of them can have steps.
-#include "bulk/containment/containment.h"
 #include "bulk/rows/steps.h"
-#include "bulk/search/candidates.h"
-#include "bulk/search/clusters.h"
-#include "bulk/search/far_documents.h"
-#include "bulk/search/pairs.h"
-#include "bulk/search/row_candidates.h"
 
 namespace minhash::bulk {
 
 void do_part(row_set& rows)
 {
-    switch (rows.shared->step) {
-    case step::sign:
-        sign_units(rows);
-        break;
-    case step::mark:
-        mark_units(rows);
-        break;
-    case step::bring:
-        bring_units(rows);
-        break;
-    case step::find_twins:
-        find_twins_of_units(rows);
-        break;
-    case step::collect:
-        collect_of_units(rows);
-        break;
-    case step::verify_pairs:
-        verify_units(rows);
-        break;
-    case step::connect_buckets:
-        connect_bucket_units(rows);
-        break;
-    case step::connect_rows:
-        connect_row_units(rows);
-        break;
-    case step::count_shingles:
-        count_shingles_of_units(rows);
-        break;
-    case step::choose_witnesses:
-        choose_witnesses_of_units(rows);
-        break;
-    case step::compare_same:
-        compare_same_of_units(rows);
-        break;
-    case step::look_up:
-        look_up_units(rows);
-        break;
-    }
+    static constexpr part* parts[] = {
+        sign_units,                // step::sign
+        mark_units,                // step::mark
+        bring_units,               // step::bring
+        find_twins_of_units,       // step::find_twins
+        collect_of_units,          // step::collect
+        verify_units,              // step::verify_pairs
+        connect_bucket_units,      // step::connect_buckets
+        connect_row_units,         // step::connect_rows
+        count_shingles_of_units,   // step::count_shingles
+        choose_witnesses_of_units, // step::choose_witnesses
+        compare_same_of_units,     // step::compare_same
+        look_up_units,             // step::look_up
+    };
+    static_assert(std::size(parts) == static_cast<std::size_t>(step::look_up) + 1);
+    parts[static_cast<std::size_t>(rows.shared->step)](rows);
 }
 
 } // namespace minhash::bulk

@@ -145,7 +145,7 @@ inline bulk::row_set& take(bulk::memory_budget& budget, const std::vector<std::s
 {
     bulk::row_set& rows = *bulk::make_rows(budget, task, true);
     for (const std::string& text : texts)
-        bulk::take_text(rows, bytes_of(text));
+        bulk::take_text(rows, bytes_of(text), text.size());
     return rows;
 }
 

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "texts.h"
 
@@ -499,9 +500,9 @@ inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t
     constexpr std::size_t enough = 64;
     const bulk::text_bytes bytes = bytes_of(text);
     if (place != 0 && bytes.size() > enough &&
-        bulk::take_long_text(rows, bytes.first(minhash::whole_characters(bytes.data(), enough)), bytes.size(), place))
+        bulk::take_text(rows, bytes.first(minhash::whole_characters(bytes.data(), enough)), bytes.size(), place))
         return;
-    bulk::take_text(rows, bytes, place);
+    bulk::take_text(rows, bytes, bytes.size(), place);
 }
 
 // Takes all rows. None of them may be empty.

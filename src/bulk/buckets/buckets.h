@@ -4,11 +4,11 @@
 // candidates, which verification drops.
 #pragma once
 
+#include "bulk/memory/host.h"
+
+#include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 
 namespace minhash::bulk {
 
@@ -83,6 +83,69 @@ void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room
             room.rows[count++] = static_cast<std::uint32_t>(entries[i]);
         visit(std::span<const std::uint32_t>(room.rows, count));
     }
+}
+
+// Memory that is reused from band to band.
+struct grouping {
+    host* owner;
+    int bits;
+    growing<std::uint64_t> entries;
+    std::uint32_t* starts;         // where partitions start, and the end of the last
+    growing<std::uint32_t> memory; // of `room`
+    bucket_room room;
+};
+
+inline std::size_t partition_count(const grouping& state)
+{
+    return std::size_t{1} << state.bits;
+}
+
+// Starts for bands of about `rows` rows. `fresh` is cleared.
+inline void start_grouping(grouping& fresh, host& owner, std::size_t rows)
+{
+    fresh.owner = &owner;
+    fresh.bits = partition_bits(rows);
+    fresh.starts = allocate<std::uint32_t>(owner, partition_count(fresh) + 2);
+}
+
+// Makes room for partitions of at most this many entries.
+inline void enlarge_room(grouping& state, std::size_t entries)
+{
+    const std::size_t table = bucket_table_size(entries);
+    grow(*state.owner, state.memory, 0, table + 3 * entries);
+    std::uint32_t* const memory = state.memory.values;
+    state.room = {memory, memory + table, memory + table + entries, memory + table + 2 * entries};
+}
+
+inline std::span<const std::uint64_t> partition(const grouping& state, std::size_t number)
+{
+    assert(number < partition_count(state));
+    return {state.entries.values + state.starts[number], state.starts[number + 1] - state.starts[number]};
+}
+
+// Puts rows into partitions. each_key(take) calls take(key, row) for all rows; it is called twice.
+template <typename EachKey>
+void scatter(grouping& state, EachKey&& each_key)
+{
+    const int bits = state.bits;
+    const std::size_t partitions = partition_count(state);
+    std::uint32_t* const starts = state.starts;
+    std::fill_n(starts, partitions + 2, 0);
+    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves that on to its end,
+    // the start of partition i + 1: so starts[i] ends as the start of i.
+    each_key([=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
+    std::size_t largest = 0;
+    for (std::size_t i = 2; i < partitions + 2; i++) {
+        largest = std::max<std::size_t>(largest, starts[i]);
+        starts[i] += starts[i - 1];
+    }
+    enlarge_room(state, largest);
+    grow(*state.owner, state.entries, 0, starts[partitions + 1]);
+    std::uint64_t* const entries = state.entries.values;
+    each_key([=](std::uint32_t key, std::uint32_t row) {
+        entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
+    });
+    assert(starts[partitions] == starts[partitions + 1]); // both calls gave the same rows
 }
 
 } // namespace minhash::bulk

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "bulk/buckets/buckets.h"
-#include "bulk/memory/host.h"
 
 #include <algorithm>
 #include <cassert>

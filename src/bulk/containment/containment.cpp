@@ -44,17 +44,12 @@ constexpr std::uint32_t looked_up_at_once = 64;
 
 constexpr int member_shift = 48; // in witness_at
 
-// A cache of plans, by the lowest bits of the set's size.
-struct plan_cache {
-    static constexpr std::size_t entries = 1024;
-    std::uint64_t* sizes;
-    size_plan* plans;
-};
+// How many plans are kept, by the lowest bits of the set's size.
+constexpr std::size_t kept_plans = 1024;
 
 // The state of a process during its part of a step.
 struct containment_part {
     row_set* rows;
-    host* owner;
     shared_containment* shared;
     std::uint32_t* sizes;
     std::uint64_t* digests;
@@ -68,7 +63,7 @@ struct containment_part {
     growing<std::uint32_t> times; // of each of its elements, by number: when it was met last
     std::size_t timed;
     std::uint32_t time;
-    plan_cache plans;
+    size_plan* plans;
 
     // For looking up the current row.
     witness_index index;
@@ -90,7 +85,6 @@ containment_part start_part(row_set& rows)
     shared_containment& shared = shared_of(rows);
     containment_part made = {};
     made.rows = &rows;
-    made.owner = rows.owner;
     made.shared = &shared;
     made.sizes = find_shared<std::uint32_t>(rows, shared.sizes);
     made.digests = find_shared<std::uint64_t>(rows, shared.digests);
@@ -100,20 +94,17 @@ containment_part start_part(row_set& rows)
     rows.set_sizes = made.sizes;
     made.in_hand = no_row;
     made.set.owner = rows.owner;
-    made.plans.sizes = allocate<std::uint64_t>(*rows.owner, plan_cache::entries);
-    made.plans.plans = allocate<size_plan>(*rows.owner, plan_cache::entries);
-    std::fill_n(made.plans.sizes, plan_cache::entries, 0);
+    made.plans = allocate<size_plan>(*rows.owner, kept_plans);
+    std::fill_n(made.plans, kept_plans, size_plan{});
     return made;
 }
 
 const size_plan& plan_for(containment_part& self, std::uint64_t size)
 {
-    const std::size_t at = size % plan_cache::entries;
-    if (self.plans.sizes[at] != size) {
-        self.plans.sizes[at] = size;
-        self.plans.plans[at] = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
-    }
-    return self.plans.plans[at];
+    size_plan& plan = self.plans[size % kept_plans];
+    if (plan.size != size)
+        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
+    return plan;
 }
 
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
@@ -151,7 +142,7 @@ void count_shingles(containment_part& self)
     const bool alone = self.rows->shared->processes == 1;
     for (std::size_t i = 0; i < self.set.count; i++) {
         if (i % 4096 == 0)
-            pause(*self.owner);
+            pause(*self.rows->owner);
         std::uint16_t& having = self.counts.of(self.set.elements()[i]);
         if (alone)
             having = static_cast<std::uint16_t>(having + (having < enough));
@@ -167,7 +158,7 @@ void note_row(containment_part& self, witness_choice& choice, byte_store& store)
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < self.set.count; i++) {
         if (i % 4096 == 0)
-            pause(*self.owner);
+            pause(*self.rows->owner);
         digest += fmix64(self.set.elements()[i]);
     }
     const auto size = static_cast<std::uint32_t>(self.set.count);
@@ -190,17 +181,13 @@ void raise(std::uint64_t& shared, std::uint64_t to)
 void start_time(containment_part& self)
 {
     if (self.timed <= self.set.count) {
-        grow(*self.owner, self.times, 0, self.set.count + 1);
+        grow(*self.rows->owner, self.times, 0, self.set.count + 1);
         self.timed = self.times.room;
         self.time = 0;
     }
     if (++self.time > 1)
         return;
-    for (std::size_t i = 0; i < self.timed; i++) {
-        if (i % 65536 == 0)
-            pause(*self.owner);
-        self.times.values[i] = 0;
-    }
+    clear(*self.rows->owner, self.times.values, self.timed);
     self.time = 1;
 }
 
@@ -256,16 +243,13 @@ std::size_t take_tags(containment_part& self)
     const std::span<const std::uint64_t> list = self.set.elements();
     const std::size_t entries = std::bit_ceil(2 * list.size() + 1);
     self.tag_mask = entries - 1;
-    grow(*self.owner, self.tags, 0, entries);
-    grow(*self.owner, self.places, 0, list.size());
-    for (std::size_t i = 0; i < entries; i += 65536) {
-        pause(*self.owner);
-        std::fill_n(self.tags.values + i, std::min<std::size_t>(entries - i, 65536), 0);
-    }
+    grow(*self.rows->owner, self.tags, 0, entries);
+    grow(*self.rows->owner, self.places, 0, list.size());
+    clear(*self.rows->owner, self.tags.values, entries);
     std::size_t count = 0;
     for (std::size_t i = 0; i < list.size(); i++) {
         if (i % 4096 == 0)
-            pause(*self.owner);
+            pause(*self.rows->owner);
         const std::uint64_t mark = list[i] ^ salt;
         if (mark > most_mark)
             continue;
@@ -292,7 +276,7 @@ std::size_t find_having(containment_part& self)
         known += is_known(index, place);
     }
     std::size_t count = 0;
-    grow(*self.owner, self.having, 0, known);
+    grow(*self.rows->owner, self.having, 0, known);
     for (const std::uint64_t bucket : tags.first(known)) {
         const auto places = places_of(index, bucket);
         self.having.values[count] = places;
@@ -347,8 +331,8 @@ std::size_t find_enough(containment_part& self, std::uint32_t from)
     std::size_t met = 0;
     std::size_t enough = 0;
     for (const auto places : std::span(self.having.values, lists)) {
-        pause(*self.owner);
-        grow(*self.owner, self.enough, enough, enough + places.size());
+        pause(*self.rows->owner);
+        grow(*self.rows->owner, self.enough, enough, enough + places.size());
         enough += count_down(places, from, self.missing, self.enough.values + enough, met);
     }
     start_count(self, from, lists, met);
@@ -380,7 +364,7 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
     std::uint32_t* const places = self.enough.values;
     std::size_t count = 0;
     for (std::size_t i = 0; i < enough; i++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         if (i + 2 * ahead < enough)
             __builtin_prefetch(&self.index.notes[places[i + 2 * ahead]]);
         if (i + ahead < enough)
@@ -390,7 +374,7 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
     }
     std::sort(places, places + count);
     for (std::size_t i = 0; i < count; i++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         if (const auto share = contained_share(self, self.order[first + places[i]]))
             add_pair(found, {first + places[i], position, *share});
     }
@@ -445,7 +429,7 @@ bool is_leader(const containment_search& self, std::uint32_t row)
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
-    host& owner = *part.owner;
+    host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
     std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // by their numbers
     numbering numbers = start_numbering(owner);
@@ -481,7 +465,7 @@ index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32
     containment_part& part = self.part;
     index_shape shape = {0, 0, 0, probing};
     for (; from + shape.places < end; shape.places++) {
-        pause(*part.owner);
+        pause(*part.rows->owner);
         const std::uint32_t row = part.order[from + shape.places];
         index_shape next = shape;
         if (is_leader(self, row)) {
@@ -501,7 +485,7 @@ index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;
-    host& owner = *part.owner;
+    host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
     shared_containment& shared = *part.shared;
     shared.first = from;
@@ -540,7 +524,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 void search_part(containment_search& self)
 {
     containment_part& part = self.part;
-    host& owner = *part.owner;
+    host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
     shared_containment& shared = *part.shared;
     shared_rows& all = *rows.shared;
@@ -550,8 +534,7 @@ void search_part(containment_search& self)
     do_step(rows, step::look_up);
     owner.release_shared(owner, shared.index);
     byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
-    grow(owner, self.of_parts, self.parts, self.parts + 1);
-    self.of_parts.values[self.parts++] = store;
+    add(owner, self.of_parts, self.parts, store);
     each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
     for (const shared_number number : {all.found, all.ranges})
         owner.release_shared(owner, number);
@@ -568,7 +551,7 @@ void emit_all(containment_search& self)
             for (std::uint32_t b = leader; b != no_row; b = rows.next[b])
                 for (std::uint32_t a = rows.next[b]; a != no_row; a = rows.next[a])
                     emit_pair(self.to, {a, b, 1});
-    auto* const at = allocate<std::uint64_t>(*part.owner, self.parts);
+    auto* const at = allocate<std::uint64_t>(*part.rows->owner, self.parts);
     std::fill_n(at, self.parts, 0);
     const auto next_of = [&](std::size_t of_part) -> std::optional<found_pair> {
         byte_store& store = *self.of_parts.values[of_part];
@@ -577,7 +560,7 @@ void emit_all(containment_search& self)
         return fetch_value<found_pair>(store, at[of_part]);
     };
     for (;;) {
-        pause(*part.owner);
+        pause(*part.rows->owner);
         std::optional<found_pair> first;
         std::size_t from = 0;
         for (std::size_t i = 0; i < self.parts; i++)

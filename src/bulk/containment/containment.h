@@ -22,10 +22,4 @@ inline std::uint32_t set_size(const row_set& rows, std::uint32_t row)
     return rows.set_sizes[row];
 }
 
-// One process's part of each step.
-void count_shingles_of_units(row_set& rows);
-void choose_witnesses_of_units(row_set& rows);
-void compare_same_of_units(row_set& rows);
-void look_up_units(row_set& rows);
-
 } // namespace minhash::bulk

@@ -109,7 +109,7 @@ size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noe
 {
     const std::uint64_t most_missing = size - least_contained(size, threshold);
     const std::uint64_t pool = std::min<std::uint64_t>(size, 2 * most_missing + least_pool);
-    return {pool, plan_witnesses(pool, pool - most_missing, missed)};
+    return {size, pool, plan_witnesses(pool, pool - most_missing, missed)};
 }
 
 std::size_t counters_for(std::uint32_t rows) noexcept
@@ -213,16 +213,8 @@ void make_index(host& owner, witness_index& index)
                 take(place, place_in(index, index.tags[at]));
         }
     };
-    for (std::size_t i = 0; i <= index.mask + 1; i++) {
-        if (i % 65536 == 0)
-            pause(owner);
-        index.starts[i] = 0;
-    }
-    for (std::size_t i = 0; i <= index.filter_mask; i++) {
-        if (i % 65536 == 0)
-            pause(owner);
-        index.filter[i] = 0;
-    }
+    clear(owner, index.starts, index.mask + 2);
+    clear(owner, index.filter, index.filter_mask + 1);
     each_indexed([&index](std::uint32_t, std::uint64_t at) {
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);

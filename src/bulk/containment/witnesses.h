@@ -38,6 +38,7 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept;
 
 // The plan for rows of one size. Witnesses are drawn from at least the `pool` rarest shingles.
 struct size_plan {
+    std::uint64_t size;
     std::uint64_t pool;
     witness_plan witnesses;
 };

@@ -16,8 +16,6 @@ namespace minhash::bulk {
 
 namespace {
 
-constexpr std::uint32_t none = 0xFFFFFFFF;
-
 // The share of true pairs that is found by the bands in which they are looked for.
 constexpr double truth_recall = 1 - 1e-6;
 
@@ -40,7 +38,6 @@ struct true_pair {
 
 struct evaluation {
     row_set* rows;
-    host* owner;
     std::size_t most_pairs;
     verifier check;
     std::uint32_t* members; // of each leader, how many rows it stands for
@@ -51,7 +48,7 @@ struct evaluation {
     std::uint32_t* first_anchor;            // the first anchor of each,
     std::uint32_t* anchors_of;              // how many each stands for,
     std::uint32_t* slots;                   // their signatures,
-    std::uint32_t* number;                  // and of each row its number as a leader, or `none`
+    std::uint32_t* number;                  // and of each row its number as a leader, or no_row
 
     // The table of a band: anchors' leaders, chained where they hash to the same place.
     std::uint32_t* heads;
@@ -104,13 +101,13 @@ const std::uint32_t* slots_of_row(evaluation& self, std::uint32_t row)
 void number_anchors(evaluation& self)
 {
     row_set& rows = *self.rows;
-    host& owner = *self.owner;
+    host& owner = *self.rows->owner;
     const std::size_t hashes = rows.task.scheme.num_hashes;
     const std::size_t most = self.anchors.size();
     self.members = allocate<std::uint32_t>(owner, rows.count);
     self.number = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(self.members, rows.count, 0);
-    std::fill_n(self.number, rows.count, none);
+    std::fill_n(self.number, rows.count, no_row);
     for (std::uint32_t row = 0; row < rows.count; row++)
         self.members[rows.leader[row]]++;
     self.leaders = allocate<std::uint32_t>(owner, most);
@@ -119,7 +116,7 @@ void number_anchors(evaluation& self)
     for (std::size_t i = 0; i < most; i++) {
         pause(owner);
         const std::uint32_t leader = rows.leader[self.anchors[i]];
-        if (self.number[leader] != none)
+        if (self.number[leader] != no_row)
             continue;
         std::copy_n(slots_of_row(self, leader), hashes, self.slots + self.count * hashes);
         self.leaders[self.count] = leader;
@@ -139,23 +136,23 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
 {
     row_set& rows = *self.rows;
     const std::size_t offset = static_cast<std::size_t>(band) * static_cast<unsigned>(shape.rows);
-    std::fill_n(self.heads, self.mask + 1, none);
+    std::fill_n(self.heads, self.mask + 1, no_row);
     for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         const std::uint64_t hash = hash_slots(slots_of_anchor(self, anchor) + offset, shape.rows);
         self.keys[anchor] = static_cast<std::uint32_t>(hash >> 32);
         self.next[anchor] = self.heads[hash & self.mask];
         self.heads[hash & self.mask] = anchor;
     }
     for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         if (self.rows->leader[row] != row)
             continue;
         const std::uint32_t* const slots = slots_of_row(self, row);
         const std::uint64_t hash = hash_slots(slots + offset, shape.rows);
         const auto key = static_cast<std::uint32_t>(hash >> 32);
-        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != none; anchor = self.next[anchor]) {
-            pause(*self.owner);
+        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
+            pause(*self.rows->owner);
             // If both are leaders of anchors, the first one counts the pair.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
@@ -183,9 +180,7 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
 {
     if (!may_be_near(self.check, row, self.leaders[anchor]))
         return;
-    const std::size_t count = self.candidate_count++;
-    grow(*self.owner, self.candidates, count, count + 1);
-    self.candidates.values[count] = {anchor, row};
+    add(*self.rows->owner, self.candidates, self.candidate_count, {anchor, row});
     if (self.candidate_count > self.most_pairs && self.anchors.size() / 2 >= least_anchors)
         halve_anchors(self);
 }
@@ -194,12 +189,12 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
-        report(*self.owner, "comparing anchors with all rows", row, self.rows->count);
+        report(*self.rows->owner, "comparing anchors with all rows", row, self.rows->count);
         if (self.rows->leader[row] != row)
             continue;
         const std::uint32_t* const slots = slots_of_row(self, row);
         for (std::uint32_t anchor = 0; anchor < self.count && anchor < self.number[row]; anchor++) {
-            pause(*self.owner);
+            pause(*self.rows->owner);
             if (count_equal(self.check.start, slots, slots_of_anchor(self, anchor)) >= self.check.least_at_start)
                 add_candidate(self, anchor, row);
         }
@@ -215,7 +210,7 @@ void find_candidates(evaluation& self)
         return;
     }
     for (int band = 0; band < shape.bands; band++) {
-        report(*self.owner,
+        report(*self.rows->owner,
                "looking for rows near to anchors",
                static_cast<unsigned>(band),
                static_cast<unsigned>(shape.bands));
@@ -228,16 +223,12 @@ void find_candidates(evaluation& self)
 void verify_candidates(evaluation& self)
 {
     for (std::size_t i = 0; i < self.candidate_count; i++) {
-        report(*self.owner, "comparing rows with anchors", i, self.candidate_count);
+        report(*self.rows->owner, "comparing rows with anchors", i, self.candidate_count);
         const candidate each = self.candidates.values[i];
-        const auto similarity = verify(self.check, self.leaders[each.anchor], each.row);
-        if (!similarity)
-            continue;
-        const std::size_t count = self.pair_count++;
-        grow(*self.owner, self.pairs, count, count + 1);
-        self.pairs.values[count] = {each, *similarity};
+        if (const auto similarity = verify(self.check, self.leaders[each.anchor], each.row))
+            add(*self.rows->owner, self.pairs, self.pair_count, {each, *similarity});
     }
-    self.anchors_of = allocate<std::uint32_t>(*self.owner, self.count);
+    self.anchors_of = allocate<std::uint32_t>(*self.rows->owner, self.count);
     std::fill_n(self.anchors_of, self.count, 0);
     for (const std::uint32_t anchor : self.anchors)
         self.anchors_of[self.number[self.rows->leader[anchor]]]++;
@@ -298,7 +289,7 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     tried.candidates = tried.found = pairs_within(self);
     tried.predicted = static_cast<double>(tried.found);
     for (std::size_t i = 0; i < self.pair_count; i++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         const true_pair& pair = self.pairs.values[i];
         const auto [anchor, row] = pair.rows;
         const std::uint64_t weight = pairs_between(self, self.leaders[anchor], row);
@@ -309,7 +300,7 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
         add_to_counts(self, pair.rows, self.found, self.seen_found);
     }
     for (int band = 0; band < shape.bands; band++) {
-        report(*self.owner, "counting candidates of anchors", done + static_cast<unsigned>(band), total);
+        report(*self.rows->owner, "counting candidates of anchors", done + static_cast<unsigned>(band), total);
         each_meeting(self, shape, band, [&](std::uint32_t anchor, std::uint32_t row) {
             tried.candidates += pairs_between(self, self.leaders[anchor], row);
         });
@@ -325,7 +316,7 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     const double met = (1 - recall) * (1 - recall);
     double squares = 0;
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
-        pause(*self.owner);
+        pause(*self.rows->owner);
         const double near = self.seen_near[row];
         if (self.rows->leader[row] != row || near <= 0)
             continue;
@@ -381,7 +372,6 @@ evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<settin
     start_steps(rows);
     evaluation self = {};
     self.rows = &rows;
-    self.owner = &owner;
     self.most_pairs = most_pairs;
     self.anchors = anchors;
     self.buffer = allocate<std::uint32_t>(owner, rows.task.scheme.num_hashes);

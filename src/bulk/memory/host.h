@@ -8,6 +8,7 @@
 // The engine calls the host once a chunk, not once a value, so calls through pointers cost nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -143,6 +144,17 @@ inline void release(host& asked, void* memory)
         asked.release(asked, memory);
 }
 
+// Sets all values to 0.
+template <typename Value>
+void clear(host& asked, Value* values, std::size_t count)
+{
+    constexpr std::size_t at_once = 64 * 1024;
+    for (std::size_t from = 0; from < count; from += at_once) {
+        pause(asked);
+        std::fill_n(values + from, std::min(at_once, count - from), Value{0});
+    }
+}
+
 // An array that grows. Clear it to start with an empty one.
 template <typename Value>
 struct growing {
@@ -163,6 +175,14 @@ void grow(host& asked, growing<Value>& array, std::size_t kept, std::size_t want
         std::memcpy(fresh, array.values, kept * sizeof(Value));
     release(asked, array.values);
     array = {fresh, room};
+}
+
+// Adds a value after the first `count`.
+template <typename Value>
+void add(host& asked, growing<Value>& array, std::size_t& count, const Value& value)
+{
+    grow(asked, array, count, count + 1);
+    array.values[count++] = value;
 }
 
 } // namespace minhash::bulk

@@ -88,12 +88,6 @@ void forget_store(byte_store* store)
     release(*budget.owner, store);
 }
 
-void add_chunk(byte_store& store, const store_chunk& chunk)
-{
-    grow(*store.budget->owner, store.chunks, store.chunk_count, store.chunk_count + 1);
-    store.chunks.values[store.chunk_count++] = chunk;
-}
-
 // Gets the next chunk to write to. A store gets its first even beyond the budget.
 void advance(byte_store& store)
 {
@@ -105,7 +99,7 @@ void advance(byte_store& store)
         flush_chunk(store);
         chunk = take_chunk(store, store.chunk_count == 0);
     }
-    add_chunk(store, chunk);
+    add(*budget.owner, store.chunks, store.chunk_count, chunk);
     store.at = chunk.at;
     store.end = chunk.at + store.chunk_bytes;
 }
@@ -214,7 +208,7 @@ void extend_store(byte_store& store, std::uint64_t size, std::size_t most)
         if (budget.used + store.chunk_bytes <= most)
             chunk = take_chunk(store, false);
         if (chunk.at != nullptr) {
-            add_chunk(store, chunk);
+            add(owner, store.chunks, store.chunk_count, chunk);
             continue;
         }
         if (store.chunk_count > 0) {
@@ -275,7 +269,10 @@ byte_store* open_view(memory_budget& budget, const store_note& note)
     store->file = note.file;
     const auto* const numbers = find_shared<shared_number>(owner, note.chunks);
     for (std::uint32_t i = 0; i < note.chunk_count; i++)
-        add_chunk(*store, {static_cast<char*>(owner.find_shared(owner, numbers[i])), numbers[i]});
+        add(owner,
+            store->chunks,
+            store->chunk_count,
+            {static_cast<char*>(owner.find_shared(owner, numbers[i])), numbers[i]});
     return store;
 }
 

@@ -215,19 +215,9 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
     return true;
 }
 
-bool take_text(row_set& rows, text_bytes text, std::uint64_t place)
+bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place)
 {
-    count_work(rows, text.size());
-    if (!has_shingles(*rows.signer, text))
-        return false;
-    append_document(rows, text, text.size(), place);
-    count_row(rows);
-    return true;
-}
-
-bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place)
-{
-    assert(place != 0 && start.size() <= size);
+    assert(start.size() == size || (place != 0 && start.size() < size));
     if (!has_shingles(*rows.signer, start))
         return false;
     count_work(rows, size);

@@ -55,7 +55,7 @@ struct row_set {
     std::uint32_t first_count; // rows of the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store** brought;           // those that the host has read again (bulk/search/far_documents.h)
+    byte_store** brought;           // those that the host has read again (bulk/search/far_documents.cpp)
     byte_store* document_at;        // where the document of each row lies
     byte_store* document_sizes;     // of texts, else null
     byte_store* starts;             // the first slots of each row,
@@ -92,12 +92,11 @@ void set_scope(row_set& rows, std::uint32_t scope);
 // Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the empty set, which is
 // near nothing and not taken. If `place` is not 0, the host can read the text, or the slots as they are stored, again
 // by it, and they are not kept.
-bool take_text(row_set& rows, text_bytes text, std::uint64_t place = 0);
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// The same for a text of which only the beginning and the size are known. False if the beginning has no shingles: then
-// take the whole text.
-bool take_long_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place);
+// The same for a text of `size` bytes. If it can be read again, its beginning is enough, unless that has no shingles:
+// then the result is false, and the whole text must be taken.
+bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
 // Compares the signatures of some rows, chosen at random by number, to choose bands by (tally_agreements()); also gives
 // the mean size of their documents.

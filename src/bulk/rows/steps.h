@@ -53,7 +53,7 @@ struct shared_rows {
     shared_number keys; // notes of each band, and of the whole signature
     shared_number scopes;
 
-    // far_documents.h
+    // far_documents.cpp
     shared_number marks;    // a bit of each row
     shared_number bringing; // notes of each member's documents: while they are brought,
     shared_number brought;  // and afterwards
@@ -89,9 +89,23 @@ struct shared_rows {
 // work, and signs all rows together with them.
 void start_steps(row_set& rows);
 
-// Does units of the current step until none is left, as one of the processes (bulk/parts.cpp).
+// One process's part of each step: units of it until none is left.
+using part = void(row_set& rows);
+part sign_units; // steps.cpp
+part mark_units; // search/far_documents.cpp
+part bring_units;
+part find_twins_of_units;  // search/candidates.cpp
+part collect_of_units;     // search/row_candidates.cpp
+part verify_units;         // search/pairs.cpp
+part connect_bucket_units; // search/clusters.cpp
+part connect_row_units;
+part count_shingles_of_units; // containment/containment.cpp
+part choose_witnesses_of_units;
+part compare_same_of_units;
+part look_up_units;
+
+// The part of the current step (bulk/parts.cpp).
 void do_part(row_set& rows);
-void sign_units(row_set& rows);
 
 // Does a step.
 void do_step(row_set& rows, step what);

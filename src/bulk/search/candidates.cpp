@@ -1,10 +1,8 @@
-// Equal rows are found like rows with equal band keys (grouping.h), by the key of the whole signature, and are then
-// compared.
+// Equal rows are found like rows with equal band keys (bulk/buckets/buckets.h), by the key of the whole signature, and
+// are then compared.
 #include "bulk/search/candidates.h"
-#include "bulk/search/far_documents.h"
 
 #include <bit>
-#include <cassert>
 #include <numeric>
 
 namespace minhash::bulk {

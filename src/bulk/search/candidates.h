@@ -2,7 +2,7 @@
 // banding. A unit of work is a slice of a band: the rows whose keys begin with the same bits.
 #pragma once
 
-#include "bulk/buckets/grouping.h"
+#include "bulk/buckets/buckets.h"
 #include "bulk/rows/steps.h"
 #include "bulk/search/verifier.h"
 
@@ -55,11 +55,13 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
     return true;
 }
 
+// To be called before documents are compared. Where the table with them is larger than memory, reading a page for each
+// comparison would read it many times and wait each time. So rows that will be compared are marked first, and then
+// their documents are read once, in the order of their places, and kept (far_documents.cpp).
+void bring_documents(row_set& rows);
+
 // Finds all twins: rows that are the same as an earlier one, their leader, which stands for them in banding. More than
 // max_bucket equal rows are no twins: bands leave out such buckets.
 void find_twins(row_set& rows);
-
-// One process's part of it.
-void find_twins_of_units(row_set& rows);
 
 } // namespace minhash::bulk

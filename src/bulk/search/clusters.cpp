@@ -21,7 +21,6 @@ namespace {
 // The state of a process while it connects rows.
 struct connector {
     row_set* rows;
-    host* owner;
     std::span<std::uint32_t> parent;
     row_candidates candidates;
     verifier check;
@@ -84,7 +83,7 @@ void connect_some(connector& self, std::uint32_t size)
         for (std::size_t i = 0; i < count && !connected; i++)
             connected = are_connected(self, heads[i], row);
         for (std::size_t i = 0; i < count && !connected; i++) {
-            pause(*self.owner);
+            pause(*self.rows->owner);
             connected = verify(self.check, heads[i], row).has_value();
             if (connected)
                 join(self.parent, heads[i], row);
@@ -97,7 +96,7 @@ void connect_some(connector& self, std::uint32_t size)
 // Writes the groups of the current bucket, and returns how many numbers these take.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
-    host& owner = *self.owner;
+    host& owner = *self.rows->owner;
     grow(owner, self.roots, 0, size);
     grow(owner, self.grouped, 0, std::size_t{size} + size / 2 + 1);
     const std::span<const std::uint32_t> roots(self.roots.values, size);
@@ -170,7 +169,7 @@ void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
             if (other <= row || met[other] == row)
                 continue;
             met[other] = row;
-            pause(*self.owner);
+            pause(*self.rows->owner);
             if (are_connected(self, row, other))
                 break;
             if (const auto similarity = verify(self.check, row, other)) {
@@ -203,7 +202,6 @@ void start_connector(connector& self, row_set& rows)
 {
     self = {};
     self.rows = &rows;
-    self.owner = rows.owner;
     self.parent = {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
@@ -254,7 +252,6 @@ namespace {
 
 struct cluster_finder {
     row_set* rows;
-    host* owner;
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
@@ -265,14 +262,13 @@ struct cluster_finder {
     // The cluster that is being made.
     growing<std::uint32_t> members;
     growing<double> similarities;
-    std::size_t count;
 };
 
 // Connects the rows that are near.
 void connect(cluster_finder& finder)
 {
     row_set& rows = *finder.rows;
-    host& owner = *finder.owner;
+    host& owner = *finder.rows->owner;
     shared_rows& shared = *rows.shared;
     finder.parent = {allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count};
     start_components(finder.parent);
@@ -313,35 +309,31 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
     return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
-void add_row(cluster_finder& finder, std::uint32_t row, double similarity)
-{
-    const std::size_t count = finder.count++;
-    grow(*finder.owner, finder.members, count, count + 1);
-    grow(*finder.owner, finder.similarities, count, count + 1);
-    finder.members.values[count] = row;
-    finder.similarities.values[count] = similarity;
-}
-
 // Emits a component, whose rows are ordered, the best first: as one cluster, or split into the rows near the best one,
 // then those near the best of the rest, and so on.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
+    host& owner = *finder.rows->owner;
+    grow(owner, finder.members, 0, rows.size());
+    grow(owner, finder.similarities, 0, rows.size());
+    std::uint32_t* const members = finder.members.values;
+    double* const similarities = finder.similarities.values;
     while (!rows.empty()) {
         const std::uint32_t best = rows[0];
+        std::size_t count = 0;
         std::size_t left = 0;
-        finder.count = 0;
         for (const std::uint32_t row : rows) {
-            pause(*finder.owner);
-            if (const auto similarity = near(finder, best, row))
-                add_row(finder, row, *similarity);
-            else
+            pause(owner);
+            if (const auto similarity = near(finder, best, row)) {
+                members[count] = row;
+                similarities[count++] = *similarity;
+            } else {
                 rows[left++] = row;
+            }
         }
-        assert(finder.count > 0 && finder.members.values[0] == best); // so the loop ends
-        if (finder.count > 1 || finder.options.singletons)
-            finder.to.emit(*finder.owner,
-                           {finder.members.values, finder.count},
-                           {finder.similarities.values, finder.count});
+        assert(count > 0 && members[0] == best); // so the loop ends
+        if (count > 1 || finder.options.singletons)
+            finder.to.emit(owner, {members, count}, {similarities, count});
         rows = rows.first(left);
     }
 }
@@ -358,11 +350,11 @@ void emit_components(cluster_finder& finder)
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {
         return parent[root] == root && finder.rows->leader[root] == root;
     }));
-    each_component(*finder.owner,
+    each_component(*finder.rows->owner,
                    parent,
                    finder.options.singletons ? 1 : 2,
                    [&finder](std::span<std::uint32_t> component, std::size_t) {
-                       finder.to.order(*finder.owner, component);
+                       finder.to.order(*finder.rows->owner, component);
                        add_component(finder, component);
                    });
 }
@@ -373,7 +365,6 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
 {
     cluster_finder finder = {};
     finder.rows = &rows;
-    finder.owner = rows.owner;
     finder.options = options;
     finder.to = to;
     start_steps(rows);

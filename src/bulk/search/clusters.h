@@ -25,8 +25,4 @@ struct cluster_options {
 // task.max_bucket rows.
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to);
 
-// One process's part of each step that connects rows.
-void connect_bucket_units(row_set& rows);
-void connect_row_units(row_set& rows);
-
 } // namespace minhash::bulk

@@ -1,5 +1,4 @@
-#include "bulk/search/candidates.h"
-#include "bulk/search/far_documents.h"
+// Documents that are far are read once, before rows are compared (candidates.h).
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>

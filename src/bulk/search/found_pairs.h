@@ -17,7 +17,12 @@ struct found_range {
 constexpr std::size_t found_chunk = 64 * 1024;
 
 // To be called before the step in which pairs are found.
-void expect_pairs(row_set& rows);
+inline void expect_pairs(row_set& rows)
+{
+    shared_rows& shared = *rows.shared;
+    expect_stores(rows, shared.found);
+    allocate_shared<found_range>(*rows.owner, shared.ranges, shared.range_count);
+}
 
 // What a process has found.
 struct found_pairs {
@@ -26,8 +31,17 @@ struct found_pairs {
     found_range* ranges;
 };
 
-void start_found(found_pairs& found, row_set& rows);
-void end_found(found_pairs& found);
+inline void start_found(found_pairs& found, row_set& rows)
+{
+    found.rows = &rows;
+    found.store = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, found_chunk));
+    found.ranges = find_shared<found_range>(rows, rows.shared->ranges);
+}
+
+inline void end_found(found_pairs& found)
+{
+    leave_store(*found.rows, found.store, found.rows->shared->found);
+}
 
 inline void add_pair(found_pairs& found, const found_pair& pair)
 {

@@ -46,13 +46,6 @@ struct pair_verifier {
     std::size_t count;
 };
 
-void add_near(pair_verifier& self, std::uint32_t row, std::uint32_t other, double similarity)
-{
-    assert(row != other);
-    grow(*self.check.rows->owner, self.of_row, self.count, self.count + 1);
-    self.of_row.values[self.count++] = {row, other, similarity};
-}
-
 void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
 {
     const row_set& all = *self.candidates.rows;
@@ -69,7 +62,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
             met[rows[i]] = row;
             pause(*all.owner);
             if (const auto similarity = verify(self.check, row, rows[i]))
-                add_near(self, row, rows[i], *similarity);
+                add(*all.owner, self.of_row, self.count, {row, rows[i], *similarity});
         }
     });
 }
@@ -87,7 +80,9 @@ void verify_candidates(void* of,
         row,
         others,
         [](std::uint32_t) { return false; },
-        [&](std::uint32_t other, double similarity) { add_near(self, row, other, similarity); });
+        [&](std::uint32_t other, double similarity) {
+            add(*self.check.rows->owner, self.of_row, self.count, {row, other, similarity});
+        });
     for (const std::uint32_t bucket : buckets)
         verify_bucket(self, row, bucket);
     if (!buckets.empty())

@@ -20,7 +20,4 @@ using pair_sink = void (*)(host& owner, std::span<const found_pair> pairs);
 // on. Returns how many buckets were left out because they have more than task.max_bucket rows.
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit);
 
-// One process's part of verifying.
-void verify_units(row_set& rows);
-
 } // namespace minhash::bulk

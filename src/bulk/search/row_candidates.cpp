@@ -17,7 +17,6 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 // The state of a process while it collects.
 struct collector {
     row_set* rows;
-    host* owner;
     verifier check;
     byte_store** ranges;      // candidates: the upper half is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
@@ -68,7 +67,7 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
 // Notes that these rows have shared a bucket.
 void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
-    grow(*all.owner, all.before, 0, bucket.size());
+    grow(*all.rows->owner, all.before, 0, bucket.size());
     const std::uint32_t number = all.bucket_count == no_row ? 0 : ++all.bucket_count;
     for (std::size_t i = 0; i < bucket.size(); i++) {
         all.before.values[i] = all.bucket_of[bucket[i]];
@@ -82,10 +81,10 @@ bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
     const bool any_number = !all.rows->shared->for_clusters;
     const std::size_t most = any_number ? 0 : most_likely * bucket.size();
     std::size_t count = 0;
-    grow(*all.owner, all.likely, 0, most);
+    grow(*all.rows->owner, all.likely, 0, most);
     gather_starts(all.check, bucket);
     for (std::size_t a = 0; a < bucket.size() && count <= most; a++) {
-        pause(*all.owner);
+        pause(*all.rows->owner);
         each_likely(all.check, a, bucket.size(), [&](std::size_t b) {
             if (any_number)
                 record_two(all, bucket, a, b);
@@ -120,7 +119,7 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
 
 void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
-    pause(*all.owner);
+    pause(*all.rows->owner);
     note_bucket(all, bucket);
     if (bucket.size() >= least_gathered && bucket.size() <= most_gathered && can_gather(all.check)) {
         if (!record_likely(all, bucket))
@@ -170,15 +169,14 @@ void start_collector(collector& all, row_set& rows)
 {
     all = {};
     all.rows = &rows;
-    all.owner = rows.owner;
     start_verifier(all.check, rows);
     memory_budget& budget = *rows.budget;
     const std::uint32_t ranges = rows.shared->range_count;
     const std::size_t chunk = chunk_for(budget, ranges, 32 * 1024);
-    all.ranges = allocate<byte_store*>(*all.owner, ranges);
+    all.ranges = allocate<byte_store*>(*all.rows->owner, ranges);
     for (std::uint32_t i = 0; i < ranges; i++)
         all.ranges[i] = open_shared_store(budget, chunk);
-    all.bucket_of = allocate<std::uint32_t>(*all.owner, rows.count);
+    all.bucket_of = allocate<std::uint32_t>(*all.rows->owner, rows.count);
     std::fill_n(all.bucket_of, rows.count, 0);
     all.large_buckets = open_shared_store(budget, chunk);
     all.large_rows = open_shared_store(budget, chunk);

@@ -12,8 +12,6 @@
 
 #include "bulk/search/candidates.h"
 
-#include <algorithm>
-
 namespace minhash::bulk {
 
 // Two rows of a bucket, by their positions in it.
@@ -45,9 +43,6 @@ constexpr std::size_t most_gathered = 1024;
 // Collects the candidates of rows whose twins have been found. For clusters, a bucket also counts as large if many of
 // its pairs may be near.
 void collect_candidates(row_set& rows, bool for_clusters);
-
-// One process's part of it.
-void collect_of_units(row_set& rows);
 
 // Starts reading the collected candidates.
 void start_candidates(row_candidates& all, row_set& rows);

@@ -22,16 +22,6 @@ std::size_t entries_for(std::size_t elements) noexcept
     return std::bit_ceil(3 * elements + 2);
 }
 
-template <typename Value>
-void clear(host& owner, Value* values, std::size_t count)
-{
-    constexpr std::size_t at_once = 256 * 1024;
-    for (std::size_t from = 0; from < count; from += at_once) {
-        pause(owner);
-        std::fill_n(values + from, std::min(at_once, count - from), 0);
-    }
-}
-
 // Makes a table for `elements` elements, and enters the listed ones.
 void make_table(distinct_elements& set, std::size_t elements)
 {

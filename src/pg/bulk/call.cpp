@@ -182,7 +182,7 @@ bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
         reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(PG_DETOAST_DATUM_SLICE(value, 0, enough)));
     const std::size_t size = toast_raw_datum_size(value) - VARHDRSZ;
     const std::size_t bytes = size > enough ? whole_characters(start, enough) : size;
-    return bulk::take_long_text(*call.rows, {start, bytes}, size, place);
+    return bulk::take_text(*call.rows, {start, bytes}, size, place);
 }
 
 // Gives a value to the engine, which does not keep it if it can be read again. False for an empty set, which is near
@@ -199,8 +199,10 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
         bulk::set_scope(*call.rows, scope_of(call, slot));
     if (!call.from_texts)
         return bulk::take_signature(*call.rows, given, place);
-    return take_beginning(call, value, place) ||
-           bulk::take_text(*call.rows, utf8_of(call, DatumGetTextPP(value)), place);
+    if (take_beginning(call, value, place))
+        return true;
+    const bulk::text_bytes whole = utf8_of(call, DatumGetTextPP(value));
+    return bulk::take_text(*call.rows, whole, whole.size(), place);
 }
 
 bool take_row(TupleTableSlot* slot, DestReceiver* self)

@@ -37,6 +37,7 @@ constexpr int most_attempts = 20;
 
 // Counts for a run, or for the tail.
 struct counts {
+    std::uint64_t id;      // the run's
     std::uint64_t records; // living records
     std::uint64_t dead;
     std::uint64_t contents; // a sum over living records
@@ -49,14 +50,9 @@ struct counts {
     }
 };
 
-struct checked_run {
-    std::uint64_t id;
-    counts counted;
-};
-
 struct checker {
     known_records known;
-    growing<checked_run> done;
+    growing<counts> done; // runs that have been checked
     std::uint8_t* living; // a bit for each place of each block
     BlockNumber blocks;
     counts tail;
@@ -199,7 +195,7 @@ bool check_tree(checker& state, BlockNumber block, std::uint32_t level, const in
 bool check_run(checker& state, const run& which)
 {
     state.which = &which;
-    state.counted = {};
+    state.counted = {which.id, 0, 0, 0};
     state.wanted = state.got = 0;
     if (!check_records(state, which.first, which.record_pages))
         return false;
@@ -214,7 +210,7 @@ bool check_run(checker& state, const run& which)
     }
     if (state.got != state.wanted)
         return doubt(state, which.first, "The entries of a run are not those of its records.");
-    state.done.add({which.id, state.counted});
+    state.done.add(state.counted);
     return true;
 }
 
@@ -232,7 +228,7 @@ bool check_all(checker& state)
         const auto checked = [&] { return find_by_id(std::span(state.done.at, state.done.count), now.runs[at].id); };
         if (checked() == nullptr && !check_run(state, now.runs[at]))
             return false;
-        state.all.add(checked()->counted);
+        state.all.add(*checked());
     }
     return true;
 }

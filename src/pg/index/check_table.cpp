@@ -112,19 +112,31 @@ void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
-// Whether a record's TID is in use in the table, which has so many blocks, even for a dead row.
-bool has_place(Relation table, BlockNumber blocks, BufferAccessStrategy strategy, rank row)
+// The page of the table that was read last; pinned, as many records are of rows on the same page.
+struct table_page {
+    Relation table;
+    BlockNumber blocks;
+    BufferAccessStrategy strategy;
+    Buffer buffer;
+};
+
+// Whether a record's TID is in use in the table, even for a dead row.
+bool has_place(table_page& at, rank row)
 {
     const ItemPointerData tid = tid_of(row);
     const BlockNumber block = ItemPointerGetBlockNumberNoCheck(&tid);
-    if (block >= blocks)
+    if (block >= at.blocks)
         return false;
-    const Buffer buffer = ReadBufferExtended(table, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
-    LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    const Page page = BufferGetPage(buffer);
+    if (at.buffer == InvalidBuffer || BufferGetBlockNumber(at.buffer) != block) {
+        if (at.buffer != InvalidBuffer)
+            ReleaseBuffer(at.buffer);
+        at.buffer = ReadBufferExtended(at.table, MAIN_FORKNUM, block, RBM_NORMAL, at.strategy);
+    }
+    LockBuffer(at.buffer, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(at.buffer);
     const bool used = !PageIsNew(page) && tid.ip_posid <= PageGetMaxOffsetNumber(page) &&
                       ItemIdIsUsed(PageGetItemId(page, tid.ip_posid));
-    UnlockReleaseBuffer(buffer);
+    LockBuffer(at.buffer, BUFFER_LOCK_UNLOCK);
     return used;
 }
 
@@ -132,8 +144,8 @@ bool has_place(Relation table, BlockNumber blocks, BufferAccessStrategy strategy
 void compare_all(known_records& known, Relation table)
 {
     const bool has_places = table->rd_rel->relam == HEAP_TABLE_AM_OID;
-    const BlockNumber blocks = RelationGetNumberOfBlocks(table);
     const BufferAccessStrategy strategy = has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
+    table_page page = {table, RelationGetNumberOfBlocks(table), strategy, InvalidBuffer};
     known_entry one;
     std::optional<known_entry> before; // the last record
     while (next_entry(known, one)) {
@@ -144,7 +156,7 @@ void compare_all(known_records& known, Relation table)
                 fail_different(known.index, one.tid, "is not in");
             continue;
         }
-        if (has_places && !has_place(table, blocks, strategy, one.tid) && is_there(known, one))
+        if (has_places && !has_place(page, one.tid) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
         // If a row has two records, one of them may have been moved or marked dead after it was read.
         if (again && before->number != one.number && is_there(known, *before) && is_there(known, one) &&
@@ -152,6 +164,8 @@ void compare_all(known_records& known, Relation table)
             fail_different(known.index, one.tid, "has two records in");
         before = one;
     }
+    if (page.buffer != InvalidBuffer)
+        ReleaseBuffer(page.buffer);
 }
 
 } // namespace

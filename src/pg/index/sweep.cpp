@@ -62,7 +62,7 @@ bool is_older(Page page, const meta& now)
 // not logged: it is lost in a crash, and on a standby that is promoted. Pages at equal distances are looked at, no more
 // than about `most_looks`.
 constexpr BlockNumber forgotten_share = 100;
-constexpr BlockNumber most_looks = 1000;
+constexpr BlockNumber most_looks = 300;
 
 bool has_forgotten_pages(const IndexVacuumInfo& info)
 {

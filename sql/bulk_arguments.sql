@@ -79,7 +79,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_clusters(''SELECT id, body FROM notes'', ''uuid'')',
     'lsh_pairs(''SELECT id, body FROM notes'', ''0.8'', ''1'')',
     'lsh_evaluate(''SELECT id, body FROM notes'', ''uuid'')',
-    'lsh_pairs(''"Support".keys'')', 'lsh_pairs(''notes'', VARIADIC NULL)',
+    'lsh_pairs(''"Support".keys'')',
     'lsh_contained(''notes'', ''id'', ''none'', ''body'')']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');

@@ -1,6 +1,6 @@
-// Signature -> band keys. A band is `rows` consecutive slots, and equal keys stand for equal
-// slots in the same band. Slots after the last band are not used. (Banding is described in Leskovec, Rajaraman, Ullman:
-// Mining of Massive Datasets, 3.4.)
+// Signature -> band keys. A band is `rows` consecutive slots, and equal keys stand for equal slots in the same band.
+// Slots after the last band are not used. (Banding is described in Leskovec, Rajaraman, Ullman: Mining of Massive
+// Datasets, 3.4.)
 #pragma once
 
 #include "core/codec.h"

@@ -31,10 +31,10 @@ constexpr std::size_t folded_room(std::size_t bytes) noexcept
     return bytes + bytes / 2 + 1 + 64;
 }
 
-// Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and
-// returns its length. Slices must not cut a character in two (unicode.h: whole_characters). Concatenated outputs of
-// slices are the output of the whole: separators at the ends are never written, those between words (white space, and
-// punctuation too if words are folded) as a space. With neither fold nor words the text is copied as it is.
+// Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
+// must not cut a character in two (unicode.h: whole_characters). Concatenated outputs of slices are the output of the
+// whole: separators at the ends are never written, those between words (white space, and punctuation too if words are
+// folded) as a space. With neither fold nor words the text is copied as it is.
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
 // Appends the folded form of the first character of a slice: nothing, if it is a separator, or up to five bytes.

@@ -1,5 +1,5 @@
-// How a signature was made. Two signatures can be compared, merged or joined only if their
-// schemes are equal; a released scheme never changes (golden vectors: test/golden).
+// How a signature was made. Two signatures can be compared, merged or joined only if their schemes are equal; a
+// released scheme never changes (golden vectors: test/golden).
 #pragma once
 
 #include <cstddef>

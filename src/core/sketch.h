@@ -1,10 +1,10 @@
 // Hashed shingles -> signature. A signature under construction is at every moment the exact signature of the elements
 // absorbed so far; absorbing an element twice changes nothing.
 //
-// FSS-4 is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017; arXiv 1704.04370)
-// cut to four rounds. In each round an element throws one value at one pseudo-random slot; a slot keeps its smallest
-// (round, value). A slot that no round hit takes a classic MinHash of its own, the guarantee round. The code of a slot
-// orders rounds before values,
+// FSS-4 is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017; arXiv 1704.04370) cut to four rounds. In
+// each round an element throws one value at one pseudo-random slot; a slot keeps its smallest (round, value). A slot
+// that no round hit takes a classic MinHash of its own, the guarantee round. The code of a slot orders rounds before
+// values,
 //
 //     round 0           0 and 31 bits of the value
 //     rounds 1 to 3     1, two bits of round - 1, 29 bits of the value

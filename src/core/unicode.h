@@ -37,8 +37,8 @@ inline char32_t fold_case(char32_t code_point) noexcept
     return code_point + static_cast<char32_t>(unicode_of(code_point).fold_delta);
 }
 
-// A code point, or one byte that starts no valid sequence: such a byte counts as a character of
-// its own that folds to itself and separates nothing, so that any bytes at all can be signed.
+// A code point, or one byte that starts no valid sequence: such a byte counts as a character of its own that folds to
+// itself and separates nothing, so that any bytes at all can be signed.
 struct utf8_character {
     char32_t code_point; // invalid_byte if the bytes are not UTF-8
     std::uint8_t bytes;  // 1 to 4

@@ -67,8 +67,8 @@ bool equal(const scheme& a, const scheme& b)
            a.shingles.bag == b.shingles.bag && a.seed == b.seed;
 }
 
-// Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches
-// no further than the bytes, and is written back as the same bytes.
+// Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches no further than the
+// bytes, and is written back as the same bytes.
 status decode(const std::vector<std::uint8_t>& stored, scheme* scheme = nullptr, slot_list* slots = nullptr)
 {
     const auto copy = support::exact_copy<std::uint8_t>(stored.data(), stored.size());

@@ -1,6 +1,5 @@
 // A slow and obvious second implementation of all that the core computes, written from the definition of the scheme. It
-// shares the core's plain types and its Unicode tables, and calls
-// none of the functions under test.
+// shares the core's plain types and its Unicode tables, and calls none of the functions under test.
 #pragma once
 
 #include "core/scheme.h"

@@ -1,5 +1,5 @@
-// What several tests need: the core driven as its caller drives it, and random numbers that are
-// the same on every machine.
+// What several tests need: the core driven as its caller drives it, and random numbers that are the same on every
+// machine.
 #pragma once
 
 #include "core/bag.h"
@@ -61,8 +61,8 @@ std::unique_ptr<Value[]> exact_copy(const void* from, std::size_t count)
     return copy;
 }
 
-// Calls `take(bytes, count)` with the slices of a text that its caller would make: at most
-// `slice` bytes, and no character cut in two.
+// Calls `take(bytes, count)` with the slices of a text that its caller would make: at most `slice` bytes, and no
+// character cut in two.
 template <typename Take>
 void for_each_slice(const std::string& text, std::size_t slice, Take take)
 {

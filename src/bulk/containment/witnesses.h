@@ -2,8 +2,7 @@
 //
 // If a row has n shingles and its containment in another reaches the threshold, at most m of the n are missing there,
 // common or not, where m follows from n and the threshold. So of any p of its shingles the other has at least p - m. Of
-// w
-// witnesses drawn from these p at random it has a hypergeometrically distributed number: at least some k, with a
+// w witnesses drawn from these p at random it has a hypergeometrically distributed number: at least some k, with a
 // probability of the recall wanted, whatever the sizes of the two rows. The p are the row's rarest shingles, at least
 // twice m, so that common shingles bring no rows together. "At random" means those with the smallest hashes, as in
 // bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022), so that only the small hashes of the

@@ -4,8 +4,8 @@
 //
 // When all has been appended to a shared store, it can be left to other processes: each opens a view.
 //
-// (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a
-// sort of all entries by its tuplesort took longer: test/bench/RESULTS.md.)
+// (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a sort of all entries by
+// its tuplesort took longer: test/bench/RESULTS.md.)
 #pragma once
 
 #include "bulk/memory/host.h"

@@ -6,22 +6,32 @@ namespace minhash::bulk {
 
 void do_part(row_set& rows)
 {
-    static constexpr part* parts[] = {
-        sign_units,                // step::sign
-        mark_units,                // step::mark
-        bring_units,               // step::bring
-        find_twins_of_units,       // step::find_twins
-        collect_of_units,          // step::collect
-        verify_units,              // step::verify_pairs
-        connect_bucket_units,      // step::connect_buckets
-        connect_row_units,         // step::connect_rows
-        count_shingles_of_units,   // step::count_shingles
-        choose_witnesses_of_units, // step::choose_witnesses
-        compare_same_of_units,     // step::compare_same
-        look_up_units,             // step::look_up
-    };
-    static_assert(std::size(parts) == static_cast<std::size_t>(step::look_up) + 1);
-    parts[static_cast<std::size_t>(rows.shared->step)](rows);
+    switch (rows.shared->step) {
+    case step::sign:
+        return sign_units(rows);
+    case step::mark:
+        return mark_units(rows);
+    case step::bring:
+        return bring_units(rows);
+    case step::find_twins:
+        return find_twins_of_units(rows);
+    case step::collect:
+        return collect_of_units(rows);
+    case step::verify_pairs:
+        return verify_units(rows);
+    case step::connect_buckets:
+        return connect_bucket_units(rows);
+    case step::connect_rows:
+        return connect_row_units(rows);
+    case step::count_shingles:
+        return count_shingles_of_units(rows);
+    case step::choose_witnesses:
+        return choose_witnesses_of_units(rows);
+    case step::compare_same:
+        return compare_same_of_units(rows);
+    case step::look_up:
+        return look_up_units(rows);
+    }
 }
 
 } // namespace minhash::bulk

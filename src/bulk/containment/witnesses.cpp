@@ -13,8 +13,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many witnesses a row has, if so many are enough. With fewer, more rows have the least number without containing
-// it; with more, the index is larger.
+// A row usually has this many witnesses. With fewer, more of the rows that have the least number of them do not contain
+// the row; with more, the index is larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
 // The least size of the pool that witnesses are drawn from, beyond twice the shingles that may be missing: so that

@@ -1,7 +1,7 @@
-// One of several equal rows, their leader, stands for all of them, anchors and others: so thousands of copies of one
-// text take no longer than one. To find true pairs, rows are banded into so many bands that hardly any pair is lost,
-// and rows that share a band are verified as lsh_pairs() does. For each band in turn, a table is made of the anchors'
-// slots, and all rows are looked up in it. A pair counts in the first band that it shares.
+// Among equal rows, whether anchors or not, one is the leader and stands for all of them, so thousands of copies of a
+// text are compared as fast as one. True pairs are found by enough bands to lose hardly any pair; rows that share a
+// band key are verified as lsh_pairs() does. The bands are done one by one: a table of the anchors' slots is made, and
+// each row is looked up in it. A pair counts in the first band whose key it shares.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 

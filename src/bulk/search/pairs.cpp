@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Emits the pairs of one leader's rows of the first query with another leader's rows of the second. (A leader's rows of
-// the first query come before those of the second.)
+// Emits pairs whose left row is a copy of one leader, in the first query, and whose right row is a copy of the other,
+// in the second query. (The list of a leader's copies begins with those in the first query.)
 void emit_across(const row_set& rows, pair_emitter& to, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);

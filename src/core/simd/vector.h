@@ -1,7 +1,7 @@
-// Vectors of 32-bit lanes and of bytes, as wide as the instruction set at hand. Most kernels need no more than the
-// compiler's vector types; what differs by instruction set is here, in functions with one meaning. Everything has
-// internal linkage or is always inlined: an inline function compiled for one instruction set must not be linked into
-// the code of another.
+// Vectors of 32-bit lanes and of bytes, as wide as the registers of the instruction set that is compiled for. Most
+// kernels use only the compiler's vector types. What those cannot express is here, in functions that do the same on
+// every instruction set. Everything has internal linkage or is always inlined: an inline function compiled for one
+// instruction set must not be linked into the code of another.
 #pragma once
 
 #include "core/kernels.h"

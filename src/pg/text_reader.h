@@ -32,4 +32,10 @@ std::span<const std::uint8_t> read(text_reader& reader);
 // characters are those of UTF-8. Checks for cancel.
 std::span<const std::uint8_t> read_character(text_reader& reader);
 
+// ASCII white space; no server encoding has such bytes within its other characters.
+inline bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 } // namespace minhash::pg

@@ -58,7 +58,6 @@ void end_phase(bulk::host& host)
             errcode_for_file_access(),
             errmsg("could not %s temporary file: %m", action),
             errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
-    pg_unreachable();
 }
 
 void write_file(bulk::host& host, int number, const void* bytes, std::size_t count, std::uint64_t offset)

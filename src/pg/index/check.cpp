@@ -274,7 +274,6 @@ Datum sizes_of_runs(const meta& now)
 [[noreturn]] void fail_no_relation(Oid oid)
 {
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", oid));
-    pg_unreachable();
 }
 
 // Opens the index and its table. The table is locked first, as everywhere in PostgreSQL.

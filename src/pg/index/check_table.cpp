@@ -73,7 +73,6 @@ bool next_entry(known_records& known, known_entry& entry)
                    what,
                    RelationGetRelationName(index)),
             errhint("Rebuild it with REINDEX INDEX."));
-    pg_unreachable();
 }
 
 // Whether a record is still where it was read, and alive. (VACUUM marks it dead before its row's TID is used again.)

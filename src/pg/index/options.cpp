@@ -65,7 +65,6 @@ index_options options_of(HeapTuple row, TupleDesc form)
             errmsg("cannot change options of lsh index \"%s\"", NameStr(index.relname)),
             errdetail("What it holds was made by those that it has."),
             errhint("Create another index, or constraint, with the options wanted, and drop this one."));
-    pg_unreachable();
 }
 
 // An ERROR if a row of pg_class was just written that changes the options of an lsh index. The catalogue cache still

@@ -162,7 +162,6 @@ void fail_damaged(Relation index, BlockNumber block, const char* what)
             errmsg("index \"%s\" is damaged at block %u", RelationGetRelationName(index), block),
             errdetail("%s", what),
             errhint("Rebuild it with REINDEX INDEX."));
-    pg_unreachable();
 }
 
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)

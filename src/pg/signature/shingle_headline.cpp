@@ -1,6 +1,7 @@
 // shingle_headline(): marks in a text what another one lacks, by the conventions of ts_headline().
 #include "pg/arguments.h"
 #include "pg/signature/exact_texts.h"
+#include "pg/text_reader.h"
 
 #include <algorithm>
 #include <climits>
@@ -72,12 +73,6 @@ headline_options read_options(Datum given)
                 errhint("There are StartSel, StopSel, MaxFragments, MaxWords, FragmentDelimiter and HighlightAll."));
     }
     return options;
-}
-
-// ASCII white space; no server encoding has such bytes within its other characters.
-bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
 // A text that becomes a headline. Places in it are counted in bytes.

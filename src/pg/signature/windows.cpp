@@ -1,6 +1,7 @@
 // lsh_windows(): cuts a text into windows of words, one of which an excerpt will resemble.
 #include "pg/arguments.h"
 #include "pg/errors.h"
+#include "pg/text_reader.h"
 
 #include <climits>
 
@@ -13,12 +14,6 @@ extern "C" {
 namespace minhash::pg {
 
 namespace {
-
-// ASCII white space; no server encoding has such bytes within its other characters.
-bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
 
 // A word, or the space between two, may be as long as the text: after so many bytes, the query checks for cancel.
 constexpr std::ptrdiff_t slice = 1 << 16;

@@ -54,16 +54,16 @@ void end(void* call)
 
 // Estimates the time left: of the present phase at its own pace, once a tenth of it is done, and of later phases by
 // their costs, at the pace of earlier phases with known costs.
-double time_left(const progress& call, const progress_step& step, double share, double elapsed)
+double time_left(const progress& call, const step_cost& expected, double share, double elapsed)
 {
     constexpr double enough = 0.1;
-    const double cost = call.costs_before + step.cost * share;
-    const double whole = call.costs_before + step.cost + step.cost_after;
+    const double cost = call.costs_before + expected.phase * share;
+    const double whole = call.costs_before + expected.phase + expected.after;
     const double pace =
-        cost > enough * whole ? (call.time_before + (step.cost > 0 ? elapsed : 0)) / cost : 1 / nanoseconds;
-    const double of_phase = share >= enough || step.cost == 0 ? (share > 0 ? elapsed / share - elapsed : 0)
-                                                              : step.cost * (1 - share) * pace;
-    return of_phase + step.cost_after * pace;
+        cost > enough * whole ? (call.time_before + (expected.phase > 0 ? elapsed : 0)) / cost : 1 / nanoseconds;
+    const double of_phase = share >= enough || expected.phase == 0 ? (share > 0 ? elapsed / share - elapsed : 0)
+                                                                   : expected.phase * (1 - share) * pace;
+    return of_phase + expected.after * pace;
 }
 
 // The progress as text: of the call, if that is known, else of the phase. Once a tenth is done, it includes the time
@@ -79,14 +79,14 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
     double left = of_phase > 0 ? elapsed / of_phase - elapsed : 0;
     const char* text;
     double share = of_phase;
-    if (step.rows > 0) {
+    if (step.cost) {
         const double all = static_cast<double>(now - call.began);
-        left = time_left(call, step, of_phase, elapsed);
+        left = time_left(call, *step.cost, of_phase, elapsed);
         share = call.share = Max(call.share, all / (all + left));
         text = psprintf("%d%% of %s%llu rows (%s)",
                         static_cast<int>(share * 100),
                         step.estimated ? "about " : "",
-                        static_cast<unsigned long long>(step.rows),
+                        static_cast<unsigned long long>(step.cost->rows),
                         step.phase);
     } else {
         text = psprintf("%s: %llu of %s%llu (%d%%)",
@@ -97,7 +97,7 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
                         static_cast<int>(share * 100));
     }
     constexpr double enough = 0.1;
-    if (share < enough || (step.rows == 0 && elapsed < seconds))
+    if (share < enough || (!step.cost && elapsed < seconds))
         return text;
     return psprintf("%s, about %.0f s left", text, left / seconds);
 }
@@ -135,7 +135,7 @@ void show_progress(progress& call, const progress_step& step)
             call.costs_before += call.phase_cost;
             call.time_before += static_cast<double>(now - call.phase_began);
         }
-        call.phase_cost = step.cost;
+        call.phase_cost = step.cost ? step.cost->phase : 0;
         call.phase_began = now;
     }
     if (now - call.began < title_interval * 1000L)

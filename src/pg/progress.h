@@ -7,6 +7,7 @@
 #include "pg/glue.h"
 
 #include <csignal>
+#include <optional>
 
 extern "C" {
 #include "utils/timestamp.h"
@@ -14,16 +15,21 @@ extern "C" {
 
 namespace minhash::pg {
 
-// How much of a phase is done; and what it and the phases after it will cost, if that is known (bulk/memory/host.h).
+// What a phase and those after it will cost (bulk/memory/host.h).
+struct step_cost {
+    std::uint64_t rows;
+    double phase;
+    double after;
+};
+
+// How much of a phase is done, and its cost, if that is known.
 struct progress_step {
     const char* phase;
     bool begins;
     std::uint64_t done;
     std::uint64_t total; // 0: not known
     bool estimated;      // whether the total is an estimate
-    double cost;
-    double cost_after;
-    std::uint64_t rows; // 0: costs are not known
+    std::optional<step_cost> cost;
 };
 
 struct progress {

@@ -12,12 +12,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 namespace minhash::bulk {
 
 // Names shared memory in all processes alike. 0 is none.
 using shared_number = std::uint64_t;
+
+// How long a phase, and the phases after it, are expected to keep each process, in nanoseconds.
+struct expected_cost {
+    std::uint64_t rows; // of the call
+    double phase;
+    double after;
+};
 
 struct host {
     // Memory for any type, not cleared. Never null.
@@ -43,11 +51,7 @@ struct host {
     const volatile int* reporting;
     const char* phase; // while report() is called, the phase before
 
-    // Estimates of what this phase, and the phases after it, will cost each process, in nanoseconds for so many rows. 0
-    // rows: there is no estimate.
-    double cost;
-    double cost_after;
-    std::uint64_t cost_rows;
+    std::optional<expected_cost> cost; // of the phase; none: it has no estimate
 
     // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h). The bytes are good
     // until the next call.

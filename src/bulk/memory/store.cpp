@@ -258,10 +258,9 @@ void leave_store(byte_store* store, store_note& note)
 
 byte_store* open_view(memory_budget& budget, const store_note& note)
 {
-    // A process that took no part in the step has left an empty note.
     host& owner = *budget.owner;
-    assert(note.chunk_bytes != 0 || note.size == 0);
-    byte_store* const store = open_store(budget, note.chunk_bytes != 0 ? note.chunk_bytes : 1);
+    assert(has_store(note) || note.size == 0);
+    byte_store* const store = open_store(budget, has_store(note) ? note.chunk_bytes : 1);
     store->shared = true;
     store->view = true;
     store->size = note.size;

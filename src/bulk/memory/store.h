@@ -26,7 +26,8 @@ struct store_chunk {
     shared_number number;
 };
 
-// What other processes need to open a store that is complete. Notes are in shared memory.
+// What other processes need to open a store that is complete. Notes are in shared memory, where all bytes are 0 until a
+// store is left.
 struct store_note {
     std::uint64_t size;
     std::uint64_t filed;
@@ -35,6 +36,11 @@ struct store_note {
     std::uint32_t chunk_count;
     shared_number chunks; // their numbers
 };
+
+inline bool has_store(const store_note& note)
+{
+    return note.chunk_bytes != 0; // a power of two in each store
+}
 
 // Memory that several stores use together.
 struct memory_budget {
@@ -86,7 +92,8 @@ void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::s
 // shared memory was short, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// A view of a store that was left. Several processes can have one.
+// A view of a store that was left; of an empty note, which a process that took no part in a step has, an empty store.
+// Several processes can have one.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 

@@ -7,6 +7,7 @@
 #include "bulk/buckets/buckets.h"
 #include "bulk/memory/store.h"
 #include "bulk/sets/text_signer.h"
+#include "bulk/tuning/choose_bands.h"
 #include "bulk/tuning/sample.h"
 
 #include "core/codec.h"
@@ -17,20 +18,17 @@ namespace minhash::bulk {
 
 // What the engine is to do with the rows.
 struct task {
-    minhash::scheme scheme;   // of all signatures
-    band_choice shape;        // bands and rows (core/bands.h); bands = 0: not chosen
-    double threshold;         // the least similarity, 0 to 1
-    bool exact;               // texts are compared by their shingles, not by signatures
-    std::uint32_t max_bucket; // larger buckets are left out; 0: no limit
-    bool scoped;              // rows are near others of their scope only
-    bool sets_only = false;   // texts are compared as sets, and not signed
-    double recall = 0.99;     // of exact tasks: the share of pairs to be found
-    bool whole_slots = false; // signatures are kept unshortened in exact tasks, too
-    bool given = false;       // rows come as signatures
-    double signing = 0;       // estimated costs, in nanoseconds
-    double banding = 0;
-    double verifying = 0;
-    double candidates = 0; // how many are expected, of all rows
+    minhash::scheme scheme;              // of all signatures
+    band_choice shape;                   // bands and rows (core/bands.h); bands = 0: not chosen
+    double threshold;                    // the least similarity, 0 to 1
+    bool exact;                          // texts are compared by their shingles, not by signatures
+    std::uint32_t max_bucket;            // larger buckets are left out; 0: no limit
+    bool scoped;                         // rows are near others of their scope only
+    bool sets_only = false;              // texts are compared as sets, and not signed
+    double recall = 0.99;                // of exact tasks: the share of pairs to be found
+    bool whole_slots = false;            // signatures are kept unshortened in exact tasks, too
+    bool given = false;                  // rows come as signatures
+    std::optional<bands_plan> plan = {}; // if the shape was chosen by cost
 };
 
 // The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to choose

@@ -60,8 +60,10 @@ void share_rows(row_set& rows)
     shared.count = rows.count;
     shared.first_count = rows.first_count;
     shared.memory = rows.budget->limit;
-    shared.foretold_cost = rows.task.verifying;
-    shared.foretold_candidates = rows.task.candidates;
+    if (const auto& plan = rows.task.plan) {
+        shared.foretold_cost = plan->verifying;
+        shared.foretold_candidates = plan->candidates * rows.count;
+    }
     shared.texts = rows.signer != nullptr;
     if (rows.task.scoped) {
         std::copy_n(rows.scopes.values, rows.count, allocate_shared<std::uint32_t>(owner, shared.scopes, rows.count));
@@ -84,18 +86,20 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Tells the host the expected costs of this step and those after it.
-void expect_costs(const row_set& rows, step what)
+// The expected cost of a step and of those after it.
+std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
-    host& owner = *rows.owner;
-    const task& task = rows.task;
+    const std::optional<bands_plan>& plan = rows.task.plan;
+    if (!plan)
+        return std::nullopt;
     const double verifying = rows.shared->foretold_cost;
     const bool last = what == step::verify_pairs || what == step::connect_rows;
-    const double cost = what == step::sign ? task.signing : what == step::collect ? task.banding : last ? verifying : 0;
-    const double after = last ? 0 : verifying + (what < step::collect ? task.banding : 0);
-    owner.cost = cost / rows.shared->processes;
-    owner.cost_after = after / rows.shared->processes;
-    owner.cost_rows = task.banding > 0 ? rows.count : 0;
+    const double cost = what == step::sign      ? plan->signing
+                        : what == step::collect ? plan->banding
+                        : last                  ? verifying
+                                                : 0;
+    const double after = last ? 0 : verifying + (what < step::collect ? plan->banding : 0);
+    return expected_cost{rows.count, cost / rows.shared->processes, after / rows.shared->processes};
 }
 
 } // namespace
@@ -141,7 +145,7 @@ void open_views(row_set& rows)
     if (shared.keys != 0)
         rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.shape));
     each_store(rows, [&rows](byte_store*& store, const store_note& note) {
-        store = note.chunk_bytes > 0 ? open_view(*rows.budget, note) : nullptr;
+        store = has_store(note) ? open_view(*rows.budget, note) : nullptr;
     });
     if (shared.brought != 0)
         rows.brought = open_left(rows, shared.brought);
@@ -156,7 +160,7 @@ void do_step(row_set& rows, step what)
     assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    expect_costs(rows, what);
+    owner.cost = cost_of(rows, what);
     memory_budget& budget = *rows.budget;
     shared.step = what;
     shared.next_unit = 0;
@@ -169,12 +173,12 @@ void do_step(row_set& rows, step what)
         owner.meet_workers(owner);
     budget.used += shared.used;
     budget.filed += shared.filed;
-    owner.cost_rows = 0;
+    owner.cost.reset();
 }
 
 void expect_candidates(row_set& rows, std::uint64_t recorded)
 {
-    if (rows.member != 0)
+    if (rows.member != 0 || !rows.task.plan)
         return;
     shared_rows& shared = *rows.shared;
     const double of_all = static_cast<double>(recorded) * shared.processes;
@@ -182,7 +186,7 @@ void expect_candidates(row_set& rows, std::uint64_t recorded)
         return;
     shared.foretold_cost *= of_all / shared.foretold_candidates;
     shared.foretold_candidates = of_all;
-    rows.owner->cost_after = shared.foretold_cost / shared.processes;
+    rows.owner->cost->after = shared.foretold_cost / shared.processes;
 }
 
 void help(host& owner, shared_number number, std::uint32_t member)

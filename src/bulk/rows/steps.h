@@ -36,7 +36,7 @@ struct shared_rows {
     std::uint32_t processes; // that do steps
     bool helped;             // workers wait for the next step
     std::size_t memory;      // that all processes may use
-    double foretold_cost;    // of verifying, as in the task at first: only process 0 knows
+    double foretold_cost;    // of verifying, as in the plan at first: only process 0 knows
     double foretold_candidates;
 
     bulk::step step;         // the current step,

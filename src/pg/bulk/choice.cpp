@@ -92,10 +92,7 @@ void choose_by_sample(bulk_call& call)
         fail_no_choice(wanted.threshold, wanted.most_hashes, wanted.recall);
     task.shape = plan.shape;
     task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
-    task.signing = plan.signing;
-    task.banding = plan.banding;
-    task.verifying = plan.verifying;
-    task.candidates = plan.candidates * rows;
+    task.plan = plan;
     bulk::set_task(*call.rows, task);
     tell(plan, wanted.threshold);
 }

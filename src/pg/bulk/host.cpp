@@ -104,9 +104,10 @@ void answer_interrupts(bulk::host&)
 void report_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
 {
     bulk_host& self = self_of(host);
-    show_progress(
-        self.shown,
-        {phase, phase != self.phase, done, total, self.estimated, self.cost, self.cost_after, self.cost_rows});
+    progress_step step = {phase, phase != self.phase, done, total, self.estimated, {}};
+    if (self.cost)
+        step.cost = {self.cost->rows, self.cost->phase, self.cost->after};
+    show_progress(self.shown, step);
 }
 
 std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)

@@ -28,10 +28,7 @@ constexpr std::size_t waiting_words = 2 * bag_parts * part_waiting;
 constexpr std::size_t room_of_parts = bag_parts * part_table * entry_words + waiting_words;
 
 // How many entries a table may use.
-constexpr std::size_t limit_of(std::size_t entries) noexcept
-{
-    return entries / 4 * 3;
-}
+constexpr std::size_t limit_of(std::size_t entries) noexcept { return entries / 4 * 3; }
 
 std::uint64_t load64(const std::uint32_t* words) noexcept
 {
@@ -40,10 +37,7 @@ std::uint64_t load64(const std::uint32_t* words) noexcept
     return value;
 }
 
-void store64(std::uint32_t* words, std::uint64_t value) noexcept
-{
-    std::memcpy(words, &value, sizeof(value));
-}
+void store64(std::uint32_t* words, std::uint64_t value) noexcept { std::memcpy(words, &value, sizeof(value)); }
 
 std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept
 {

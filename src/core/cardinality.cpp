@@ -9,10 +9,7 @@ namespace minhash {
 namespace {
 
 // A slot as a number in (0, 1): the middle of the range that it stands for.
-double unit_value(std::uint32_t slot, int bits) noexcept
-{
-    return (slot + 0.5) / std::ldexp(1.0, bits);
-}
+double unit_value(std::uint32_t slot, int bits) noexcept { return (slot + 0.5) / std::ldexp(1.0, bits); }
 
 double estimate_classic(std::span<const std::uint32_t> slots) noexcept
 {

@@ -34,10 +34,7 @@ struct signature {
     std::span<const std::uint32_t> slots;      // of 32 bits
     std::span<const std::uint8_t> packed = {}; // of fewer bits
 
-    bool empty() const noexcept
-    {
-        return slots.empty() && packed.empty();
-    }
+    bool empty() const noexcept { return slots.empty() && packed.empty(); }
 
     // The slots as they are stored.
     std::span<const std::uint8_t> stored_slots() const noexcept

@@ -14,10 +14,7 @@ text_place operator+(const text_place& a, const text_place& b) noexcept
 
 } // namespace
 
-coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept
-{
-    return {of, start, end, start};
-}
+coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept { return {of, start, end, start}; }
 
 bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovered) noexcept
 {

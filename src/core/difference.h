@@ -59,10 +59,7 @@ original_walk start_original(const shingling& how, std::uint32_t start) noexcept
 void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept;
 
 // Whether the walk has reached a place of the folded text.
-constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept
-{
-    return state.written_to >= to;
-}
+constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept { return state.written_to >= to; }
 
 // Where a part of the folded text starts, and where one ends, in the text as it was given. The part must start, or end,
 // within the character that was written last.

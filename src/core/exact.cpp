@@ -71,10 +71,7 @@ bool next(shingle_walk& walk, shingle_range& out) noexcept
     return true;
 }
 
-bool full(const shingle_counts& counts) noexcept
-{
-    return counts.used >= counts.table.size() / 4 * 3;
-}
+bool full(const shingle_counts& counts) noexcept { return counts.used >= counts.table.size() / 4 * 3; }
 
 void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept
 {

@@ -30,10 +30,7 @@ std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t 
     return read.bytes;
 }
 
-bool is_ascii(std::span<const std::uint8_t> bytes) noexcept
-{
-    return kernels->is_ascii(bytes.data(), bytes.size());
-}
+bool is_ascii(std::span<const std::uint8_t> bytes) noexcept { return kernels->is_ascii(bytes.data(), bytes.size()); }
 
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept
 {

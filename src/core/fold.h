@@ -16,20 +16,14 @@ struct folder {
     bool gap;     // a separator was read and is not written yet
 };
 
-constexpr folder start_folding(const shingling& how) noexcept
-{
-    return {how, false, false};
-}
+constexpr folder start_folding(const shingling& how) noexcept { return {how, false, false}; }
 
 // Whether all bytes are ASCII, which mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
 // The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, its folding U+2C65 three), a
 // separator held back from the last slice is written in front, and kernels write whole vectors.
-constexpr std::size_t folded_room(std::size_t bytes) noexcept
-{
-    return bytes + bytes / 2 + 1 + 64;
-}
+constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + bytes / 2 + 1 + 64; }
 
 // Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
 // must not cut a character in two (unicode.h: whole_characters). Concatenated outputs of slices are the output of the

@@ -18,10 +18,7 @@ struct probe_secret {
 // The secret of this process. The glue sets a random one at load, before there is any table; tests choose one.
 inline probe_secret probing = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
 
-inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept
-{
-    probing = {first, second | 1};
-}
+inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept { probing = {first, second | 1}; }
 
 // The two halves of a product with the secret, XORed (Yi: wyhash).
 inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept

@@ -29,10 +29,7 @@ status validate(const scheme& value) noexcept
     return validate(value.shingles);
 }
 
-bool valid_bits(int bits) noexcept
-{
-    return bits > 0 && bits <= bits_per_slot && (bits & (bits - 1)) == 0;
-}
+bool valid_bits(int bits) noexcept { return bits > 0 && bits <= bits_per_slot && (bits & (bits - 1)) == 0; }
 
 const char* name_of(method value) noexcept
 {

@@ -36,10 +36,7 @@ struct shingling {
     bool bag;           // the i-th occurrence of a shingle is an element of its own
 };
 
-constexpr shingling given_members(bool bag) noexcept
-{
-    return {unit::element, 1, false, bag};
-}
+constexpr shingling given_members(bool bag) noexcept { return {unit::element, 1, false, bag}; }
 
 struct scheme {
     std::uint8_t version;

@@ -90,10 +90,7 @@ void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std
     state.fresh = false;
 }
 
-bool is_empty(const sketch& state) noexcept
-{
-    return state.fresh;
-}
+bool is_empty(const sketch& state) noexcept { return state.fresh; }
 
 bool are_empty(std::span<const std::uint32_t> slots) noexcept
 {

@@ -47,10 +47,7 @@ double band_probability(double similarity, int bands, int rows) noexcept
     return -std::expm1(bands * std::log1p(-std::pow(similarity, rows)));
 }
 
-double threshold_rule(int bands, int rows) noexcept
-{
-    return std::pow(1.0 / bands, 1.0 / rows);
-}
+double threshold_rule(int bands, int rows) noexcept { return std::pow(1.0 / bands, 1.0 / rows); }
 
 double steepest_point(int bands, int rows) noexcept
 {

@@ -81,10 +81,7 @@ signature signature_of(Datum stored)
     return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ});
 }
 
-signature arg_signature(FunctionCallInfo fcinfo, int argument)
-{
-    return signature_of(PG_GETARG_DATUM(argument));
-}
+signature arg_signature(FunctionCallInfo fcinfo, int argument) { return signature_of(PG_GETARG_DATUM(argument)); }
 
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result)
 {

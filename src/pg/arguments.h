@@ -27,10 +27,7 @@ Value* arg_internal(FunctionCallInfo fcinfo, int argument)
 }
 
 // The bytes of a text that is not stored out of line, as they are in the server's encoding.
-inline std::string_view view(const text* value)
-{
-    return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
-}
+inline std::string_view view(const text* value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
 
 // Whether an argument is a literal or parameter that most probably is meant as an array. (Texts of a table may well
 // look like one.)

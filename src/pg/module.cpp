@@ -46,10 +46,7 @@ bool check_instruction_set(char** value, void** extra, GucSource source)
     return false;
 }
 
-void assign_instruction_set(const char* value, void* extra)
-{
-    kernels = find_kernels(value);
-}
+void assign_instruction_set(const char* value, void* extra) { kernels = find_kernels(value); }
 
 } // namespace
 

@@ -25,10 +25,7 @@ void note_due()
         call->due = 1;
 }
 
-bool is_wanted()
-{
-    return progress_interval > 0 || update_process_title;
-}
+bool is_wanted() { return progress_interval > 0 || update_process_title; }
 
 // Removes a call from the list. If an error ends several calls, they may end in any order.
 void leave_out(progress& ended)

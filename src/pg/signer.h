@@ -76,20 +76,11 @@ void each_batch(text_signer& state, const text* document, Take&& take)
         text_reader& reader;
         const text* document;
 
-        void rewind()
-        {
-            open(reader, document);
-        }
+        void rewind() { open(reader, document); }
 
-        std::span<const std::uint8_t> next()
-        {
-            return read(reader);
-        }
+        std::span<const std::uint8_t> next() { return read(reader); }
 
-        bool at_end() const
-        {
-            return minhash::pg::at_end(reader);
-        }
+        bool at_end() const { return minhash::pg::at_end(reader); }
     } slices = {state.reader, document};
 
     if (state.scheme.shingles.bag)

@@ -19,10 +19,7 @@ struct text_reader {
 void open(text_reader& reader, std::span<const std::uint8_t> bytes);
 void open(text_reader& reader, const text* value);
 
-inline bool at_end(const text_reader& reader)
-{
-    return reader.left == 0;
-}
+inline bool at_end(const text_reader& reader) { return reader.left == 0; }
 
 // The next slice, of at most slice_bytes bytes and whole characters; empty at the end. If the text is UTF-8 already, it
 // points into the text. Checks for cancel.
@@ -33,9 +30,6 @@ std::span<const std::uint8_t> read(text_reader& reader);
 std::span<const std::uint8_t> read_character(text_reader& reader);
 
 // ASCII white space; no server encoding has such bytes within its other characters.
-inline bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
+inline bool is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 } // namespace minhash::pg

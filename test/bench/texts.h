@@ -23,10 +23,7 @@ struct random_source {
         return z ^ z >> 31;
     }
 
-    double fraction()
-    {
-        return static_cast<double>(next() >> 11) * 0x1.0p-53;
-    }
+    double fraction() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 };
 
 inline void append_character(std::string& text, std::uint32_t code_point)

@@ -112,10 +112,7 @@ struct test_host : bulk::host {
 
     test_host(const test_host&) = delete;
 
-    ~test_host()
-    {
-        free_all();
-    }
+    ~test_host() { free_all(); }
 
     void free_all()
     {
@@ -150,10 +147,7 @@ private:
         all.clear();
     }
 
-    static test_host& self_of(bulk::host& host)
-    {
-        return static_cast<test_host&>(host);
-    }
+    static test_host& self_of(bulk::host& host) { return static_cast<test_host&>(host); }
 
     void count(outcome kind)
     {
@@ -292,10 +286,7 @@ private:
         std::free(memory);
     }
 
-    static void end_workers(bulk::host& host)
-    {
-        self_of(host).workers.clear();
-    }
+    static void end_workers(bulk::host& host) { self_of(host).workers.clear(); }
 
     static int open(bulk::host& host)
     {
@@ -405,10 +396,7 @@ private:
                 self.leave(each->left);
     }
 
-    static void refuse(bulk::host& host, std::uint64_t)
-    {
-        self_of(host).leave(too_many_shingles);
-    }
+    static void refuse(bulk::host& host, std::uint64_t) { self_of(host).leave(too_many_shingles); }
 };
 
 // Calls work(argument), and says how it ended. Nothing in `work` may have a destructor.
@@ -439,20 +427,11 @@ struct problem {
     bool far = false;
     std::uint32_t elsewhere = 0; // rows that can be read again: of all numbers but its multiples
 
-    std::uint64_t place_of(std::uint32_t row) const
-    {
-        return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1;
-    }
+    std::uint64_t place_of(std::uint32_t row) const { return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1; }
 
-    std::uint32_t scope_of(std::uint32_t row) const
-    {
-        return scopes.empty() ? 0 : scopes[row];
-    }
+    std::uint32_t scope_of(std::uint32_t row) const { return scopes.empty() ? 0 : scopes[row]; }
 
-    std::uint32_t count() const
-    {
-        return static_cast<std::uint32_t>(from_texts ? texts.size() : slots.size());
-    }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(from_texts ? texts.size() : slots.size()); }
 };
 
 inline void keep_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
@@ -673,10 +652,7 @@ public:
 private:
     using scoped_slots = std::pair<std::uint32_t, std::vector<std::uint8_t>>;
 
-    bool too_large(std::size_t rows) const
-    {
-        return given.task.max_bucket > 0 && rows > given.task.max_bucket;
-    }
+    bool too_large(std::size_t rows) const { return given.task.max_bucket > 0 && rows > given.task.max_bucket; }
 
     void find_leaders()
     {

@@ -81,9 +81,6 @@ TEST(cardinality_statistics, more_hashes_make_it_more_exact)
     EXPECT_LT(measure(method::fss, 1024, 1000, 1000).error, 0.035);
 }
 
-TEST(cardinality_statistics, the_empty_set_has_no_elements)
-{
-    EXPECT_EQ(minhash::estimate_cardinality({}), 0);
-}
+TEST(cardinality_statistics, the_empty_set_has_no_elements) { EXPECT_EQ(minhash::estimate_cardinality({}), 0); }
 
 } // namespace

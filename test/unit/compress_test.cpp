@@ -21,10 +21,7 @@ struct packed_signature {
     minhash::scheme scheme;
     std::vector<std::uint8_t> bytes;
 
-    signature view() const
-    {
-        return {scheme, {}, bytes};
-    }
+    signature view() const { return {scheme, {}, bytes}; }
 };
 
 // Into memory that ends where the slots do.

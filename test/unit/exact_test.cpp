@@ -91,20 +91,11 @@ void expect_equal(const minhash::overlap& found, const minhash::overlap& expecte
     EXPECT_EQ(found.shared, expected.shared);
 }
 
-shingling characters(std::uint16_t size, bool fold = false)
-{
-    return {unit::character, size, fold, false};
-}
+shingling characters(std::uint16_t size, bool fold = false) { return {unit::character, size, fold, false}; }
 
-shingling words(std::uint16_t size, bool fold = true)
-{
-    return {unit::word, size, fold, false};
-}
+shingling words(std::uint16_t size, bool fold = true) { return {unit::word, size, fold, false}; }
 
-string_list shingles(const std::string& text, const shingling& how)
-{
-    return compare(text, "", how).shingles[0];
-}
+string_list shingles(const std::string& text, const shingling& how) { return compare(text, "", how).shingles[0]; }
 
 TEST(exact, equals_the_reference)
 {

@@ -15,10 +15,7 @@ using minhash::kernel_table;
 struct kernels_guard {
     const kernel_table* const before = minhash::kernels;
 
-    ~kernels_guard()
-    {
-        minhash::kernels = before;
-    }
+    ~kernels_guard() { minhash::kernels = before; }
 };
 
 TEST(kernels, the_slowest_come_first_and_have_names)

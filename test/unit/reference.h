@@ -189,10 +189,7 @@ struct halves {
 
     explicit halves(std::uint64_t x) : a(static_cast<std::uint32_t>(x)), b(static_cast<std::uint32_t>(x >> 32)) {}
 
-    std::uint64_t whole() const
-    {
-        return (static_cast<std::uint64_t>(b) << 32) + a;
-    }
+    std::uint64_t whole() const { return (static_cast<std::uint64_t>(b) << 32) + a; }
 
     void to_b(std::uint32_t constant)
     {

@@ -32,15 +32,9 @@ using reference::slot_list;
 struct random_source {
     std::uint64_t state;
 
-    std::uint64_t next()
-    {
-        return reference::splitmix64(state);
-    }
+    std::uint64_t next() { return reference::splitmix64(state); }
 
-    std::size_t below(std::size_t limit)
-    {
-        return static_cast<std::size_t>(next() % limit);
-    }
+    std::size_t below(std::size_t limit) { return static_cast<std::size_t>(next() % limit); }
 };
 
 inline hash_list random_hashes(random_source& random, std::size_t count)
@@ -145,10 +139,7 @@ inline void absorb(minhash::sketch& state, const hash_list& elements)
     minhash::absorb(state, exact_lo.get(), exact_hi.get(), elements.size());
 }
 
-inline slot_list slots_of(const minhash::sketch& state)
-{
-    return {state.slots, state.slots + state.num_hashes};
-}
+inline slot_list slots_of(const minhash::sketch& state) { return {state.slots, state.slots + state.num_hashes}; }
 
 inline slot_list sketch(method method, const hash_list& elements, std::uint32_t num_hashes)
 {
@@ -231,10 +222,7 @@ inline slot_list sign_members(const std::string& type, const std::string& list, 
     return sketch(scheme.method, hashes, scheme.num_hashes);
 }
 
-inline std::string write_text(const scheme& scheme, const slot_list& slots)
-{
-    return write_text(view(scheme, slots));
-}
+inline std::string write_text(const scheme& scheme, const slot_list& slots) { return write_text(view(scheme, slots)); }
 
 constexpr scheme default_scheme = {.version = minhash::scheme_version,
                                    .method = method::fss,

@@ -52,10 +52,7 @@ inline std::string invalid(random_source& random)
     return {static_cast<char>(1 + random.below(255))};
 }
 
-inline std::string same(random_source&)
-{
-    return "a";
-}
+inline std::string same(random_source&) { return "a"; }
 
 inline std::string long_words(random_source& random)
 {

@@ -38,10 +38,7 @@ constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
 }
 
 // How many slots the hash table has for a partition of `entries` entries.
-constexpr std::size_t bucket_table_size(std::size_t entries) noexcept
-{
-    return std::bit_ceil(entries * 2 + 1);
-}
+constexpr std::size_t bucket_table_size(std::size_t entries) noexcept { return std::bit_ceil(entries * 2 + 1); }
 
 // The caller's memory for grouping: a table of bucket_table_size(), and three arrays as long as the partition.
 struct bucket_room {
@@ -95,10 +92,7 @@ struct grouping {
     bucket_room room;
 };
 
-inline std::size_t partition_count(const grouping& state)
-{
-    return std::size_t{1} << state.bits;
-}
+inline std::size_t partition_count(const grouping& state) { return std::size_t{1} << state.bits; }
 
 // Starts for bands of about `rows` rows. `fresh` is cleared.
 inline void start_grouping(grouping& fresh, host& owner, std::size_t rows)

@@ -420,10 +420,7 @@ struct containment_search {
     std::size_t parts;
 };
 
-bool is_leader(const containment_search& self, std::uint32_t row)
-{
-    return self.part.rows->leader[row] == row;
-}
+bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
 // Makes the first of equal rows their leader. Rows with equal digests are compared.
 void find_same(containment_search& self)

@@ -17,9 +17,6 @@ namespace minhash::bulk {
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 // The number of distinct shingles of a row. Only while pairs are emitted.
-inline std::uint32_t set_size(const row_set& rows, std::uint32_t row)
-{
-    return rows.set_sizes[row];
-}
+inline std::uint32_t set_size(const row_set& rows, std::uint32_t row) { return rows.set_sizes[row]; }
 
 } // namespace minhash::bulk

@@ -117,10 +117,7 @@ std::size_t counters_for(std::uint32_t rows) noexcept
     return std::bit_ceil(counters_for_each * std::min(rows, most_counted));
 }
 
-std::uint32_t counted_of(std::uint32_t rows) noexcept
-{
-    return std::min(rows, most_counted);
-}
+std::uint32_t counted_of(std::uint32_t rows) noexcept { return std::min(rows, most_counted); }
 
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
@@ -169,10 +166,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     return {choice.tags.values, count};
 }
 
-std::size_t buckets_for(std::uint64_t indexed) noexcept
-{
-    return std::bit_ceil(indexed / 2 + 1);
-}
+std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
 // Words of the filter, a power of two below 2^26: about four bits for each indexed witness.
 std::size_t filter_words(std::uint64_t indexed) noexcept

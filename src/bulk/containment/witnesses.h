@@ -50,10 +50,7 @@ struct shingle_counts {
     std::size_t mask; // there are counters_for(rows), a power of two
 
     // The low bits of the hash: witnesses are drawn by its highest bits.
-    std::uint16_t& of(std::uint64_t element) const noexcept
-    {
-        return values[element & mask];
-    }
+    std::uint16_t& of(std::uint64_t element) const noexcept { return values[element & mask]; }
 };
 
 std::uint32_t counted_of(std::uint32_t rows) noexcept;
@@ -98,10 +95,7 @@ struct place_note {
     std::uint32_t least; // how many of its witnesses must be found; 0: it has none
 };
 
-inline std::uint32_t met_of(const place_note& note) noexcept
-{
-    return std::min(note.least, most_met);
-}
+inline std::uint32_t met_of(const place_note& note) noexcept { return std::min(note.least, most_met); }
 
 inline std::uint32_t indexed_of(const place_note& note, const place_note& next) noexcept
 {
@@ -140,10 +134,7 @@ inline std::size_t filter_word(const witness_index& index, std::uint64_t place) 
     return place >> 32 & index.filter_mask;
 }
 
-inline std::uint64_t filter_bit(std::uint64_t place) noexcept
-{
-    return std::uint64_t{1} << (place >> 58);
-}
+inline std::uint64_t filter_bit(std::uint64_t place) noexcept { return std::uint64_t{1} << (place >> 58); }
 
 inline bool is_known(const witness_index& index, std::uint64_t place) noexcept
 {

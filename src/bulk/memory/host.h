@@ -120,10 +120,7 @@ inline shared_number private_number(const void* memory)
     return private_mark | static_cast<shared_number>(reinterpret_cast<std::uintptr_t>(memory));
 }
 
-inline void* private_memory(shared_number number)
-{
-    return reinterpret_cast<void*>(number & ~private_mark);
-}
+inline void* private_memory(shared_number number) { return reinterpret_cast<void*>(number & ~private_mark); }
 
 // The same in shared memory, cleared.
 template <typename Value>

@@ -33,10 +33,7 @@ void free_chunk(const byte_store& store, const store_chunk& chunk)
 }
 
 // How many chunks are full: all but the one that is being written to, if there is one.
-std::size_t full_chunks(const byte_store& store)
-{
-    return store.chunk_count - (store.at < store.end ? 1 : 0);
-}
+std::size_t full_chunks(const byte_store& store) { return store.chunk_count - (store.at < store.end ? 1 : 0); }
 
 // Moves the oldest chunk to the file.
 void flush_chunk(byte_store& store)

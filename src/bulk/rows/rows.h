@@ -36,10 +36,7 @@ struct task {
 scheme kept_scheme(const task& task);
 
 // Whether documents are compared, and not only signed.
-inline bool has_documents(const task& task)
-{
-    return task.exact || task.given;
-}
+inline bool has_documents(const task& task) { return task.exact || task.given; }
 
 struct shared_rows;
 
@@ -72,10 +69,7 @@ struct row_set {
 };
 
 // How many keys a row has: of its bands, and of the whole signature.
-constexpr std::size_t key_count(band_choice shape)
-{
-    return static_cast<std::size_t>(shape.bands) + 1;
-}
+constexpr std::size_t key_count(band_choice shape) { return static_cast<std::size_t>(shape.bands) + 1; }
 
 // Sets the task, and the schemes that follow from it.
 void set_task(row_set& rows, const task& task);
@@ -125,10 +119,7 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
     return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
 }
 
-inline std::size_t start_bytes(const row_set& rows)
-{
-    return slot_bytes(rows.start.bits, rows.start.num_hashes);
-}
+inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
 
 // A row's first slots, and below the others, as they are kept: where they lie or in the buffer.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)

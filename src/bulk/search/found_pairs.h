@@ -38,15 +38,9 @@ inline void start_found(found_pairs& found, row_set& rows)
     found.ranges = find_shared<found_range>(rows, rows.shared->ranges);
 }
 
-inline void end_found(found_pairs& found)
-{
-    leave_store(*found.rows, found.store, found.rows->shared->found);
-}
+inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store, found.rows->shared->found); }
 
-inline void add_pair(found_pairs& found, const found_pair& pair)
-{
-    append(*found.store, &pair, sizeof(pair));
-}
+inline void add_pair(found_pairs& found, const found_pair& pair) { append(*found.store, &pair, sizeof(pair)); }
 
 // Calls verify(range), which adds the pairs of a range, for the ranges that this process gets.
 template <typename Verify>

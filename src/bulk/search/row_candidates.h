@@ -58,10 +58,7 @@ using row_visitor = void (*)(void* self,
 void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
 // Whether a leader has rows of the first query, and of the second one.
-inline bool is_left(const row_set& rows, std::uint32_t row)
-{
-    return rows.rights == nullptr || row < rows.first_count;
-}
+inline bool is_left(const row_set& rows, std::uint32_t row) { return rows.rights == nullptr || row < rows.first_count; }
 
 inline bool is_right(const row_set& rows, std::uint32_t row)
 {

@@ -132,10 +132,7 @@ bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
     return compare_signatures(state, a, b).has_value();
 }
 
-bool can_gather(const verifier& state)
-{
-    return state.rows->kept.bits == 8;
-}
+bool can_gather(const verifier& state) { return state.rows->kept.bits == 8; }
 
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows)
 {

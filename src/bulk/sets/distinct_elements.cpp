@@ -17,10 +17,7 @@ constexpr std::size_t step = 256;
 constexpr std::size_t first_step = 4096;
 
 // The size of a table for `elements` elements, with at least one free entry.
-std::size_t entries_for(std::size_t elements) noexcept
-{
-    return std::bit_ceil(3 * elements + 2);
-}
+std::size_t entries_for(std::size_t elements) noexcept { return std::bit_ceil(3 * elements + 2); }
 
 // Makes a table for `elements` elements, and enters the listed ones.
 void make_table(distinct_elements& set, std::size_t elements)

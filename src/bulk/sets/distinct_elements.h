@@ -43,10 +43,7 @@ struct distinct_elements {
     std::size_t expected; // the leader's number that probably comes next
 
     // Distinct, unless they were to be listed again.
-    std::span<const std::uint64_t> elements() const
-    {
-        return {list.values + 1, listed};
-    }
+    std::span<const std::uint64_t> elements() const { return {list.values + 1, listed}; }
 };
 
 // The parts of a set that a search needs, copied so that the compiler keeps them in registers.

@@ -23,10 +23,7 @@ constexpr std::size_t step = 64;
 // is faster to compare is not worth making.
 constexpr std::uint32_t least_met = 2;
 
-void set_bit(std::uint64_t* bits, std::size_t at) noexcept
-{
-    bits[at / 64] |= std::uint64_t{1} << at % 64;
-}
+void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }
 
 std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::size_t words)
 {

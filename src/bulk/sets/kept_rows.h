@@ -10,10 +10,7 @@ namespace minhash::bulk {
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
-constexpr std::size_t words_for(std::size_t bits) noexcept
-{
-    return (bits + 63) / 64;
-}
+constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) / 64; }
 
 // The record of a row. If it is kept by its leader, two equally long sets of bits follow, one for the leader's elements
 // and one with hashes of its other elements, and then those others. If it is kept by itself, its elements are a list
@@ -32,25 +29,13 @@ struct kept_row {
     std::uint32_t other_bits = 0;
     std::uint32_t met = 0; // how many rows this one could have led
 
-    const std::uint64_t* words() const
-    {
-        return reinterpret_cast<const std::uint64_t*>(this + 1);
-    }
+    const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(this + 1); }
 
-    const std::uint64_t* bits_of_others() const
-    {
-        return words() + words_for(bits);
-    }
+    const std::uint64_t* bits_of_others() const { return words() + words_for(bits); }
 
-    const std::uint64_t* elements() const
-    {
-        return words() + 2 * words_for(bits);
-    }
+    const std::uint64_t* elements() const { return words() + 2 * words_for(bits); }
 
-    std::uint32_t count() const
-    {
-        return had + others;
-    }
+    std::uint32_t count() const { return had + others; }
 };
 
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);

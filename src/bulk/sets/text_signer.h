@@ -40,10 +40,7 @@ void each_batch(text_signer& state, text_bytes text, Take&& take)
         text_bytes all;
         text_bytes left;
 
-        void rewind()
-        {
-            left = all;
-        }
+        void rewind() { left = all; }
 
         text_bytes next()
         {
@@ -56,10 +53,7 @@ void each_batch(text_signer& state, text_bytes text, Take&& take)
             return slice;
         }
 
-        bool at_end() const
-        {
-            return left.empty();
-        }
+        bool at_end() const { return left.empty(); }
     } slices = {*state.owner, text, text};
 
     if (state.scheme.shingles.bag)

@@ -60,10 +60,7 @@ work_costs costs_of(double text_bytes, bool exact) noexcept
     };
 }
 
-double recall_to_expect(double promised) noexcept
-{
-    return 1 - (1 - promised) / 4;
-}
+double recall_to_expect(double promised) noexcept { return 1 - (1 - promised) / 4; }
 
 bands_plan foretell(const bands_wanted& wanted,
                     int num_hashes,

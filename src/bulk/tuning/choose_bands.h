@@ -40,10 +40,7 @@ work_costs costs_of(double text_bytes, bool exact) noexcept;
 
 // The share of pairs at the threshold that each comparison of signatures before the exact one may lose: a tenth of the
 // share that may be missed in all.
-constexpr double share_missed(double promised) noexcept
-{
-    return (1 - promised) / 10;
-}
+constexpr double share_missed(double promised) noexcept { return (1 - promised) / 10; }
 
 struct bands_wanted {
     double rows;

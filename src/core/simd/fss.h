@@ -24,10 +24,7 @@ struct throws {
 };
 
 // Without a branch, as it is unpredictable whether a code is smaller.
-MINHASH_INLINE void lower(u32& slot, u32 code)
-{
-    slot = in_register(smaller(slot, code));
-}
+MINHASH_INLINE void lower(u32& slot, u32 code) { slot = in_register(smaller(slot, code)); }
 
 // The same for four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or two
 // slot numbers.

@@ -37,10 +37,7 @@ typedef u8 bytes __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
 
 #define MINHASH_INLINE [[gnu::always_inline]] inline
 
-MINHASH_INLINE vec splat(u32 value)
-{
-    return vec{} + value;
-}
+MINHASH_INLINE vec splat(u32 value) { return vec{} + value; }
 
 template <typename Value>
 MINHASH_INLINE Value load_as(const void* from)
@@ -50,10 +47,7 @@ MINHASH_INLINE Value load_as(const void* from)
     return value;
 }
 
-MINHASH_INLINE vec load(const u32* from)
-{
-    return load_as<vec>(from);
-}
+MINHASH_INLINE vec load(const u32* from) { return load_as<vec>(from); }
 
 template <typename Element, typename Value>
 MINHASH_INLINE void store(Element* to, Value value)
@@ -135,10 +129,7 @@ MINHASH_INLINE vecs operator^(const vecs& a, const vecs& b)
     return each([&](std::size_t index) { return a.of[index] ^ b.of[index]; });
 }
 
-MINHASH_INLINE void operator^=(vecs& a, const vecs& b)
-{
-    a = a ^ b;
-}
+MINHASH_INLINE void operator^=(vecs& a, const vecs& b) { a = a ^ b; }
 
 MINHASH_INLINE vecs load_vecs(const u32* from)
 {
@@ -224,10 +215,7 @@ MINHASH_INLINE u32 least_lane(vec value)
 constexpr u32 all_lanes = (1u << lanes) - 1;
 
 // A bit for each of the first `left` lanes, or for all lanes.
-MINHASH_INLINE u32 first_lanes(std::size_t left)
-{
-    return left < lanes ? (1u << left) - 1 : all_lanes;
-}
+MINHASH_INLINE u32 first_lanes(std::size_t left) { return left < lanes ? (1u << left) - 1 : all_lanes; }
 
 MINHASH_INLINE vec lane_numbers()
 {
@@ -237,10 +225,7 @@ MINHASH_INLINE vec lane_numbers()
     return numbers;
 }
 
-MINHASH_INLINE u32 count_bits(u64 bits)
-{
-    return static_cast<u32>(__builtin_popcountll(bits));
-}
+MINHASH_INLINE u32 count_bits(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
 
 // For each value of a byte, the positions of its set bits, one byte each.
 struct position_table {
@@ -302,10 +287,7 @@ MINHASH_INLINE vec spread(vec value, u32 bits)
 #endif
 
 // A mask of the first `count` of eight bytes.
-MINHASH_INLINE u64 byte_mask(std::size_t count)
-{
-    return count >= 8 ? ~0ull : (1ull << 8 * count) - 1;
-}
+MINHASH_INLINE u64 byte_mask(std::size_t count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
 
 // Every second lane of two vectors, from lane `first` on.
 template <int first, int... lane>

@@ -286,10 +286,7 @@ void take_bucket(gathering& call, std::span<const placed_entry> bucket)
     }
 }
 
-bool is_less(const placed_entry& a, const placed_entry& b)
-{
-    return a.key != b.key ? a.key < b.key : a.id < b.id;
-}
+bool is_less(const placed_entry& a, const placed_entry& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; }
 
 int compare_entries(const void* a, const void* b, void*)
 {

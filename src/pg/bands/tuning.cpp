@@ -142,15 +142,9 @@ Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
 } // namespace
 
 // lsh_bands yields as many rows as there are bands.
-MINHASH_FUNCTION(lsh_bands_support)
-{
-    PG_RETURN_POINTER(estimate_rows(fcinfo, 1, 0));
-}
+MINHASH_FUNCTION(lsh_bands_support) { PG_RETURN_POINTER(estimate_rows(fcinfo, 1, 0)); }
 
 // lsh_curve yields one row more than there are steps.
-MINHASH_FUNCTION(lsh_curve_support)
-{
-    PG_RETURN_POINTER(estimate_rows(fcinfo, 2, 1));
-}
+MINHASH_FUNCTION(lsh_curve_support) { PG_RETURN_POINTER(estimate_rows(fcinfo, 2, 1)); }
 
 } // namespace minhash::pg

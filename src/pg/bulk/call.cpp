@@ -290,9 +290,6 @@ Datum end_call(bulk_call& call)
     return static_cast<Datum>(0);
 }
 
-std::uint32_t row_count(const bulk_call& call)
-{
-    return call.rows == nullptr ? 0 : call.rows->count;
-}
+std::uint32_t row_count(const bulk_call& call) { return call.rows == nullptr ? 0 : call.rows->count; }
 
 } // namespace minhash::pg

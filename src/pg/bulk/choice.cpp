@@ -24,10 +24,7 @@ constexpr double many_candidates = 1000;
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 
-bool is_exact(const bulk_call& call)
-{
-    return call.from_texts && call.wanted.verify != verification::estimate;
-}
+bool is_exact(const bulk_call& call) { return call.from_texts && call.wanted.verify != verification::estimate; }
 
 double recall_of(const bulk_call& call)
 {

@@ -22,20 +22,11 @@ namespace {
 // Files are written and read in steps, so that a slow disk does not delay a cancel.
 constexpr std::size_t file_step = 1024 * 1024;
 
-bulk_host& self_of(bulk::host& host)
-{
-    return static_cast<bulk_host&>(host);
-}
+bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
 
-void* allocate_memory(bulk::host& host, std::size_t bytes)
-{
-    return allocate_large(self_of(host).memory, bytes);
-}
+void* allocate_memory(bulk::host& host, std::size_t bytes) { return allocate_large(self_of(host).memory, bytes); }
 
-void release_memory(bulk::host&, void* memory)
-{
-    pfree(memory);
-}
+void release_memory(bulk::host&, void* memory) { pfree(memory); }
 
 void begin_phase(bulk::host& host)
 {
@@ -96,10 +87,7 @@ void read_file(bulk::host& host, int number, void* bytes, std::size_t count, std
     }
 }
 
-void answer_interrupts(bulk::host&)
-{
-    CHECK_FOR_INTERRUPTS();
-}
+void answer_interrupts(bulk::host&) { CHECK_FOR_INTERRUPTS(); }
 
 void report_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
 {
@@ -128,10 +116,7 @@ void expect_documents(bulk::host& host, std::span<const std::uint64_t> places)
 
 constexpr volatile int never = 0;
 
-void refuse_shingles(bulk::host&, std::uint64_t most)
-{
-    fail_too_many_shingles(most);
-}
+void refuse_shingles(bulk::host&, std::uint64_t most) { fail_too_many_shingles(most); }
 
 } // namespace
 

@@ -153,21 +153,12 @@ Datum return_clusters(const call_form& form)
 
 // lsh_clusters(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
 //              unit, fold, bag, seed, method, near_representative, singletons)
-MINHASH_FUNCTION(lsh_clusters)
-{
-    return return_clusters({fcinfo, id_form::bigints});
-}
+MINHASH_FUNCTION(lsh_clusters) { return return_clusters({fcinfo, id_form::bigints}); }
 
 // lsh_clusters(query, anyelement, threshold, ...)
-MINHASH_FUNCTION(lsh_clusters_typed)
-{
-    return return_clusters({fcinfo, id_form::typed});
-}
+MINHASH_FUNCTION(lsh_clusters_typed) { return return_clusters({fcinfo, id_form::typed}); }
 
 // _lsh_kept_clusters(query, regtype, threshold, ...)
-MINHASH_FUNCTION(lsh_kept_clusters)
-{
-    return return_clusters({fcinfo, id_form::named});
-}
+MINHASH_FUNCTION(lsh_kept_clusters) { return return_clusters({fcinfo, id_form::named}); }
 
 } // namespace minhash::pg

@@ -281,15 +281,9 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
 } // namespace
 
 // lsh_components(query, thresholds)
-MINHASH_FUNCTION(lsh_components)
-{
-    return return_components(fcinfo, INT8OID, 1);
-}
+MINHASH_FUNCTION(lsh_components) { return return_components(fcinfo, INT8OID, 1); }
 
 // lsh_components(query, anyelement, thresholds)
-MINHASH_FUNCTION(lsh_components_typed)
-{
-    return return_components(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, 1), 2);
-}
+MINHASH_FUNCTION(lsh_components_typed) { return return_components(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, 1), 2); }
 
 } // namespace minhash::pg

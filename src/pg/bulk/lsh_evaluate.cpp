@@ -40,10 +40,7 @@ struct drawn_row {
     std::uint64_t hash;
     std::uint32_t row;
 
-    bool operator<(const drawn_row& other) const
-    {
-        return hash != other.hash ? hash < other.hash : row < other.row;
-    }
+    bool operator<(const drawn_row& other) const { return hash != other.hash ? hash < other.hash : row < other.row; }
 };
 
 // Draws the rows whose ids have the smallest hashes: a random choice, the same every time, whatever the order of rows.

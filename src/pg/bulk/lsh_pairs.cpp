@@ -71,10 +71,7 @@ void put_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
 }
 
 // The smaller id goes left.
-bool is_falling(const pair_call&, const bulk::found_pair&, int order)
-{
-    return order > 0;
-}
+bool is_falling(const pair_call&, const bulk::found_pair&, int order) { return order > 0; }
 
 // Two texts with equally many shingles contain each other: the one with the larger id goes left, so that deleting
 // contained texts keeps the smallest id.
@@ -123,33 +120,18 @@ Datum return_contained(const call_form& form)
 
 // lsh_pairs(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
 //           unit, fold, bag, seed, method, other_query)
-MINHASH_FUNCTION(lsh_pairs)
-{
-    return return_pairs({fcinfo, id_form::bigints});
-}
+MINHASH_FUNCTION(lsh_pairs) { return return_pairs({fcinfo, id_form::bigints}); }
 
 // lsh_pairs(query, anyelement, threshold, ...)
-MINHASH_FUNCTION(lsh_pairs_typed)
-{
-    return return_pairs({fcinfo, id_form::typed});
-}
+MINHASH_FUNCTION(lsh_pairs_typed) { return return_pairs({fcinfo, id_form::typed}); }
 
 // _lsh_kept_pairs(query, regtype, threshold, ...)
-MINHASH_FUNCTION(lsh_kept_pairs)
-{
-    return return_pairs({fcinfo, id_form::named});
-}
+MINHASH_FUNCTION(lsh_kept_pairs) { return return_pairs({fcinfo, id_form::named}); }
 
 // lsh_contained(query, threshold, recall, shingle_size, unit, fold, bag, other_query)
-MINHASH_FUNCTION(lsh_contained)
-{
-    return return_contained({fcinfo, id_form::bigints});
-}
+MINHASH_FUNCTION(lsh_contained) { return return_contained({fcinfo, id_form::bigints}); }
 
 // lsh_contained(query, anyelement, threshold, ...)
-MINHASH_FUNCTION(lsh_contained_typed)
-{
-    return return_contained({fcinfo, id_form::typed});
-}
+MINHASH_FUNCTION(lsh_contained_typed) { return return_contained({fcinfo, id_form::typed}); }
 
 } // namespace minhash::pg

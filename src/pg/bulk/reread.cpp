@@ -60,15 +60,9 @@ bool is_far(Relation table)
     return blocks > static_cast<BlockNumber>(effective_cache_size);
 }
 
-Relation table_of(const rereading& self, std::uint64_t place)
-{
-    return self.tables[(place >> table_shift) - 1];
-}
+Relation table_of(const rereading& self, std::uint64_t place) { return self.tables[(place >> table_shift) - 1]; }
 
-std::uint64_t block_of(std::uint64_t place)
-{
-    return place >> number_bits;
-}
+std::uint64_t block_of(std::uint64_t place) { return place >> number_bits; }
 
 // Prefetches the blocks of the next places, as many as maintenance_io_concurrency says.
 void read_ahead(rereading& self, std::uint64_t place)

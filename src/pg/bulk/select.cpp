@@ -130,10 +130,7 @@ Oid named_relation(const char* given, bool& is_name)
     return OidIsValid(relation) && has_rows(relation) ? relation : InvalidOid;
 }
 
-bool takes_any_ids(std::string_view function)
-{
-    return function == "lsh_evaluate";
-}
+bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
 // A call of a function with a query of the relation's own columns: those that the user names, if it has them, or else
 // its primary key, and its first column of texts or else of signatures.
@@ -200,10 +197,7 @@ SPIPlanPtr prepare(const char* query)
     return plan;
 }
 
-void tell_query(void* of)
-{
-    errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(of)->sourceText);
-}
+void tell_query(void* of) { errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(of)->sourceText); }
 
 } // namespace
 

@@ -59,10 +59,7 @@ constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
 
-bulk_host& self_of(bulk::host& host)
-{
-    return static_cast<bulk_host&>(host);
-}
+bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
 
 // Does work() with the call's resource owner, so that what it acquires lasts as long as the call.
 template <typename Work>
@@ -103,10 +100,7 @@ void tell_no_room()
             errhint("Give the server's container more shared memory, or set max_parallel_maintenance_workers to 0."));
 }
 
-void* place_of_area(dsm_segment* segment)
-{
-    return static_cast<char*>(dsm_segment_address(segment)) + area_offset;
-}
+void* place_of_area(dsm_segment* segment) { return static_cast<char*>(dsm_segment_address(segment)) + area_offset; }
 
 void start_sharing(bulk::host& host)
 {
@@ -189,10 +183,7 @@ void release_shared(bulk::host& host, bulk::shared_number number)
 struct file_name {
     char text[16];
 
-    explicit file_name(int number)
-    {
-        snprintf(text, sizeof(text), "%d", number & ~shared_file);
-    }
+    explicit file_name(int number) { snprintf(text, sizeof(text), "%d", number & ~shared_file); }
 };
 
 // The handle of a file in this process, if it is open.

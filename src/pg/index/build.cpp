@@ -27,10 +27,7 @@ enum phase : std::int64_t {
     merging,
 };
 
-void report(phase now)
-{
-    pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, now);
-}
+void report(phase now) { pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, now); }
 
 void report_tuples(double done)
 {

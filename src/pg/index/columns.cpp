@@ -17,10 +17,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-Oid type_of(Relation index, int column)
-{
-    return TupleDescAttr(RelationGetDescr(index), column)->atttypid;
-}
+Oid type_of(Relation index, int column) { return TupleDescAttr(RelationGetDescr(index), column)->atttypid; }
 
 bool can_be_equal(Relation index, int column)
 {

@@ -24,10 +24,7 @@ struct columns {
     int signature;       // its position, from 0
     std::uint32_t scope; // a bit for each column of the scope
 
-    bool in_scope(int column) const
-    {
-        return (scope >> column & 1) != 0;
-    }
+    bool in_scope(int column) const { return (scope >> column & 1) != 0; }
 };
 
 static_assert(INDEX_MAX_KEYS <= 32);

@@ -176,25 +176,13 @@ struct layout {
     int place_bits; // a record's number is its block, and this many bits for its place there
 };
 
-inline page_trailer& trailer_of(Page page)
-{
-    return *reinterpret_cast<page_trailer*>(page + trailer_offset);
-}
+inline page_trailer& trailer_of(Page page) { return *reinterpret_cast<page_trailer*>(page + trailer_offset); }
 
-inline char* contents_of(Page page)
-{
-    return page + contents_offset;
-}
+inline char* contents_of(Page page) { return page + contents_offset; }
 
-inline meta& meta_of(Page page)
-{
-    return *reinterpret_cast<meta*>(contents_of(page));
-}
+inline meta& meta_of(Page page) { return *reinterpret_cast<meta*>(contents_of(page)); }
 
-inline node_head& head_of(Page page)
-{
-    return *reinterpret_cast<node_head*>(contents_of(page));
-}
+inline node_head& head_of(Page page) { return *reinterpret_cast<node_head*>(contents_of(page)); }
 
 template <typename Meta>
 auto runs_of(Meta& value)
@@ -224,10 +212,7 @@ Tree* find_by_id(std::span<Tree> all, std::uint64_t id)
     return nullptr;
 }
 
-inline int used_bytes(Page page)
-{
-    return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset;
-}
+inline int used_bytes(Page page) { return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset; }
 
 inline void set_used_bytes(Page page, int bytes)
 {
@@ -272,10 +257,7 @@ inline bool is_killed(Page page, const layout& shape, int place)
     return (killed_bits(page, place) >> place % 8 & 1) != 0;
 }
 
-inline bool is_dead(const ItemPointerData& tid)
-{
-    return tid.ip_posid == 0;
-}
+inline bool is_dead(const ItemPointerData& tid) { return tid.ip_posid == 0; }
 
 // Whether a living record's TID, without `empty_set`, can be that of a row. (PostgreSQL would take InvalidBlockNumber
 // as a request for a new page of the table.)
@@ -284,9 +266,6 @@ inline bool is_possible(const ItemPointerData& tid)
     return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber && tid.ip_posid <= MaxOffsetNumber;
 }
 
-inline bool is_empty_set(const ItemPointerData& tid)
-{
-    return (tid.ip_posid & empty_set) != 0;
-}
+inline bool is_empty_set(const ItemPointerData& tid) { return (tid.ip_posid & empty_set) != 0; }
 
 } // namespace minhash::pg::index

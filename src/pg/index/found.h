@@ -35,10 +35,7 @@ inline rank rank_of(int differing, const ItemPointerData& tid)
            tid.ip_posid;
 }
 
-inline int differing_of(rank value)
-{
-    return static_cast<int>(value >> tid_bits);
-}
+inline int differing_of(rank value) { return static_cast<int>(value >> tid_bits); }
 
 inline ItemPointerData tid_of(rank value)
 {

@@ -90,9 +90,6 @@ constexpr IndexAmRoutine method = make_method();
 namespace minhash::pg {
 
 // lsh_handler(internal) -> index_am_handler
-MINHASH_FUNCTION(lsh_handler)
-{
-    return hand_out(index::method);
-}
+MINHASH_FUNCTION(lsh_handler) { return hand_out(index::method); }
 
 } // namespace minhash::pg

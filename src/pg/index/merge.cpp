@@ -373,10 +373,7 @@ bool merge_and_unlock(Relation index, worker who, bool short_tail)
 
 } // namespace
 
-std::uint32_t long_tail(const layout& shape)
-{
-    return std::max<std::uint32_t>(4, 34 / leaves_of_page(shape));
-}
+std::uint32_t long_tail(const layout& shape) { return std::max<std::uint32_t>(4, 34 / leaves_of_page(shape)); }
 
 void bury(meta& stored, const run& old)
 {

@@ -60,15 +60,9 @@ void pack_leaf(Page page, const leaf_entries& leaf)
 
 namespace {
 
-std::uint64_t* keys_of(Page page)
-{
-    return reinterpret_cast<std::uint64_t*>(contents_of(page) + sizeof(node_head));
-}
+std::uint64_t* keys_of(Page page) { return reinterpret_cast<std::uint64_t*>(contents_of(page) + sizeof(node_head)); }
 
-BlockNumber* blocks_of(Page page)
-{
-    return reinterpret_cast<BlockNumber*>(keys_of(page) + head_of(page).room);
-}
+BlockNumber* blocks_of(Page page) { return reinterpret_cast<BlockNumber*>(keys_of(page) + head_of(page).room); }
 
 // One or two bits in one word of a filter.
 struct filter_place {
@@ -94,10 +88,7 @@ bool inner_view::may_have(int child, std::uint64_t key) const
     return (reinterpret_cast<const std::uint64_t*>(blocks + filtered_room)[place.word] & place.bits) == place.bits;
 }
 
-inner_view inner_view_of(Page page)
-{
-    return {&head_of(page), keys_of(page), blocks_of(page)};
-}
+inner_view inner_view_of(Page page) { return {&head_of(page), keys_of(page), blocks_of(page)}; }
 
 bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view)
 {

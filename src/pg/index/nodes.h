@@ -73,10 +73,7 @@ struct leaf_entries {
     std::uint64_t keys[most];
     std::uint64_t numbers[most];
 
-    std::uint64_t least_key() const
-    {
-        return keys[0] < keys[count - 1] ? keys[0] : keys[count - 1];
-    }
+    std::uint64_t least_key() const { return keys[0] < keys[count - 1] ? keys[0] : keys[count - 1]; }
 };
 
 // False if there is no room for it.
@@ -118,15 +115,9 @@ struct inner_view {
     const std::uint64_t* keys;
     const BlockNumber* blocks;
 
-    int count() const
-    {
-        return head->count;
-    }
+    int count() const { return head->count; }
 
-    bool has_filters() const
-    {
-        return head->room == filtered_room;
-    }
+    bool has_filters() const { return head->room == filtered_room; }
 
     // Whether a child with a filter may have entries with the key.
     bool may_have(int child, std::uint64_t key) const;

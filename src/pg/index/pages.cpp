@@ -32,10 +32,7 @@ page_place places[place_count];
 // pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
-page_place& place_of(Oid file, BlockNumber block)
-{
-    return places[(file * 31 + block) % place_count];
-}
+page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
 // Pins a page if it is still in its buffer, or in the buffer after that of the block before it, where it often is if
 // both were read one after the other. Invalid if it is in neither.
@@ -194,10 +191,7 @@ bool is_kind(Page page, page_kind kind)
     return header.pd_special == trailer_offset && header.pd_upper == trailer_offset && trailer_of(page).kind == kind;
 }
 
-bool is_free(Page page)
-{
-    return PageIsNew(page) || is_kind(page, page_kind::free);
-}
+bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::free); }
 
 BlockNumber count_blocks(Relation index)
 {

@@ -108,10 +108,7 @@ struct page_changes {
         return GenericXLogRegisterBuffer(log, buffer, flags);
     }
 
-    Page lock(BlockNumber block, int flags = 0)
-    {
-        return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE), flags);
-    }
+    Page lock(BlockNumber block, int flags = 0) { return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE), flags); }
 
     // Logs the changes, and releases the pages.
     void finish()

@@ -72,10 +72,7 @@ struct conditions {
     List* scope;         // these conditions
 };
 
-bool is_known(const Node* value)
-{
-    return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull;
-}
+bool is_known(const Node* value) { return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull; }
 
 // The threshold of `signature % query`, if the query is a constant or minhash_query(signature, constant).
 double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)

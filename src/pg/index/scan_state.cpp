@@ -31,10 +31,7 @@ constexpr std::size_t first_wanted = 256;
 constexpr std::size_t more_wanted = 16;
 
 // How many values of this size fit into an eighth of work_mem.
-std::size_t room_for(std::size_t bytes)
-{
-    return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes;
-}
+std::size_t room_for(std::size_t bytes) { return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes; }
 
 // The fewest slots that can agree at this similarity.
 int least_agreement_for(const scheme& scheme, double similarity)

@@ -21,10 +21,7 @@ namespace {
 constexpr int most_records = page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
 // How many entries, of all ranges together, are read before their records are compared.
-std::size_t most_numbers()
-{
-    return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t);
-}
+std::size_t most_numbers() { return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t); }
 
 std::uint16_t agreement(const search& state, const std::uint8_t* record, const std::uint8_t* with)
 {

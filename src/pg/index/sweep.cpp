@@ -19,10 +19,7 @@ struct block_set {
     std::uint8_t* bits;
     BlockNumber blocks;
 
-    bool has(BlockNumber block) const
-    {
-        return (bits[block / 8] >> block % 8 & 1) != 0;
-    }
+    bool has(BlockNumber block) const { return (bits[block / 8] >> block % 8 & 1) != 0; }
 };
 
 block_set find_record_pages(Relation index, const layout& shape, const meta& now)

@@ -97,16 +97,10 @@ overlap measure_arguments(FunctionCallInfo fcinfo)
 } // namespace
 
 // element_jaccard(a, b, bag) -> float8: size of the intersection over size of the union; 0 if both arrays are empty.
-MINHASH_FUNCTION(element_jaccard)
-{
-    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo)));
-}
+MINHASH_FUNCTION(element_jaccard) { PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo))); }
 
 // element_containment(a, b, bag) -> float8: the share of the first array's elements that the second has; 0 if the first
 // array is empty.
-MINHASH_FUNCTION(element_containment)
-{
-    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo)));
-}
+MINHASH_FUNCTION(element_containment) { PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo))); }
 
 } // namespace minhash::pg

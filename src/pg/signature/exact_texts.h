@@ -27,10 +27,7 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
 overlap measure_all(const exact_texts& state);
 
 // Where a text begins in the buffer.
-inline std::uint32_t start_of(const exact_texts& state, int text)
-{
-    return text == 0 ? 0 : state.end[0];
-}
+inline std::uint32_t start_of(const exact_texts& state, int text) { return text == 0 ? 0 : state.end[0]; }
 
 inline shingle_walk walk_text(const exact_texts& state, int text)
 {

@@ -286,16 +286,10 @@ Datum add_value(FunctionCallInfo fcinfo)
 } // namespace
 
 // minhash_elements_agg_add(state, element) -> state
-MINHASH_FUNCTION(minhash_elements_agg_add)
-{
-    return add_value<false>(fcinfo);
-}
+MINHASH_FUNCTION(minhash_elements_agg_add) { return add_value<false>(fcinfo); }
 
 // minhash_elements_agg_add(state, element, num_hashes, seed, method) -> state
-MINHASH_FUNCTION(minhash_elements_agg_add_as)
-{
-    return add_value<true>(fcinfo);
-}
+MINHASH_FUNCTION(minhash_elements_agg_add_as) { return add_value<true>(fcinfo); }
 
 // minhash_agg_add(state, document) -> state
 MINHASH_FUNCTION(minhash_agg_add)
@@ -323,16 +317,10 @@ MINHASH_FUNCTION(minhash_agg_combine)
     return state_of(fcinfo, set);
 }
 
-MINHASH_FUNCTION(minhash_agg_serial)
-{
-    PG_RETURN_BYTEA_P(write_set(*arg_set(fcinfo, 0)));
-}
+MINHASH_FUNCTION(minhash_agg_serial) { PG_RETURN_BYTEA_P(write_set(*arg_set(fcinfo, 0))); }
 
 // minhash_agg_deserial(bytes, internal) -> state, short-lived
-MINHASH_FUNCTION(minhash_agg_deserial)
-{
-    PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0)));
-}
+MINHASH_FUNCTION(minhash_agg_deserial) { PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0))); }
 
 // minhash_agg_final(state) -> minhash_signature. A window calls it repeatedly.
 MINHASH_FUNCTION(minhash_agg_final)

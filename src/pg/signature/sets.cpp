@@ -51,10 +51,7 @@ double cardinality(const signature& value)
     return estimate_cardinality(value);
 }
 
-double intersection(const united& sets)
-{
-    return similarity(sets.a, sets.b) * cardinality(sets.both);
-}
+double intersection(const united& sets) { return similarity(sets.a, sets.b) * cardinality(sets.both); }
 
 } // namespace
 

@@ -127,10 +127,7 @@ void append(headline& line, std::size_t from, std::size_t to)
     appendBinaryStringInfo(&line.result, line.text + from, static_cast<int>(to - from));
 }
 
-void go_on(headline& line)
-{
-    line.more = next(*line.walk, line.span);
-}
+void go_on(headline& line) { line.more = next(*line.walk, line.span); }
 
 // Appends a part of the text, and marks the differences that start in it.
 void append_marked(headline& line, std::size_t from, std::size_t to)

@@ -53,22 +53,13 @@ double arg_similarity(FunctionCallInfo fcinfo)
 } // namespace
 
 // minhash_similarity(a, b) -> float8: the estimated Jaccard similarity.
-MINHASH_FUNCTION(minhash_similarity)
-{
-    PG_RETURN_FLOAT8(arg_similarity(fcinfo));
-}
+MINHASH_FUNCTION(minhash_similarity) { PG_RETURN_FLOAT8(arg_similarity(fcinfo)); }
 
 // minhash_similar(a, b) -> bool: the operator %, with the threshold of the setting.
-MINHASH_FUNCTION(minhash_similar)
-{
-    PG_RETURN_BOOL(arg_similarity(fcinfo) >= similarity_threshold);
-}
+MINHASH_FUNCTION(minhash_similar) { PG_RETURN_BOOL(arg_similarity(fcinfo) >= similarity_threshold); }
 
 // minhash_distance(a, b) -> float8: the estimated Jaccard distance.
-MINHASH_FUNCTION(minhash_distance)
-{
-    PG_RETURN_FLOAT8(1 - arg_similarity(fcinfo));
-}
+MINHASH_FUNCTION(minhash_distance) { PG_RETURN_FLOAT8(1 - arg_similarity(fcinfo)); }
 
 // minhash_scheme(signature) -> one row
 MINHASH_FUNCTION(minhash_scheme)

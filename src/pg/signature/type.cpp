@@ -72,16 +72,10 @@ MINHASH_FUNCTION(minhash_signature_out)
 }
 
 // minhash_abridged_in(cstring) -> minhash_abridged
-MINHASH_FUNCTION(minhash_abridged_in)
-{
-    fail_input("minhash_abridged");
-}
+MINHASH_FUNCTION(minhash_abridged_in) { fail_input("minhash_abridged"); }
 
 // minhash_abridged_out(abridged) -> cstring
-MINHASH_FUNCTION(minhash_abridged_out)
-{
-    PG_RETURN_CSTRING(abridge(arg_signature(fcinfo, 0)));
-}
+MINHASH_FUNCTION(minhash_abridged_out) { PG_RETURN_CSTRING(abridge(arg_signature(fcinfo, 0))); }
 
 // minhash_signature_recv(internal, oid, typmod) -> minhash_signature
 MINHASH_FUNCTION(minhash_signature_recv)
@@ -174,40 +168,19 @@ int compare(FunctionCallInfo fcinfo)
 
 } // namespace
 
-MINHASH_FUNCTION(minhash_cmp)
-{
-    PG_RETURN_INT32(compare(fcinfo));
-}
+MINHASH_FUNCTION(minhash_cmp) { PG_RETURN_INT32(compare(fcinfo)); }
 
-MINHASH_FUNCTION(minhash_lt)
-{
-    PG_RETURN_BOOL(compare(fcinfo) < 0);
-}
+MINHASH_FUNCTION(minhash_lt) { PG_RETURN_BOOL(compare(fcinfo) < 0); }
 
-MINHASH_FUNCTION(minhash_le)
-{
-    PG_RETURN_BOOL(compare(fcinfo) <= 0);
-}
+MINHASH_FUNCTION(minhash_le) { PG_RETURN_BOOL(compare(fcinfo) <= 0); }
 
-MINHASH_FUNCTION(minhash_eq)
-{
-    PG_RETURN_BOOL(compare(fcinfo) == 0);
-}
+MINHASH_FUNCTION(minhash_eq) { PG_RETURN_BOOL(compare(fcinfo) == 0); }
 
-MINHASH_FUNCTION(minhash_ne)
-{
-    PG_RETURN_BOOL(compare(fcinfo) != 0);
-}
+MINHASH_FUNCTION(minhash_ne) { PG_RETURN_BOOL(compare(fcinfo) != 0); }
 
-MINHASH_FUNCTION(minhash_ge)
-{
-    PG_RETURN_BOOL(compare(fcinfo) >= 0);
-}
+MINHASH_FUNCTION(minhash_ge) { PG_RETURN_BOOL(compare(fcinfo) >= 0); }
 
-MINHASH_FUNCTION(minhash_gt)
-{
-    PG_RETURN_BOOL(compare(fcinfo) > 0);
-}
+MINHASH_FUNCTION(minhash_gt) { PG_RETURN_BOOL(compare(fcinfo) > 0); }
 
 MINHASH_FUNCTION(minhash_hash)
 {

@@ -30,15 +30,9 @@ const char* skip(const char* at, const char* end, bool space)
     }
 }
 
-const char* skip_space(const char* at, const char* end)
-{
-    return skip(at, end, true);
-}
+const char* skip_space(const char* at, const char* end) { return skip(at, end, true); }
 
-const char* skip_word(const char* at, const char* end)
-{
-    return skip(at, end, false);
-}
+const char* skip_word(const char* at, const char* end) { return skip(at, end, false); }
 
 int count_characters(const char* at, const char* end)
 {

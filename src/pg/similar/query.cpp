@@ -34,10 +34,7 @@ query query_of(Datum stored, StrategyNumber strategy)
 }
 
 // minhash_query_in(cstring) -> minhash_query
-MINHASH_FUNCTION(minhash_query_in)
-{
-    fail_input("minhash_query");
-}
+MINHASH_FUNCTION(minhash_query_in) { fail_input("minhash_query"); }
 
 // minhash_query_out(query) -> cstring: its threshold, and the start of the signature's text form
 MINHASH_FUNCTION(minhash_query_out)

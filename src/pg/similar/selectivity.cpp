@@ -52,10 +52,7 @@ column examine(VariableStatData& variable)
 
 // The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts are similar by chance:
 // from a threshold of 0.5 on hardly more than the signature itself, below that more and more, and at 0 all.
-double similar_share(double distinct, double threshold)
-{
-    return std::pow(distinct, std::pow(1 - threshold, 4) - 1);
-}
+double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
 {
@@ -87,10 +84,7 @@ double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
     return similarity_threshold;
 }
 
-bool is_one_of(Oid type, const similar_types& types)
-{
-    return type == types.signature || type == types.query;
-}
+bool is_one_of(Oid type, const similar_types& types) { return type == types.signature || type == types.query; }
 
 } // namespace
 

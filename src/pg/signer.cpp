@@ -35,33 +35,25 @@ scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag)
     return scheme;
 }
 
-void start_bag(set_signer& state, std::size_t text_bytes)
+std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t words)
 {
-    const std::size_t wanted = minhash::bag_room(text_bytes);
-    if (state.bag_room.size() < wanted) {
-        if (!state.bag_room.empty())
-            pfree(state.bag_room.data());
-        state.bag_room = {};
-        const std::size_t bytes = wanted * sizeof(std::uint32_t);
-        state.bag_room = {static_cast<std::uint32_t*>(allocate_large(state.memory, bytes)), wanted};
-    }
-    Assert(state.bag_room.size() >= wanted);
-    // A small text must not pay for clearing the table of a large one before it.
-    start(state.bag, state.bag_room.first(wanted));
+    if (old != nullptr)
+        pfree(old);
+    return static_cast<std::uint32_t*>(allocate_large(memory, words * sizeof(std::uint32_t)));
 }
 
-std::span<const std::uint32_t> signed_slots(const set_signer& state)
+void text_source::rewind() const
 {
-    return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
+    open(state.reader, document);
+    start(state.cutter, state.scheme.shingles, state.scheme.seed);
 }
 
-std::span<const std::uint32_t> sign(text_signer& state, const text* document)
+bool text_source::next_batch() const
 {
-    start(state.slots, state.scheme.method, state.scheme.num_hashes);
-    each_batch(state, document, [&state](const shingle_batch& batch) {
-        absorb(state.slots, batch.lo, batch.hi, batch.count);
-    });
-    return signed_slots(state);
+    const std::span<const std::uint8_t> slice = read(state.reader);
+    const bool last = at_end(state.reader);
+    cut(state.cutter, slice.data(), slice.size(), last, state.batch);
+    return last;
 }
 
 } // namespace minhash::pg

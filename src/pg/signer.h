@@ -5,27 +5,14 @@
 
 #include "pg/text_reader.h"
 
-#include "core/bag.h"
-#include "core/shingle.h"
-#include "core/sketch.h"
-#include "core/text_batches.h"
+#include "core/signer.h"
 
 namespace minhash::pg {
 
-// Signs a set, whose elements come batch by batch.
-struct set_signer {
-    minhash::scheme scheme; // what to sign with, set by the owner
-    shingle_batch batch;
-    sketch slots;
-    bag_counter bag;
-    std::span<std::uint32_t> bag_room; // a bag uses as much of it as its text needs
-    MemoryContext memory;              // of bag_room
-};
-
-// Signs texts: reads a text and cuts it into batches of shingles.
-struct text_signer : set_signer {
+// Signs texts.
+struct sql_signer : text_signer {
+    MemoryContext memory; // of bags
     text_reader reader;
-    shingler cutter;
 };
 
 // A signer that is kept from call to call at one call site in a query.
@@ -64,34 +51,20 @@ constexpr scheme default_scheme(shingling shingles)
 constexpr scheme default_text_scheme = default_scheme(default_shingling);
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
-// Makes room for the bag of a text of `text_bytes` bytes, or of so many elements, and starts its first pass.
-void start_bag(set_signer& state, std::size_t text_bytes);
+// Replaces the memory of bags (core/signer.h).
+std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t words);
 
-// Calls take(const shingle_batch&) for all shingles of a detoasted text, or for the numbered occurrences of a bag.
-// Occurrences may come more than once.
-template <typename Take>
-void each_batch(text_signer& state, const text* document, Take&& take)
-{
-    struct {
-        text_reader& reader;
-        const text* document;
+// A detoasted text, for each_batch() and sign().
+struct text_source {
+    sql_signer& state;
+    const text* document;
 
-        void rewind() { open(reader, document); }
+    std::size_t bytes() const { return VARSIZE_ANY_EXHDR(document); }
 
-        std::span<const std::uint8_t> next() { return read(reader); }
+    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(state.memory, old, words); }
 
-        bool at_end() const { return minhash::pg::at_end(reader); }
-    } slices = {state.reader, document};
-
-    if (state.scheme.shingles.bag)
-        start_bag(state, VARSIZE_ANY_EXHDR(document));
-    minhash::each_batch(state, slices, take);
-}
-
-// The slots in state.slots; none for the empty set.
-std::span<const std::uint32_t> signed_slots(const set_signer& state);
-
-// Signs a detoasted text into state.slots. Returns its slots, none for the empty set.
-std::span<const std::uint32_t> sign(text_signer& state, const text* document);
+    void rewind() const;
+    bool next_batch() const;
+};
 
 } // namespace minhash::pg

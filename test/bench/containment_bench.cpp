@@ -87,11 +87,11 @@ using element_list = std::vector<std::uint64_t>;
 std::vector<element_list> sets_of(const std::vector<std::string>& texts)
 {
     engine_host host;
-    bulk::text_signer& signer = *bulk::make_signer(host, bench::default_scheme());
+    bulk::host_signer& signer = *bulk::make_signer(host, bench::default_scheme());
     std::vector<element_list> sets;
     for (const std::string& text : texts) {
         element_list elements;
-        bulk::each_batch(signer, bench::bytes_of(text), [&](const shingle_batch& batch) {
+        minhash::each_batch(signer, bulk::source_of(signer, bench::bytes_of(text)), [&](const shingle_batch& batch) {
             for (std::size_t i = 0; i < batch.count; i++)
                 elements.push_back(std::uint64_t{batch.hi[i]} << 32 | batch.lo[i]);
         });
@@ -157,10 +157,10 @@ double ensemble_candidates(const std::vector<std::string>& texts,
     engine_host host;
     scheme scheme = bench::default_scheme();
     scheme.num_hashes = static_cast<std::uint16_t>(hashes);
-    bulk::text_signer& signer = *bulk::make_signer(host, scheme);
+    bulk::host_signer& signer = *bulk::make_signer(host, scheme);
     std::vector<std::vector<std::uint32_t>> slots;
     for (const std::string& text : texts) {
-        const auto made = bulk::sign(signer, bench::bytes_of(text));
+        const auto made = minhash::sign(signer, bulk::source_of(signer, bench::bytes_of(text)));
         slots.emplace_back(made.begin(), made.end());
     }
     std::uint64_t candidates = 0;

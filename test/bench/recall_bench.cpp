@@ -32,14 +32,14 @@ std::uint64_t key_of(std::size_t left, std::size_t right) { return std::uint64_t
 pair_map all_pairs(const std::vector<std::string>& texts)
 {
     engine_host host;
-    bulk::text_signer& signer = *bulk::make_signer(host, bench::default_scheme());
+    bulk::host_signer& signer = *bulk::make_signer(host, bench::default_scheme());
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> having;
     std::vector<std::size_t> sizes;
     std::vector<std::uint32_t> shared(texts.size());
     pair_map found;
     for (std::uint32_t row = 0; row < texts.size(); row++) {
         std::vector<std::uint64_t> elements;
-        bulk::each_batch(signer, bench::bytes_of(texts[row]), [&](const shingle_batch& batch) {
+        minhash::each_batch(signer, bulk::source_of(signer, bench::bytes_of(texts[row])), [&](const shingle_batch& batch) {
             for (std::size_t i = 0; i < batch.count; i++)
                 elements.push_back(std::uint64_t{batch.hi[i]} << 32 | batch.lo[i]);
         });

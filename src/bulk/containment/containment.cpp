@@ -198,7 +198,8 @@ std::uint64_t count_shared(containment_part& self, std::uint32_t row)
     const searched_elements in(self.set);
     std::uint32_t* const times = self.times.values;
     std::uint64_t shared = 0;
-    each_batch(*self.rows->signer, fetch_document(*self.rows, row, self.text), [&](const shingle_batch& batch) {
+    host_signer& signer = *self.rows->signer;
+    each_batch(signer, source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
         for (std::size_t i = 0; i < batch.count; i++) {
             const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
             shared += number != 0 && times[number] != self.time;

@@ -245,14 +245,14 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
     std::sort(chosen, end); // so that they are read in order
     end = std::unique(chosen, end);
     growing<std::uint8_t> buffer = {};
-    text_signer* const signer = rows.task.given ? nullptr : make_signer(owner, scheme);
+    host_signer* const signer = rows.task.given ? nullptr : make_signer(owner, scheme);
     double bytes = 0;
     for (const std::uint32_t row : std::span(chosen, end)) {
         pause(owner);
         const text_bytes document = fetch_document(rows, row, buffer);
         bytes += static_cast<double>(document.size());
         add_to_sample(sample,
-                      rows.task.given ? with_slots(scheme, document) : signature{scheme, sign(*signer, document)});
+                      rows.task.given ? with_slots(scheme, document) : signature{scheme, sign(*signer, source_of(*signer, document))});
     }
     mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
     const agreement_counts tallied = tally_agreements(sample, counts);
@@ -305,7 +305,7 @@ void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint
         pause(owner);
         const text_bytes bytes = fetch_document(rows, first + i, room.document);
         const signature value =
-            task.given ? with_slots(task.scheme, bytes) : signature{task.scheme, sign(*rows.signer, bytes)};
+            task.given ? with_slots(task.scheme, bytes) : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
         assert(!value.empty());
         const std::uint8_t* const slots = kept_slots(rows, value, buffer);
         std::memcpy(room.starts + i * of_start, slots, of_start);

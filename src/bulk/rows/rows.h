@@ -56,7 +56,7 @@ struct row_set {
     byte_store* starts;             // the first slots of each row,
     byte_store* rests;              // and the others
     byte_store** keys;              // of each band; the last of the whole signature
-    text_signer* signer;            // of tasks with texts, else null
+    host_signer* signer;            // of tasks with texts, else null
     const std::uint32_t* set_sizes; // of each row, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // of each row, in scoped tasks
     std::uint32_t* leader;          // of each row (candidates.h); null: not known yet

@@ -81,7 +81,7 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
 void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Starts a set, and adds all elements of a text.
-void read_text(text_signer& signer, text_bytes text, distinct_elements& set);
+void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 
 // How many of some distinct elements a set has. `expected` is the number in the set that is tried first: start with 1,
 // and pass it on from call to call.

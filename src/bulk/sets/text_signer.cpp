@@ -1,53 +1,61 @@
 #include "bulk/sets/text_signer.h"
 
+#include "core/unicode.h"
+
+#include <algorithm>
+
 namespace minhash::bulk {
 
-text_signer* make_signer(host& owner, const scheme& scheme)
+namespace {
+
+// Cuts the first bytes of what is left, about `most`. Returns whether these were the last.
+bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
+{
+    pause(*state.owner);
+    std::size_t bytes = std::min(left.size(), most);
+    if (bytes < left.size())
+        bytes = whole_characters(left.data(), bytes);
+    const text_bytes slice = left.first(bytes);
+    left = left.subspan(bytes);
+    cut(state.cutter, slice.data(), slice.size(), left.empty(), state.batch);
+    return left.empty();
+}
+
+} // namespace
+
+host_signer* make_signer(host& owner, const scheme& scheme)
 {
     // Its vectors need a stricter alignment than allocate() promises.
-    char* const raw = allocate<char>(owner, sizeof(text_signer) + alignof(text_signer));
-    const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(raw) % alignof(text_signer);
-    text_signer* const made = reinterpret_cast<text_signer*>(raw + (alignof(text_signer) - past));
+    char* const raw = allocate<char>(owner, sizeof(host_signer) + alignof(host_signer));
+    const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(raw) % alignof(host_signer);
+    host_signer* const made = reinterpret_cast<host_signer*>(raw + (alignof(host_signer) - past));
     made->owner = &owner;
     made->scheme = scheme;
     made->bag_room = {};
     return made;
 }
 
-void start_bag(text_signer& state, std::size_t bytes)
+std::uint32_t* text_source::grow(std::uint32_t* old, std::size_t words)
 {
-    const std::size_t wanted = minhash::bag_room(bytes);
-    if (state.bag_room.size() < wanted) {
-        release(*state.owner, state.bag_room.data());
-        state.bag_room = {};
-        state.bag_room = {allocate<std::uint32_t>(*state.owner, wanted), wanted};
-    }
-    // A small text must not pay for clearing the table of a large one before it.
-    start(state.bag, state.bag_room.first(wanted));
+    release(*state.owner, old);
+    return allocate<std::uint32_t>(*state.owner, words);
 }
 
-bool has_shingles(text_signer& state, text_bytes text)
+void text_source::rewind()
+{
+    left = text;
+    start(state.cutter, state.scheme.shingles, state.scheme.seed);
+}
+
+bool text_source::next_batch() { return cut_next(state, left, slice_bytes); }
+
+bool has_shingles(host_signer& state, text_bytes text)
 {
     constexpr std::size_t at_once = 32; // one slice is enough for most texts
     start(state.cutter, state.scheme.shingles, state.scheme.seed);
-    do {
-        pause(*state.owner);
-        std::size_t bytes = std::min(text.size(), at_once);
-        if (bytes < text.size())
-            bytes = whole_characters(text.data(), bytes);
-        cut(state.cutter, text.data(), bytes, bytes == text.size(), state.batch);
-        text = text.subspan(bytes);
-    } while (state.batch.count == 0 && !text.empty());
+    while (!cut_next(state, text, at_once) && state.batch.count == 0)
+        ;
     return state.batch.count > 0;
-}
-
-std::span<const std::uint32_t> sign(text_signer& state, text_bytes text)
-{
-    start(state.slots, state.scheme.method, state.scheme.num_hashes);
-    each_batch(state, text, [&state](const shingle_batch& batch) {
-        absorb(state.slots, batch.lo, batch.hi, batch.count);
-    });
-    return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }
 
 } // namespace minhash::bulk

@@ -45,8 +45,9 @@ array_members members_of(ArrayType* array)
 
 // Signs the sets of one call site in a query.
 struct element_signer : set_signer {
-    Oid type;   // of array elements; InvalidOid: not known yet
-    Oid member; // what it is hashed as
+    MemoryContext memory; // of bags
+    Oid type;             // of array elements; InvalidOid: not known yet
+    Oid member;           // what it is hashed as
 };
 
 // Functions that hash the next members of an array into the signer's batch, by the array's type.
@@ -87,8 +88,8 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
     return hash(bytes_of(value), seed);
 }
 
-// The signer of this call site in the query, started with the arguments that follow the set.
-element_signer& start_signer(FunctionCallInfo fcinfo)
+// The signer of this call site in the query, with the arguments that follow the set.
+element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
     element_signer& state = kept.state;
@@ -97,34 +98,34 @@ element_signer& start_signer(FunctionCallInfo fcinfo)
         state.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
         kept.parsed = args_are_constant(fcinfo, num_hashes, bag);
     }
-    start(state.slots, state.scheme.method, state.scheme.num_hashes);
     return state;
 }
 
-void absorb_batch(set_signer& state)
-{
-    CHECK_FOR_INTERRUPTS();
-    absorb(state.slots, state.batch.lo, state.batch.hi, state.batch.count);
-}
+// An array, for sign(). take() hashes its next members.
+template <auto take>
+struct array_source {
+    element_signer& state;
+    array_members all;
+    array_members left;
+
+    std::size_t bytes() const { return all.left; }
+
+    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(state.memory, old, words); }
+
+    void rewind() { left = all; }
+
+    bool next_batch()
+    {
+        CHECK_FOR_INTERRUPTS();
+        take(left, state);
+        return left.left == 0;
+    }
+};
 
 template <auto take>
-void sign_members(set_signer& state, const array_members& all)
+std::span<const std::uint32_t> sign_members(element_signer& state, const array_members& all)
 {
-    const bool is_bag = state.scheme.shingles.bag;
-    if (is_bag)
-        start_bag(state, all.left);
-    do {
-        array_members members = all;
-        while (members.left > 0 && !(is_bag && state.bag.overflowed)) {
-            take(members, state);
-            if (is_bag)
-                each_occurrence(state.bag, members.left == 0, state.batch, [&state](const shingle_batch&) {
-                    absorb_batch(state);
-                });
-            else
-                absorb_batch(state);
-        }
-    } while (is_bag && start_next_pass(state.bag));
+    return sign(state, array_source<take>{state, all, all});
 }
 
 } // namespace
@@ -132,7 +133,7 @@ void sign_members(set_signer& state, const array_members& all)
 // minhash_elements(elements, num_hashes, seed, method, bag) -> minhash_signature
 MINHASH_FUNCTION(minhash_elements)
 {
-    element_signer& state = start_signer(fcinfo);
+    element_signer& state = arg_signer(fcinfo);
     ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
     if (state.type != ARR_ELEMTYPE(array)) {
         state.member = member_type(ARR_ELEMTYPE(array));
@@ -144,19 +145,24 @@ MINHASH_FUNCTION(minhash_elements)
                       : state.member == UUIDOID  ? sign_members<take_bytes<hash_next_uuid>>
                       : state.member == BYTEAOID ? sign_members<take_bytes<hash_next_varlena<hash_bytea>>>
                                                  : sign_members<take_bytes<hash_next_varlena<hash_text>>>;
-    sign(state, members_of(array));
+    const std::span<const std::uint32_t> slots = sign(state, members_of(array));
     PG_FREE_IF_COPY(array, elements);
-    return make_signature({state.scheme, signed_slots(state)});
+    return make_signature({state.scheme, slots});
 }
 
 // minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: in a bag, each position of a lexeme is
 // an occurrence, and a lexeme without positions is one.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
-    set_signer& state = start_signer(fcinfo);
+    set_signer& state = arg_signer(fcinfo);
     const TSVector lexemes = PG_GETARG_TSVECTOR(elements);
     shingle_batch& batch = state.batch;
     batch.count = 0;
+    start(state.slots, state.scheme.method, state.scheme.num_hashes);
+    const auto absorb_batch = [&state, &batch] {
+        CHECK_FOR_INTERRUPTS();
+        absorb(state.slots, batch.lo, batch.hi, batch.count);
+    };
     for (int index = 0; index < lexemes->size; index++) {
         WordEntry* const entry = ARRPTR(lexemes) + index;
         const auto* const bytes = reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
@@ -165,12 +171,12 @@ MINHASH_FUNCTION(minhash_elements_of_lexemes)
         for (std::uint32_t occurrence = 0; occurrence < occurrences; occurrence++) {
             split(hash_occurrence(hash, occurrence), batch.lo[batch.count], batch.hi[batch.count]);
             if (++batch.count == members_at_once) {
-                absorb_batch(state);
+                absorb_batch();
                 batch.count = 0;
             }
         }
     }
-    absorb_batch(state);
+    absorb_batch();
     PG_FREE_IF_COPY(lexemes, elements);
     return make_signature({state.scheme, signed_slots(state)});
 }

@@ -297,11 +297,11 @@ MINHASH_FUNCTION(minhash_agg_add)
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
-    text_signer& signing = kept_of<text_signer>(fcinfo).state;
+    sql_signer& signing = kept_of<sql_signer>(fcinfo).state;
     signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);
-    each_batch(signing, document, [set](const shingle_batch& batch) { add(*set, batch.lo, batch.hi, batch.count); });
+    each_batch(signing, text_source{signing, document}, [set](const shingle_batch& batch) { add(*set, batch.lo, batch.hi, batch.count); });
     PG_FREE_IF_COPY(document, 1);
     PG_RETURN_POINTER(set);
 }

@@ -19,7 +19,7 @@ MINHASH_FUNCTION(minhash)
 {
     enum { text_to_sign, num_hashes, shingle_size, unit_name, fold, bag, seed, method_name };
 
-    kept<text_signer>& kept = kept_of<text_signer>(fcinfo);
+    kept<sql_signer>& kept = kept_of<sql_signer>(fcinfo);
     if (!kept.parsed) {
         if (is_array_literal(fcinfo, text_to_sign))
             ereport(NOTICE,
@@ -29,7 +29,7 @@ MINHASH_FUNCTION(minhash)
         kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);
     }
     text* const document = PG_GETARG_TEXT_PP(text_to_sign);
-    const std::span<const std::uint32_t> slots = sign(kept.state, document);
+    const std::span<const std::uint32_t> slots = sign(kept.state, text_source{kept.state, document});
     PG_FREE_IF_COPY(document, text_to_sign);
     return make_signature({kept.state.scheme, slots});
 }

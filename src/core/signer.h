@@ -1,0 +1,75 @@
+// Signs sets, whose members come batch by batch, one set after the other with the same memory. Whoever signs says where
+// members are from and where memory is.
+#pragma once
+
+#include "core/bag.h"
+#include "core/shingle.h"
+#include "core/sketch.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace minhash {
+
+struct set_signer {
+    minhash::scheme scheme; // what to sign with, set by the owner
+    shingle_batch batch;
+    sketch slots;
+    bag_counter bag;
+    std::span<std::uint32_t> bag_room; // a bag uses as much of it as its members need
+};
+
+// Cuts texts into batches of shingles.
+struct text_signer : set_signer {
+    shingler cutter;
+};
+
+// Calls take(const shingle_batch&) for all members of a set, or for the numbered occurrences of a bag, which may come
+// more than once. source.rewind() goes back to the first member, and next_batch() makes the next batch in state.batch
+// and returns whether it was the last. For bags, bytes() is the length of the text or the number of elements, and
+// grow(old, words) replaces the memory of bags.
+template <typename Source, typename Take>
+void each_batch(set_signer& state, Source source, Take&& take)
+{
+    const bool bag = state.scheme.shingles.bag;
+    if (bag) {
+        const std::size_t wanted = bag_room(source.bytes());
+        if (state.bag_room.size() < wanted) {
+            std::uint32_t* const old = std::exchange(state.bag_room, {}).data();
+            state.bag_room = {source.grow(old, wanted), wanted};
+        }
+        // A small set must not pay for clearing the table of a large one before it.
+        start(state.bag, state.bag_room.first(wanted));
+    }
+    do {
+        source.rewind();
+        bool last;
+        do {
+            last = source.next_batch();
+            if (bag)
+                each_occurrence(state.bag, last, state.batch, take);
+            else
+                take(state.batch);
+        } while (!last && !(bag && state.bag.overflowed));
+    } while (bag && start_next_pass(state.bag));
+}
+
+// The slots in state.slots; none for the empty set.
+inline std::span<const std::uint32_t> signed_slots(const set_signer& state)
+{
+    return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
+}
+
+// Signs a set into state.slots. Returns its slots, none for the empty set.
+template <typename Source>
+std::span<const std::uint32_t> sign(set_signer& state, Source source)
+{
+    start(state.slots, state.scheme.method, state.scheme.num_hashes);
+    each_batch(state, source, [&state](const shingle_batch& batch) {
+        absorb(state.slots, batch.lo, batch.hi, batch.count);
+    });
+    return signed_slots(state);
+}
+
+} // namespace minhash

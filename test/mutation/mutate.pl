@@ -4,12 +4,13 @@
 # indexes those TAP files that ask them random questions and hold their merges.
 #
 #   test/tools/private_postgres.sh test/tools/with_server.sh test/mutation/mutate.pl
-#       [--count=N] [--seed=N] [--list] [PATTERN...]
+#       [--count=N] [--seed=N] [--sanitized] [--list] [PATTERN...]
 #
 # N changes are drawn from the files that git knows by the patterns (default: all sources), of each
 # file according to its size and at least one. What is found goes to build/mutation/results.tsv: a
 # change that is in it is not tried again, so a run can be stopped and goes on where it was. Ends
-# with the changes that no test noticed. Needs a clean checkout, which is left as it was, and hours:
+# with the changes that no test noticed. With --sanitized, what no other test of core and bulk noticed is tried with
+# sanitizers, too, for ten minutes each. Needs a clean checkout, which is left as it was, and hours:
 # run it in a clone.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to install into
@@ -23,8 +24,8 @@ use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use Getopt::Long;
 
-my ($count, $seed, $list) = (150, 1, 0);
-GetOptions('count=i' => \$count, 'seed=i' => \$seed, 'list' => \$list) or exit 2;
+my ($count, $seed, $list, $sanitized) = (150, 1, 0, 0);
+GetOptions('count=i' => \$count, 'seed=i' => \$seed, 'list' => \$list, 'sanitized' => \$sanitized) or exit 2;
 chdir dirname(abs_path(__FILE__)) . '/../..' or die "cannot enter the checkout: $!\n";
 my @paths = @ARGV ? @ARGV : ('src/core', 'src/bulk', 'src/pg');
 my $longest = 150;    # seconds without a line from a test: it hangs
@@ -181,7 +182,7 @@ sub run
 
 my @kernels;
 
-# Unit tests without sanitizers build and run several times as fast; with them at the end.
+# Unit tests without sanitizers build and run several times as fast.
 my @sanitized = ('-C', 'test', '-j2', 'WARNINGS=');
 my @unit = (@sanitized, 'BUILD=../build/mutation/test', 'CHECKED=-O1 -D_GLIBCXX_ASSERTIONS');
 my $unit_tests = 'build/mutation/test/unit_tests';
@@ -267,7 +268,7 @@ sub noticed_by
         my $by = unit_fails("unit ($kernels)", [ 'env', "MINHASH_KERNELS=$kernels", $unit_tests ]);
         return $by if $by;
     }
-    if ($core)
+    if ($core && $sanitized)
     {
         return 'build' if $make->(@sanitized, '../build/test/unit_tests');
         my $by = unit_fails('unit (sanitized)', [ 'build/test/unit_tests', '--gtest_fail_fast' ]);

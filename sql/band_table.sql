@@ -197,7 +197,7 @@ DROP ROLE regress_lsh_columns;
 DELETE FROM docs WHERE id = 100;
 SELECT pg_temp.state('docs');
 
--- A second one, with other bands. Either side takes everything along.
+-- A second one, with other bands. Dropping either side drops everything.
 SELECT lsh_create_band_table('docs', bands => 4, rows => 3, band_table => 'few');
 INSERT INTO docs (id, body) VALUES (6002, 'of both');
 SELECT pg_temp.state('docs'), pg_temp.state('docs', bands => 4, rows => 3, band_table => 'few');
@@ -210,7 +210,7 @@ SELECT (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'docs'::regclass), to_re
 SELECT lsh_create_band_table('docs');
 DROP TABLE docs;
 SELECT to_regclass('docs_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~ '^docs');
--- Without the dependencies, as after a restore. Functions of the user's own stay.
+-- Without the dependencies, as after a restore. The user's own functions stay.
 CREATE TABLE docs (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('docs');
 DELETE FROM pg_depend WHERE deptype = 'a' AND refobjid = 'docs_bands'::regclass AND classid IN
@@ -247,7 +247,7 @@ FROM pg_class s, pg_class b WHERE s.relname ~ '^O' AND b.relname ~ '^b'
 DROP TABLE "Ein Schema"."O'Neil ""x"" $$ é
 ";
 SELECT count(*) FROM pg_proc WHERE pronamespace = '"Ein Schema"'::regnamespace;
--- Columns called like what the functions call something; names of 63 bytes, and of more once something is added.
+-- Columns with names that the functions use; names of 63 bytes, and of more once something is added.
 CREATE TABLE "éééééééééééééééééééééééééééééé_a" (missing int PRIMARY KEY, tg_op text,
     old_keys minhash_signature);
 SELECT lsh_create_band_table('"éééééééééééééééééééééééééééééé_a"', id_column => 'missing');
@@ -309,7 +309,7 @@ UPDATE optional SET id = NULL WHERE id = 1;
 DELETE FROM optional WHERE id IS NULL;
 SELECT pg_temp.state('optional');
 DROP TABLE optional;
--- Signatures that cannot be banded so: an error, of which nothing is left.
+-- Signatures that cannot be cut into such bands: an error, which leaves nothing behind.
 CREATE TABLE narrow (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('narrow', bands => 64, rows => 2);
 SELECT pg_temp.error_of('INSERT INTO narrow VALUES (1, minhash(''a'', 64))'),
@@ -358,7 +358,7 @@ MERGE INTO parts USING (VALUES (301, 3), (303, 3)) v (i, p) ON id = i
     WHEN MATCHED THEN UPDATE SET sig = minhash('merged')
     WHEN NOT MATCHED THEN INSERT VALUES (i, p, minhash('merged'));
 SELECT pg_temp.state('parts');
--- PostgreSQL tells no trigger of ATTACH and DETACH: fill again. What is attached is kept from then on.
+-- ATTACH and DETACH fire no trigger: fill the band table again. Once it is attached, a partition is kept in step.
 CREATE TABLE parts_4 (id int, part int, sig minhash_signature);
 INSERT INTO parts_4 VALUES (400, 4, minhash('attached'));
 ALTER TABLE parts ATTACH PARTITION parts_4 FOR VALUES IN (4);

@@ -1,5 +1,5 @@
 -- Nothing that others put into a schema runs with the rights of whoever makes a band table, writes to its source,
--- checks an index or calls a bulk function. And nobody gets at a band table but by his own rights.
+-- checks an index or calls a bulk function. And nobody reaches a band table except with their own rights.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set error_separator ' | '
@@ -31,8 +31,8 @@ BEGIN
 END $$;
 SET search_path = pg_catalog;
 SET check_function_bodies = off;
--- Functions that PostgreSQL's parser likes better than ours, or than its own, if it may choose: of each that the
--- extension's SQL and PL/pgSQL call, and the functions that these write, copies with one argument of another type, and
+-- Functions that PostgreSQL's parser prefers to ours, or to its own, if it may choose: for each that is called by the
+-- extension's SQL and PL/pgSQL, or by the functions that these write, copies with one argument of another type, and
 -- with one more that has a default. (The latter of the extension's own come below.)
 CREATE VIEW evil.called AS
 SELECT f.proname, f.proretset, format_type(f.prorettype, NULL) AS result,
@@ -216,8 +216,8 @@ SELECT statement, pg_temp.as_role('regress_lsh_writer', statement) FROM unnest(A
     $$UPDATE own.docs SET sig = public.minhash('another')$$, 'DELETE FROM own.docs', 'TRUNCATE own.docs']) statement;
 TABLE evil.loot;
 
--- Who may create triggers on a source, or owns a table that looks like a band table, gains nothing: her triggers run
--- as whoever writes, as any trigger of hers would, and others' tables are neither emptied nor dropped.
+-- Whoever may create triggers on a source, or owns a table that looks like a band table, gains nothing: her triggers
+-- run as whoever writes, as any trigger of hers would, and others' tables are neither emptied nor dropped.
 SELECT pg_temp.as_role('regress_lsh_owner', $$GRANT TRIGGER, SELECT ON own.docs TO regress_lsh_eve;
     CREATE TABLE own.precious (key bigint, id evil.address); INSERT INTO own.precious VALUES (1, 'x')$$);
 SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[

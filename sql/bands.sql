@@ -27,8 +27,8 @@ FROM (SELECT array_agg(i) AS a FROM generate_series(1::bigint, 16) i) AS slots, 
 SELECT bands, rows, (SELECT count(DISTINCT key) FROM lsh_bands(pg_temp.signature_of(array_fill(7::bigint, ARRAY[16])),
     bands, rows)) AS distinct_keys
 FROM (VALUES (2, 8), (4, 4), (16, 1)) AS shapes (bands, rows);
--- 12 slots are 3 bands of 4 rows: documents one and two meet in bands 1 and 2. Band 3 of document one has the slots
--- of document two's band 1, which is no meeting.
+-- 12 slots are 3 bands of 4 rows: documents one and two meet in bands 1 and 2. Band 3 of document one has the slots of
+-- document two's band 1, which does not count.
 CREATE TEMP TABLE three_by_four (id text, signature minhash_signature);
 INSERT INTO three_by_four VALUES
     ('one', pg_temp.signature_of(ARRAY[1,3,1,0, 2,5,0,3, 1,3,1,0, 0,0,0,0])),
@@ -153,14 +153,14 @@ SELECT parts, d.* FROM unnest('{1, 3, 200}'::int[]) AS parts, pg_temp.differ(par
 SET maintenance_work_mem = '1MB';
 SELECT * FROM pg_temp.differ(1);
 RESET maintenance_work_mem;
--- Of more texts of one key than star_above, each is with the first only.
+-- If more texts than star_above share a key, each is paired only with the first one.
 SELECT left_ids, right_ids, stars FROM _lsh_gather($$SELECT block
     FROM _lsh_scatter('SELECT id::bigint, ARRAY[id % 3, 7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 5);
 SELECT cardinality(left_ids), stars FROM _lsh_gather($$SELECT block
     FROM _lsh_scatter('SELECT id::bigint, ARRAY[7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 6);
 -- The smallest block: one entry, whose id is the base.
 SELECT * FROM _lsh_scatter('SELECT -1::bigint, ARRAY[-1]::bigint[]', 1, 2);
--- Blocks that are damaged, and queries that are none.
+-- Damaged blocks, and arguments that are no queries.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common

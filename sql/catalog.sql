@@ -10,7 +10,7 @@ WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_e
   OR (t.oid = objid AND typrelid <> 0)));
 CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
 
--- What there is, by kind: anything new is to be seen here.
+-- What there is, by kind: anything new shows up here.
 SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text COLLATE "C";
 SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p
     ORDER BY p.oid::regprocedure::text COLLATE "C";
@@ -138,7 +138,7 @@ WHERE i.kind = 'argument' AND o.kind = 'column' AND i.type <> o.type AND i.type 
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 DROP VIEW arguments;
 
--- Settings: anything new is to be seen here, and none is without a description.
+-- Settings: anything new shows up here, and none is without a description.
 LOAD 'minhash_lsh';
 SELECT name, vartype, context, short_desc FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
 

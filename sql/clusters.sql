@@ -19,7 +19,7 @@ INSERT INTO documents SELECT 310 + 15 * (id - 10) + n, CASE id WHEN 10 THEN body
     FROM documents, generate_series(1, 15) n WHERE id IN (10, 11);
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, 'cat'), (364, 'Cat'), (365, 'dog');
 
--- How many rows two queries share, and have for themselves.
+-- How many rows two queries share, and how many each has alone.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -92,7 +92,7 @@ SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] AS rank
     ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 AS rank FROM documents WHERE id BETWEEN 311 AND 313',
     NULL::text) ORDER BY id;
--- Rows of one id are rows nevertheless.
+-- Rows with the same id are separate rows nevertheless.
 SELECT * FROM lsh_clusters('SELECT id % 2, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 
 -- A chain is one cluster, whose ends have little in common, unless members must be near the representative.
@@ -101,7 +101,7 @@ SELECT size, count(*), min(id), max(id) FROM lsh_clusters('SELECT id, body FROM 
 SELECT cluster_id, representative, size, string_agg(id::text, ' ' ORDER BY id) AS members
 FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310', near_representative => true,
     singletons => true) GROUP BY 1, 2, 3 ORDER BY 1 LIMIT 4;
--- The same by plain SQL: of what is left of a component, the best with all that are near it.
+-- The same in plain SQL: the best row of what is left of a component, with all rows near it.
 CREATE FUNCTION near_best(threshold float8, better text)
     RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -209,7 +209,7 @@ ORDER BY 1, 2;
 SELECT * FROM lsh_clusters('TABLE documents', unit => 'char', id_type => NULL::text);
 \set VERBOSITY default
 
--- What is refused beyond what lsh_pairs() refuses.
+-- Errors in addition to those of lsh_pairs().
 SELECT * FROM lsh_clusters(NULL);
 SELECT * FROM lsh_clusters('TABLE documents', near_representative => NULL);
 SELECT * FROM lsh_clusters('TABLE documents', NULL::bigint, threshold => 1, singletons => NULL);

@@ -10,11 +10,11 @@ SELECT bits, count(*) AS slots, count(*)
 FROM (SELECT sig, bits, minhash_compress(sig, bits) AS compressed FROM signed,
     unnest(ARRAY[1, 2, 4, 8, 16]) AS bits) AS made,
      LATERAL unnest(sig::bigint[], compressed::bigint[]) AS slots (slot, packed) GROUP BY bits ORDER BY bits;
--- A half of it is as good as a quarter of the whole; 32 bits are the signature itself.
+-- Compressing in two steps gives the same as in one; 32 bits are the signature itself.
 SELECT count(*) FILTER (WHERE minhash_compress(minhash_compress(sig, more), fewer) <> minhash_compress(sig,
     fewer)) AS different, count(*) AS compared
 FROM signed, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS more, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS fewer WHERE fewer <= more;
--- What it is, and takes: 16 bytes, and a byte for eight bits.
+-- What it is, and what it needs: 16 bytes, and a byte for eight bits.
 SELECT pg_column_size(minhash_compress(sig, width)) AS bytes, s.*
     FROM (SELECT sig FROM signed WHERE id = 1 AND hashes = 128 AND method = 'fss') AS one,
     unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS width, minhash_scheme(minhash_compress(sig, width)) AS s ORDER BY width;
@@ -53,7 +53,7 @@ SELECT 'fss1:17x1:char5:fold:set:42:ffff02'::minhash_signature;
 SELECT 'fss1:17x1:char5:fold:set:42:ffff0'::minhash_signature;
 SELECT 'fss1:17x3:char5:fold:set:42:'::minhash_signature;
 
--- Estimates: of pairs whose exact similarity is known, without bias, and within what theory says.
+-- Estimates for pairs whose exact similarity is known: no bias, and no more error than theory predicts.
 CREATE TABLE pairs AS
 SELECT id, kept / (200.0 - kept) AS exact, minhash(string_agg('w' || word + id * 1000, ' ') FILTER (WHERE word <= 100),
     shingle_size => 1, unit => 'word') AS a,
@@ -75,7 +75,7 @@ SELECT min(minhash_similarity(minhash_compress(x.a, 1), minhash_compress(y.a, 1)
 SELECT minhash_similarity(e, s) AS with_empty, minhash_similarity(e, e) AS both_empty, s % s AS itself,
     s <%> s AS distance FROM minhash_compress(minhash('some text'), 4) AS s, minhash_compress(minhash(''), 4) AS e;
 
--- Bands: of 8 and 16 bits, where equal slots have equal keys, and few others.
+-- Bands of 8 and 16 bits: equal slots have equal keys, and few other slots do.
 SELECT bits, count(*) FILTER (WHERE keys && whole) >= count(*) FILTER (WHERE keys_of_whole && whole) AS found,
     cardinality(min(keys)) AS keys
 FROM (SELECT bits, lsh_band_keys(minhash_compress(a, bits), 13, 7) AS keys,
@@ -102,7 +102,7 @@ SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 4) FROM docs');
 SELECT * FROM lsh_pairs('SELECT id, CASE WHEN id = 3 THEN minhash_compress(sig, 4) ELSE sig END FROM docs', bands => 13,
     rows => 7);
 
--- What is not to be had of it.
+-- What cannot be done with it.
 SELECT minhash_union(c, c) FROM minhash_compress(minhash('a text'), 8) AS c;
 SELECT minhash_union_agg(minhash_compress(minhash('a text'), 8));
 SELECT minhash_union_agg(minhash_compress(minhash('', 16), 8)) OVER ();
@@ -118,7 +118,8 @@ SELECT minhash_compress(minhash('a text'), 64);
 SELECT minhash_standard_error(0.8, bits => 5);
 SELECT minhash_compress(NULL, 8) AS unknown, minhash_compress(minhash('a text'), NULL) AS unknown_too;
 
--- Fewer hashes: as of the text for independent hash functions; not of FSS, which deals elements to all slots.
+-- Fewer hashes: the same as signing the text with fewer, if hash functions are independent; not with FSS, which
+-- distributes elements over all slots.
 SELECT count(*) FILTER (WHERE minhash_truncate(minhash(body, num_hashes => 256, method => 'classic'),
     n) <> minhash(body, num_hashes => n, method => 'classic')) AS different, count(*) AS compared
 FROM (VALUES (''), ('a'), ('Some longer text of which nothing is known.')) AS v (body),

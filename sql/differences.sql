@@ -17,7 +17,7 @@ FROM shingle_difference('abcde  fghij', 'abcdefghij', fold => false);
 -- Passages that change places are covered, each by itself: only the shingles across the seams differ.
 SELECT count(*), shingle_jaccard('one two three four', 'three four one two', 2, 'word')
 FROM shingle_difference('one two three four', 'three four one two', 2, 'word');
--- In a bag, of an occurrence too many the last one is a difference.
+-- In a bag, if one text has an occurrence more, its last one is the difference.
 SELECT bag, side, position, passage
 FROM unnest('{f, t}'::bool[]) bag, shingle_difference('a b a c a', 'c a', 1, 'word', bag => bag);
 -- Texts shorter than a shingle, empty texts, NULL.

@@ -177,7 +177,7 @@ SELECT element_jaccard('{a,b}'::text[], '{b,c}'::varchar[]) AS strings,
        element_jaccard('{2024-01-01}'::date[], '{2024-01-01,2024-01-02}'::date[]) AS dates,
        element_jaccard(ARRAY[ROW(1, 'a'::text), ROW(2, 'b'::text)], ARRAY[ROW(2, 'b'::text)]) AS rows,
        element_jaccard('{a,b}'::tags, '{b}'::text[]) AS domains, element_jaccard('{1,2}'::int[], '{2,3}') AS literal;
--- A collation that takes other bytes for equal; a server without ICU has none, and skips this.
+-- A collation that treats different bytes as equal; a server without ICU has none, and skips this.
 SELECT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') AS has_icu \gset
 \set same_letters 1
 \set other_letters 0
@@ -195,10 +195,10 @@ SELECT element_jaccard(ARRAY[point(1, 2)], ARRAY[point(1, 2)]);
 SELECT element_containment(ARRAY['{}'::json], ARRAY['{}'::json]);
 \set VERBOSITY terse
 SELECT element_jaccard('{1}'::int[], '{a}'::text[]);
--- Of texts, an argument says so; here, too.
+-- An argument asks for bags, as for texts.
 SELECT element_jaccard('{a,b}', '{a,b,b}', true) AS positional, element_jaccard('{a,b}', '{a,b,b}') AS sets,
        element_jaccard(NULL, '{a}', bag => NULL) AS unknown, shingle_jaccard('{a,b}', '{a,b}', 3) AS texts;
--- The same as SQL says, and as the shingles of texts.
+-- The same as plain SQL gives, and as the shingles of texts give.
 SELECT bool_and(element_jaccard(a.numbers, b.numbers) = coalesce(shared / nullif(first + second - shared, 0),
     0)) AS jaccard, bool_and(element_containment(a.texts, b.texts) = coalesce(shared / nullif(first, 0),
     0)) AS containment,

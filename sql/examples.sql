@@ -49,7 +49,7 @@ DISCARD TEMP;
 \i :report
 
 \set ECHO all
--- Of ids of another type, in a query, with names that must be quoted.
+-- With ids of another type, in a query, and with names that must be quoted.
 CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "the body" FROM paragraphs WHERE id <= 60;
 \set source '(SELECT * FROM "My texts" WHERE length("the body") > 100) AS q'
 \set id Key
@@ -59,7 +59,8 @@ CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "th
 \i :report
 
 \set ECHO all
--- A page of pairs side by side, by the report: texts and ids are escaped, marks included that a text has itself.
+-- A page of pairs side by side, from the report: texts and ids are escaped, including marks that a text itself
+-- contains.
 CREATE TEMP TABLE hostile AS
 SELECT '<b>' || n AS id, '<script>alert("1 & 2")</script> ' || chr(2) || ' the river bank ' || n AS body
 FROM generate_series(1, 2) n;
@@ -74,7 +75,7 @@ FROM generate_series(1, 2) n;
 \! sed -n '/<section>/,$p' "$PG_ABS_BUILDDIR/report.html"
 
 \set ECHO all
--- The pictures of one's own texts.
+-- The pictures for one's own texts.
 \set ECHO none
 \set own_picture :abs_builddir '/own.svg'
 DISCARD TEMP;

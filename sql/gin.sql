@@ -231,7 +231,7 @@ SET minhash_lsh.recall_notice = 1;
 SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
--- Also where it is a parallel worker who scans (test/tap/004_parallel.pl has more); the planner never tells.
+-- Also where a parallel worker scans (test/tap/004_parallel.pl has more); the planner never gives the notice.
 SET minhash_lsh.similarity_threshold = 0.5;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -239,7 +239,7 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat');
 EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
 SELECT set_config(name, 'off', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
--- An index of one band tells, also if no row has the key.
+-- An index of one band gives the notice even if no row has the key.
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 1, rows = 7));
 SELECT count(*) FROM documents WHERE sig % minhash('nothing like any of them');
@@ -247,7 +247,7 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat');
 EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig);
--- No bands and rows do for every threshold. Where the planner may choose, it does not take the index for all rows.
+-- No bands and rows suit every threshold. Where the planner may choose, it does not use the index for all rows.
 SET minhash_lsh.similarity_threshold = 0.01;
 :cat;
 SET minhash_lsh.similarity_threshold = 0;

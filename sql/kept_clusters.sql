@@ -7,8 +7,8 @@ SET client_min_messages = warning;
 CREATE SCHEMA kept_clusters;
 SET search_path = kept_clusters, public;
 
--- A text of 16 words out of a family's sequence: those of one family are the more similar the closer they are, from 0.6
--- on at a distance of 4.
+-- A text of 16 words out of a family's sequence: the closer two texts of a family are, the more similar they are, from
+-- 0.6 on at a distance of 4.
 CREATE FUNCTION passage(family int, place int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word) FROM generate_series(1, 16) AS word
 $$;
@@ -81,7 +81,7 @@ SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 UPDATE docs SET body = passage(61, id) WHERE id IN (43, 44);
 SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" WHERE id > 41 GROUP BY 1 ORDER BY 1;
--- Told what has changed, it looks at nothing else; what was not told comes with the next look at all.
+-- If it is told what has changed, it looks at nothing else; other changes come with the next refresh of all rows.
 INSERT INTO docs VALUES (50, passage(8, 0)), (51, passage(8, 1)), (52, passage(8, 2));
 DELETE FROM docs WHERE id = 30;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id::bigint, ''a'' FROM docs WHERE id IN (50, 51) -- two');
@@ -89,7 +89,7 @@ SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 30 UNION ALL SELEC
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id FROM docs WHERE false');
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs');
--- A row that goes from a component that is looked at, although nobody told.
+-- A row that is gone from a component that is looked at, although the refresh was not told.
 DELETE FROM docs WHERE id = 50;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51 WHERE false');
@@ -301,8 +301,8 @@ SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
     FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
         singletons => true)) AS wrong;
 
--- Nor functions in the extension's own schema that PostgreSQL's parser likes better where it may choose. The ids are
--- of a domain, for which one could be made that fits exactly.
+-- Nor functions in the extension's own schema that PostgreSQL's parser prefers where it may choose. The ids are of a
+-- domain, for which one could be made that fits exactly.
 BEGIN;
 CREATE DOMAIN number_of_doc AS integer;
 CREATE TABLE among (id number_of_doc PRIMARY KEY, body text);

@@ -39,7 +39,7 @@ UPDATE tickets SET body = doc(7, 1) WHERE id = 7;
 UPDATE tickets SET body = doc(7) WHERE id = 7;
 SELECT pg_temp.error_of('UPDATE tickets SET body = doc(9) WHERE id = 7');
 SELECT pg_temp.error_of('UPDATE tickets SET customer = 1 WHERE id = 1001');
--- What was rolled back or deleted is in nobody's way, dead rows that are still in the index neither.
+-- What was rolled back or deleted is in nobody's way, and neither are dead rows that are still in the index.
 BEGIN;
 INSERT INTO tickets VALUES (5000, 1, doc(5000));
 ROLLBACK;
@@ -122,14 +122,14 @@ CREATE TABLE versions (id int, sig minhash_signature,
     EXCLUDE USING lsh (id WITH <>, sig WITH %) WITH (threshold = 0.8));
 INSERT INTO versions VALUES (1, minhash(doc(1))), (1, minhash(doc(1, 1)));
 INSERT INTO versions VALUES (2, minhash(doc(1)));
--- A scan for each row of a statement leaves nothing of its memory.
+-- The scans for the rows of a statement free their memory.
 CREATE FUNCTION used() RETURNS bigint LANGUAGE sql AS
     $$SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
 CREATE TABLE many (id int, used bigint, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.8));
 INSERT INTO many SELECT i, CASE WHEN i IN (200, 1200) THEN used() END, minhash(doc(i)) FROM generate_series(1, 1200) i;
 SELECT max(used) - min(used) < 10000 AS nothing_is_left FROM many;
 
--- On a partitioned table: from 17 on by one constraint, before by one on each partition.
+-- On a partitioned table: from 17 on with one constraint, before that with one on each partition.
 CREATE TABLE parted (id int, customer int, sig minhash_signature) PARTITION BY LIST (customer);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2, 3);

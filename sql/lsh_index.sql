@@ -33,7 +33,7 @@ SET enable_indexscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
 RESET enable_indexscan;
--- At 0 every row is found but those that have nothing to be found by.
+-- At 0 every row is found except those that have nothing to be found by.
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
     0]) threshold, pg_temp.compare(threshold) c;
 
@@ -59,7 +59,7 @@ SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM docu
 WHERE id IN (SELECT d.id FROM documents d WHERE minhash_similar(d.sig, q, t)) GROUP BY t ORDER BY t;
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash('cat'), 0.6);
 
--- In order of distance: as without the index, and whatever the number of rows that is asked for.
+-- In order of distance: the same as without the index, whatever number of rows is asked for.
 CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean)
     LANGUAGE plpgsql AS $$
 DECLARE
@@ -125,7 +125,7 @@ SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE r
 FROM unnest(ARRAY[1, 3]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n ORDER BY n;
 RESET minhash_lsh.ordered_scan_limit;
 
--- EXPLAIN ANALYZE shows what a scan did, from 18 on; before, the test shows what it expects.
+-- From 18 on, EXPLAIN ANALYZE shows what a scan did; in older versions, the test prints what it expects.
 CREATE FUNCTION pg_temp.work_of(query text, expected text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -198,7 +198,7 @@ FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, 
     'bands = 4097, rows = 1', 'fillfactor = 90']) option;
 SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'),
     pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
--- Options stay as they are; those that say the same, and other changes, are none.
+-- Options cannot be changed; setting them to the same values, and other changes of the index, are allowed.
 SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'ALTER INDEX documents_sig SET (bands = 20, rows = 5)', 'ALTER INDEX documents_sig SET (threshold = 0.5)',
     'ALTER INDEX documents_sig RESET (bands, rows)']) statement;
@@ -219,7 +219,7 @@ SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE INDEX ON documents USING lsh (body)',
     'CREATE INDEX ON documents USING lsh (sig DESC)']) statement;
 
--- One scheme an index: others are refused when they are inserted, and when they are looked for.
+-- An index has one scheme: signatures of other schemes are refused on insertion and in lookups.
 CREATE INDEX documents_sig ON documents USING lsh (sig);
 SELECT pg_temp.error_of('SELECT id FROM documents WHERE sig % minhash(''cat'', seed => 43)');
 SELECT pg_temp.error_of('SELECT id FROM documents ORDER BY sig <%> minhash(''cat'', 64) LIMIT 1');
@@ -245,7 +245,7 @@ VACUUM (INDEX_CLEANUP ON) schemes;
 SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'another scheme' AS refused;
 REINDEX INDEX schemes_sig;
 INSERT INTO schemes VALUES (minhash('cat'));
--- Options that the signatures are too small for are seen when there is one.
+-- If signatures are too small for the options, the first one that is inserted shows it.
 TRUNCATE schemes;
 DROP INDEX schemes_sig;
 CREATE INDEX schemes_sig ON schemes USING lsh (sig) WITH (bands = 26, rows = 5);

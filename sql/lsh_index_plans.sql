@@ -1,4 +1,4 @@
--- What the planner takes an lsh index for, by costs alone: no setting forbids another way.
+-- What the planner uses an lsh index for, by costs alone: no setting forbids another way.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -11,7 +11,7 @@ CREATE INDEX many_sig ON many USING lsh (sig);
 ANALYZE many;
 CREATE FUNCTION pg_temp.sig_of(what int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
     'SELECT minhash(md5(what::text) || md5((what + 1)::text))';
--- The index of each scan, in the order of the plan. (Which kind of scan takes it depends on more.)
+-- The index of each scan, in the order of the plan. (Which kind of scan uses it depends on more.)
 CREATE FUNCTION pg_temp.ways(query text) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(coalesce(substring(line FROM '(?:using|Bitmap Index Scan on) (\w+)'), 'all rows'), ', ')
     FROM pg_temp.scans(query) line WHERE line ~ 'Scan' AND line !~ 'Bitmap Heap'

@@ -6,7 +6,7 @@ SET jit = off;
 \i :common
 CREATE TYPE mood AS ENUM ('glad', 'sad');
 
--- Each of a hundred texts twenty times, in seven scopes and by NULL; kept as one type after the other.
+-- Each of a hundred texts twenty times, in seven scopes and with NULL; the scope has one type after the other.
 CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature)
     WITH (autovacuum_enabled = false);
 INSERT INTO tickets SELECT i, nullif(i % 8, 7), i % 3, minhash(md5((i % 100)::text) || md5((i % 100 + 1)::text))
@@ -32,7 +32,7 @@ BEGIN
         IS NOT DISTINCT FROM (SELECT array_agg(b ORDER BY b) FROM unnest(by_table) b);
 END $$;
 
--- A unique column is no scope, unless it names the row of a constraint.
+-- A unique column is useless as a scope, unless it identifies the row of a constraint.
 CREATE INDEX tickets_unique ON tickets USING lsh (sig, id);
 CREATE UNIQUE INDEX ON tickets (shop) WHERE id = 1;
 CREATE INDEX tickets_partial ON tickets USING lsh (sig, shop, (id + 1));
@@ -65,7 +65,7 @@ SELECT query, b.* FROM unnest(ARRAY[
     'SELECT sig <%> pg_temp.sig_of(13) FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 30']) query,
     pg_temp.both_ways(query) b;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets WHERE customer = NULL AND sig % pg_temp.sig_of(13)') b;
--- Only who knows the scope is bounded by this: else all rows are compared.
+-- This bounds only searches that know the scope: otherwise all rows are compared.
 SET minhash_lsh.ordered_scan_limit = 0;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 2000') b;
 SET enable_seqscan = off;
@@ -85,7 +85,7 @@ SELECT b.* FROM pg_temp.both_ways(
 SELECT records, dead, in_tail, runs FROM lsh_check('tickets_scope', heap => true);
 DROP INDEX tickets_scope;
 
--- Every type that there is a class for; also one of a domain, and texts under a collation of their own.
+-- Every type for which there is an operator class; also one of a domain, and texts under a collation of their own.
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
 CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 BEGIN

@@ -122,7 +122,7 @@ SET enable_seqscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash(body, 64) % minhash(''cat'', 64) AND body <> ''dog''');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT id FROM documents WHERE body <> 'dog' ORDER BY minhash(body, 64) <%> minhash('dog', 64), id LIMIT 1;
--- Without a condition on signatures, it is no way to the rows of its predicate.
+-- Without a condition on signatures, it cannot be used to find the rows of its predicate.
 RESET enable_seqscan;
 SELECT pg_temp.scans('SELECT count(*) FROM documents WHERE body <> ''dog''');
 SET enable_seqscan = off;
@@ -173,7 +173,7 @@ SELECT array_agg(id) FROM (SELECT id FROM parts ORDER BY sig <%> (SELECT sig FRO
     LIMIT 4) s;
 SELECT * FROM pg_temp.state('parts_low_sig_idx');
 SELECT * FROM pg_temp.state('parts_high_sig_idx');
--- PostgreSQL refuses to change the options of the whole.
+-- PostgreSQL refuses to change the options of a partitioned index.
 SELECT pg_temp.error_of('ALTER INDEX parts_sig SET (threshold = 0.5)') IS NOT NULL AS refused;
 
 -- HOT: rows of which another column changes keep their one record, which leads to what they are now.

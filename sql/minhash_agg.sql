@@ -45,7 +45,7 @@ SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three
     minhash_elements_agg(n % 50) = minhash_elements_agg(n % 50 ORDER BY n DESC) AS fifty,
     minhash_elements_agg(DISTINCT n % 50) = minhash_elements_agg(n % 50) AS distinct_ones,
     minhash_elements_agg((n * 7919) % 20011) = minhash_elements_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
--- Of parts the union is that of all.
+-- The union of the parts' signatures is the signature of all.
 SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal
     FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
 
@@ -122,7 +122,7 @@ CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO parted SELECT generate_series(1, 3000);
 SET enable_partitionwise_aggregate = on;
--- (Nothing else is aggregated there, as not all aggregates can be.) Both states have outgrown their room.
+-- (Nothing else is aggregated there, because not all aggregates can be.) Both states have outgrown their room.
 EXPLAIN (COSTS OFF) SELECT minhash_elements_agg(id) FROM parted;
 CREATE TEMP TABLE by_parts AS SELECT minhash_elements_agg(id) AS sig FROM parted;
 SELECT sig = (SELECT minhash_elements(array_agg(id)) FROM parted) AS equal FROM by_parts;

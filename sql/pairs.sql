@@ -18,7 +18,7 @@ INSERT INTO documents SELECT 320 + 20 * (id - 10) + n, CASE id WHEN 10 THEN body
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, ' '), (364, 'cat'), (365, 'Cat'), (366, 'dog'), (367, 'x y z'),
     (368, 'x y z x y z');
 
--- How many rows two queries share, and have for themselves.
+-- How many rows two queries share, and how many each has alone.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -75,8 +75,8 @@ SELECT c.* FROM lsh_params(0.6, recall => 0.8) p,
     compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, 0.8, verify => ''estimate'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s,
         rows => %s)', bands, rows)) c;
--- The choice is told to those who debug, and many candidates are always told, before they are compared. With max_bucket
--- bands have as many rows as recall allows.
+-- The choice is shown at debug level, and many candidates are always reported, before they are compared. With
+-- max_bucket bands have as many rows as recall allows.
 SET client_min_messages = debug1;
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95);
 SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE id < 40', 0.95);
@@ -85,7 +85,7 @@ SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, max_bucket => 1000);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', bands => 4, rows => 5);
 RESET client_min_messages;
-SET maintenance_work_mem = '1GB'; -- or candidates go to files, which is told
+SET maintenance_work_mem = '1GB'; -- or candidates go to files, which is reported
 SELECT count(*) FROM lsh_pairs('SELECT i, md5(i::text) FROM generate_series(1, 3000) i', 0.1, shingle_size => 2);
 RESET maintenance_work_mem;
 
@@ -252,7 +252,7 @@ SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE id = 1');
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE false');
 SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE false');
 
--- Rows that differ, but share a key with more than max_bucket others, are left out of its bucket, and that is told.
+-- Rows that differ, but share a key with more than max_bucket others, are left out of its bucket, and that is reported.
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 260', max_bucket => 1000);
 SELECT count(*) < 60 * 59 / 2 AS fewer
     FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 261 AND 320', bands => 1, rows => 7,

@@ -22,7 +22,7 @@ FROM (VALUES (128, 0.5), (512, 0.5), (512, 0.7), (1024, 0.5)) asked (num_hashes,
     LATERAL (SELECT count(DISTINCT cluster_id) AS clusters FROM lsh_clusters(query, threshold)) c
 ORDER BY num_hashes, threshold, width;
 
--- Texts of 500 words, of which each two share some, compared exactly. Asking for more recall must not find less.
+-- Texts of 500 words, any two of which share some, compared exactly. Asking for more recall must not find less.
 CREATE TABLE texts AS SELECT id, string_agg(CASE WHEN hashint4(id * 1000 + word) % 100 BETWEEN -34 AND 34
     THEN concat('common', word) ELSE concat('own', id, 'z', word) END, ' ') AS body
 FROM generate_series(1, 100) id, generate_series(1, 500) word GROUP BY id;

@@ -20,7 +20,7 @@ FROM functions p LEFT JOIN lines l ON l.line ~ ('`' || proname || '\(')
 GROUP BY p.oid;
 
 SELECT oid::regprocedure AS function FROM said WHERE what IS NULL ORDER BY oid::regprocedure::text COLLATE "C";
--- Arguments, with their defaults but NULL, and result columns.
+-- Arguments, with their defaults except NULL, and result columns.
 SELECT oid::regprocedure AS function, argument, value
 FROM (SELECT p.oid, argument, what,
         regexp_replace(pg_get_function_arg_default(p.oid, position::int), '::[a-z_ ]+(\[\])?(?=\)?$)', '') AS value

@@ -38,7 +38,7 @@ SELECT pairs, pairs_low, pairs_high > 0 AS perhaps, near_share_low
 FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
 SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
 FROM lsh_sample('SELECT id, body FROM docs WHERE false');
--- How much memory: more if rows are sorted, as texts are kept then.
+-- How much memory: more if rows are sorted, because texts are kept then.
 SELECT (SELECT memory FROM lsh_sample('SELECT id, body FROM docs')) AS scanned,
     (SELECT memory FROM lsh_sample('SELECT id, body FROM docs ORDER BY id + 0')) > 8000 * 500 AS sorted;
 -- With an index, the share of rows that have a near-duplicate is known to a few percent.

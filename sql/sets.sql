@@ -4,7 +4,8 @@ CREATE TABLE sets (id integer PRIMARY KEY, body text);
 INSERT INTO sets SELECT set, string_agg('word' || (set * 50 + word), ' ' ORDER BY word)
     FROM generate_series(1, 200) AS set, generate_series(0, 99) AS word GROUP BY set;
 
--- Of single words the union of two texts is the text of both: their signature is the union's, by any scheme.
+-- With single words as shingles, the union of two texts is the text of both: its signature is the union's, in any
+-- scheme.
 SELECT num_hashes, method, fold, bag, count(*) AS unions, count(*) FILTER (WHERE minhash_union(
     minhash(a.body, num_hashes, 1, 'word', fold, bag, 7, method),
     minhash(b.body, num_hashes, 1, 'word', fold, bag, 7, method))
@@ -72,7 +73,7 @@ SELECT avg(abs(minhash_containment(a, three) - 1)) < 0.06 AS contained,
 FROM (SELECT minhash(x.body, shingle_size => 1, unit => 'word') AS a,
     minhash(x.body || ' ' || y.body || ' ' || z.body, shingle_size => 1, unit => 'word') AS three
       FROM sets x JOIN sets y ON y.id = x.id + 20 JOIN sets z ON z.id = x.id + 40) AS pairs;
--- The estimate of the exact functions' figures on real shingles.
+-- Estimates of what the exact functions return, on real shingles.
 SELECT abs(minhash_cardinality(minhash(body)) / cardinality(shingles(body)) - 1) < 0.36 AS near,
     abs(minhash_cardinality(minhash(body, num_hashes => 1024, method => 'classic')) / cardinality(shingles(body)) - 1) <
     0.13 AS nearer FROM sets WHERE id = 17;

@@ -1,4 +1,4 @@
--- Shingles and exact similarity: the worked examples of the literature, and the corners.
+-- Shingles and exact similarity: the worked examples of the literature, and the corner cases.
 \pset null '<null>'
 
 -- Windows of two characters: 5 distinct of 6, each where it first occurs.

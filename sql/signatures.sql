@@ -30,8 +30,8 @@ SELECT minhash_similarity(NULL, minhash('a')), minhash_similarity(minhash('a'), 
        minhash_standard_error(0.5, NULL),
        lsh_band_keys(NULL, 1, 1);
 
--- Identical texts are 1 to each other, and so are texts of the same set of shingles: order, case and white space may
--- differ.
+-- Identical texts have a similarity of 1, and so do texts with the same set of shingles: order, case and white space
+-- may differ.
 SELECT minhash_similarity(minhash('a text'), minhash('a text')) AS same,
     minhash('a text') <%> minhash('a text') AS distance,
        minhash_similarity(minhash('A Text'), minhash('  a   text ')) AS folded,

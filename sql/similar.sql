@@ -1,6 +1,6 @@
 -- minhash_similar(a, b, threshold), and what indexes make of it.
 
--- What is true: as minhash_similarity() has it; NULL for any NULL.
+-- It agrees with minhash_similarity(); NULL if any argument is NULL.
 SELECT minhash_similar(minhash('a small cat'), minhash('a small cat'), 1) AS same,
        minhash_similar(minhash('a small cat'), minhash('something else'), 0.8) AS other,
        minhash_similar(minhash('a small cat'), minhash('something else'), 0) AS anything,
@@ -16,7 +16,7 @@ SELECT minhash_similar(minhash('cat'), minhash('cat'), 1.5);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), -0.1);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), 'NaN');
 SELECT _minhash_query(minhash('cat'), 2);
--- Different schemes, named both.
+-- Different schemes: the error names both.
 SELECT minhash_similar(minhash('cat'), minhash('cat', 64), 0.8);
 SELECT minhash('cat') % _minhash_query(minhash('cat', seed => 1), 0.8);
 
@@ -97,7 +97,7 @@ RESET minhash_lsh.similarity_threshold;
 SELECT c.* FROM compare(0.8, 'b.sig %% a.sig') c;
 RESET minhash_lsh.recall_notice;
 
--- Prepared: the plan for all parameters uses the index, and each call has its threshold. Nothing is found by NULL.
+-- Prepared: the plan for all parameters uses the index, and each call has its threshold. NULL finds nothing.
 PREPARE look_up(text, float8) AS
     SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash($1), $2);
 SET plan_cache_mode = force_generic_plan;
@@ -109,7 +109,7 @@ EXECUTE look_up('', 0.8);
 EXECUTE look_up(NULL, 0.8);
 EXECUTE look_up('CAT', NULL);
 EXECUTE look_up('CAT', 80);
--- A threshold below what the index is made for is told of, once in a statement.
+-- A threshold below what the index is made for gives a notice, once per statement.
 EXECUTE look_up('CAT', 0.6);
 SELECT sum(found) FROM unnest(ARRAY[0.5, 0.6, 0.9]) threshold,
     LATERAL (SELECT count(*) AS found FROM documents WHERE minhash_similar(sig, minhash('cat'), threshold)) AS each;

@@ -113,7 +113,7 @@ COPY (SELECT 6, minhash('abc', 17)) TO STDOUT (FORMAT binary) \g :file
 \set SHOW_CONTEXT never
 :copy_in
 SELECT id, (minhash_scheme(s)).num_hashes FROM sixteen ORDER BY id;
--- No modifier takes all.
+-- Without a modifier, all are accepted.
 ALTER TABLE sixteen ALTER s TYPE minhash_signature;
 INSERT INTO sixteen VALUES (5, minhash('abc'));
 SELECT pg_temp.error_of('ALTER TABLE sixteen ALTER s TYPE minhash_signature(16)');
@@ -133,7 +133,7 @@ COPY (VALUES ('\x01012011050010002a00000000000000'::bytea),
     ('\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 64), 'hex'))) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 SELECT s FROM received;
--- No bytes at all, and the SQLSTATE of it.
+-- No bytes at all, with its SQLSTATE.
 COPY (SELECT ''::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 \set VERBOSITY sqlstate

@@ -1,5 +1,6 @@
 -- Bulk functions with background workers and without: the answers are the same, and in the same order. (That workers
--- run, and end whatever happens, is seen by test/tap/015_bulk_workers.pl.) And estimates of the planner that are wrong.
+-- run, and end whatever happens, is tested by test/tap/015_bulk_workers.pl.) And estimates of the planner that are
+-- wrong.
 
 -- 4 MB of texts: families of three, some of them equal, some empty.
 CREATE TABLE texts AS SELECT n AS id,

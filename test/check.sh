@@ -31,7 +31,7 @@ run_ring() {
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
     # Each fuzzer for a short while: that they still run, and find nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
-    # By themselves, as make would not come to the second if the first fails.
+    # By themselves, because make would not come to the second if the first fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.

@@ -1,5 +1,5 @@
 // Maps each step to the function that does one process's part of it. This file is above all directories of the engine,
-// as any of them can have steps.
+// because any of them can have steps.
 #include "bulk/rows/steps.h"
 
 namespace minhash::bulk {

@@ -3,8 +3,8 @@
 // highest bits of FSS-4 slots encode the round.
 //
 // Different slots agree by chance with probability 2^-b. So if a share P of slots is equal, the similarity is (P -
-// 2^-b) / (1 - 2^-b). At 8 bits the loss of accuracy is too small to measure. Compressed signatures have no union, as
-// the smaller of two slots is not known any more.
+// 2^-b) / (1 - 2^-b). At 8 bits the loss of accuracy is too small to measure. Compressed signatures have no union,
+// because the smaller of two slots is not known any more.
 #pragma once
 
 #include "core/codec.h"

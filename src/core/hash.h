@@ -135,7 +135,7 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
 }
 
 // Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other bytes, including
-// UUIDs: XXH3 at any length, as they may end in zeros. Integers: a bijection of their 64-bit value, so that equal
+// UUIDs: XXH3 at any length, because they may end in zeros. Integers: a bijection of their 64-bit value, so that equal
 // integers of different types are one member. The mask has a constant of its own, or the integer 97 would be the text
 // "a".
 [[gnu::always_inline]] inline std::uint64_t

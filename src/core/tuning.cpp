@@ -78,7 +78,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
     int least = -1;
     while (missed <= share_missed && least < num_hashes) {
         least++;
-        // In logarithms, as powers with thousands of hashes would underflow.
+        // In logarithms, because powers with thousands of hashes would underflow.
         missed += std::exp(log_choose(num_hashes, least) + least * std::log(similarity) +
                            (num_hashes - least) * std::log1p(-similarity));
     }

@@ -1,6 +1,6 @@
 // Every file of the glue includes this: PostgreSQL's two headers that all others need, and how to define a function
 // that SQL can call. Each file includes the other headers of PostgreSQL that it uses itself. Nothing in the glue has a
-// destructor, as PostgreSQL's errors leave functions by longjmp().
+// destructor, because PostgreSQL's errors leave functions by longjmp().
 #pragma once
 
 // Standard headers first: PostgreSQL's port.h redefines printf and its relatives.

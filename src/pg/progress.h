@@ -1,5 +1,5 @@
 // Shows the progress of a long call: by a NOTICE every minhash_lsh.progress_interval, and every second in the title of
-// the process. A timeout says when, as asking the clock for every row could take longer than reading the row.
+// the process. A timeout says when, because asking the clock for every row could take longer than reading the row.
 //
 // A call can run within the query of another one. Each shows its own progress.
 #pragma once

@@ -12,7 +12,7 @@ my $limit = 250;    # ms from being told to end to the end
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-# Little shared memory, as a process that has touched it seems to use it.
+# Little shared memory, because a process that has touched it seems to use it.
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nshared_buffers = '8MB'\n");
 $node->start;
 # near: all alike but for a number, same: all alike, apart: of one bucket, but far from each other,

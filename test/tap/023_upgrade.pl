@@ -17,7 +17,7 @@ chomp(my $pkglibdir = `pg_config --pkglibdir`);
 my $copy = PostgreSQL::Test::Utils::tempdir;
 for my $directory ($bindir, $sharedir, $pkglibdir)
 {
-    # Programs are copied, as links lead back to where they come from.
+    # Programs are copied, because links lead back to where they come from.
     my $how = $directory eq $bindir ? '-RLT' : '-RsT';
     system_or_bail('mkdir', '-p', "$copy$directory");
     system_or_bail('cp', $how, $directory, "$copy$directory");

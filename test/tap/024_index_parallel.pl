@@ -16,7 +16,7 @@ max_worker_processes = 16
 max_parallel_maintenance_workers = 2
 CONF
 $node->start;
-# Functions name the schema, as PostgreSQL 17 builds indexes with a search_path of its own.
+# Functions name the schema, because PostgreSQL 17 builds indexes with a search_path of its own.
 # Small signatures, so that there are many; `slow` takes its time, so that workers come in time to do something.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;

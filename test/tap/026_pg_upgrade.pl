@@ -1,7 +1,7 @@
 # pg_upgrade: an upgraded cluster has the indexes, band tables and constraints of the old one,
-# and goes on with them; so does one that pg_dump's output is restored to. The old cluster is of the same
-# version, as mostly only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which
-# must have the extension. The files of tables and indexes are taken over in either case.
+# and goes on with them; so does one that pg_dump's output is restored to. The old cluster is of the same version,
+# because mostly only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which must have the
+# extension. The files of tables and indexes are taken over in either case.
 use strict;
 use warnings;
 

@@ -2,8 +2,8 @@
 # the call, waits until it has ended, and reads how long its process ran meanwhile. That the machine did other things is
 # no fault of the call, so the time until the end is told, but may be as long as it is.
 #
-# By hand, as what is left of a large text's copy at its end depends on the machine: MINHASH_ROUNDS=1000 says how many
-# tries, MINHASH_SEED (0 to 1) gives other moments.
+# By hand, because what is left of a large text's copy at its end depends on the machine: MINHASH_ROUNDS=1000 says how
+# many tries, MINHASH_SEED (0 to 1) gives other moments.
 use strict;
 use warnings;
 

@@ -68,7 +68,7 @@ clean_up() {
         return
     fi
     if [[ -e $dir/data/postmaster.pid ]]; then
-        # "immediate", as nothing of it is kept; a server that has been killed
+        # "immediate", because nothing of it is kept; a server that has been killed
         # makes this fail at once, one that hangs after the timeout.
         as_server "$bindir/pg_ctl" -D "$dir/data" -m immediate -t 20 stop \
             >/dev/null 2>&1 || true
@@ -137,7 +137,7 @@ as_server env "${server_env[@]}" "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server
 unset PGSERVICE PGHOSTADDR PGREQUIREPEER PGCHANNELBINDING PGTARGETSESSIONATTRS
 export PGHOST=$dir PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 
-# COMMAND runs in the background, as bash answers a signal at once only while it
+# COMMAND runs in the background, because bash answers a signal at once only while it
 # is in `wait`. A background command would have no standard input and ignore
 # Ctrl-C, hence the `<&0` and, where env knows how, the default signals.
 plain=()

@@ -226,7 +226,7 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
                     minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
                     sides[side] = compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
                 }
-                // Unclamped, as similarity_of() is this far from 0.
+                // Unclamped, because similarity_of() is this far from 0.
                 const double error =
                     minhash::similarity_of(
                         sides[0].scheme,

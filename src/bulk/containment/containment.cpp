@@ -23,10 +23,10 @@ struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
     shared_number counts;     // shingle_counts
-    shared_number sizes;      // of each row: how many distinct shingles
+    shared_number sizes;      // for each row: how many distinct shingles
     shared_number digests;    // equal for equal sets
     shared_number witnesses;  // store_note of each member's tags of witnesses
-    shared_number witness_at; // of each row: the member, and the offset in its store
+    shared_number witness_at; // for each row: the member, and the offset in its store
     std::uint64_t most_mark;  // of all witnesses: atomic
     shared_number order;
 
@@ -60,7 +60,7 @@ struct containment_part {
     growing<std::uint8_t> text;
     std::uint32_t in_hand;        // the current row: read last; or no_row
     distinct_elements set;        // its shingles
-    growing<std::uint32_t> times; // of each of its elements, by number: when it was met last
+    growing<std::uint32_t> times; // for each of its elements, by number: when it was met last
     std::size_t timed;
     std::uint32_t time;
     size_plan* plans;
@@ -71,7 +71,7 @@ struct containment_part {
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
     growing<std::span<const std::uint32_t>> having; // index places in these buckets
-    std::uint8_t* missing;                          // of each place, how many more witnesses it needs
+    std::uint8_t* missing;                          // for each place, how many more witnesses it needs
     growing<std::uint32_t> enough;                  // places of rows with enough
 };
 
@@ -304,7 +304,7 @@ void start_count(containment_part& self, std::uint32_t from, std::size_t lists, 
 }
 
 // Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses. Returns how many it
-// wrote; adds to `met` how many it counted down. Not inlined, as it needs all registers.
+// wrote; adds to `met` how many it counted down. Not inlined, because it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -415,7 +415,7 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
 // The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // of each member
+    byte_store** witnesses; // for each member
     pair_emitter to;
     growing<byte_store*> of_parts; // pairs of each part of the index, by positions
     std::size_t parts;

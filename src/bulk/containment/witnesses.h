@@ -106,8 +106,8 @@ inline std::uint32_t indexed_of(const place_note& note, const place_note& next) 
 struct witness_index {
     index_shape shape;
     std::size_t mask;
-    place_note* notes;       // of each place, and one that marks the end
-    std::uint32_t* tags;     // of each place, the rarest first
+    place_note* notes;       // for each place, and one that marks the end
+    std::uint32_t* tags;     // for each place, the rarest first
     std::uint32_t* starts;   // where each bucket starts in `postings`, and the end
     std::uint32_t* postings; // places, in rising order within a bucket
     std::uint8_t* least;     // met_of() of each place's note

@@ -40,7 +40,7 @@ struct evaluation {
     row_set* rows;
     std::size_t most_pairs;
     verifier check;
-    std::uint32_t* members; // of each leader, how many rows it stands for
+    std::uint32_t* members; // for each leader, how many rows it stands for
 
     std::span<const std::uint32_t> anchors; // the anchors in use
     std::uint32_t count;                    // of their leaders, numbered as they come:
@@ -54,15 +54,15 @@ struct evaluation {
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
-    std::uint32_t* keys; // of each leader
+    std::uint32_t* keys; // for each leader
 
     growing<candidate> candidates;
     std::size_t candidate_count;
     growing<true_pair> pairs; // of different leaders
     std::size_t pair_count;
-    double* near;       // of each anchors' leader: true pairs that one of its anchors is in,
+    double* near;       // for each leader of anchors: true pairs that one of its anchors is in,
     double* found;      // and those of them that a setting finds
-    double* seen_near;  // of each row: anchors that it is near to,
+    double* seen_near;  // for each row: anchors that it is near to,
     double* seen_found; // and those of them that a setting finds
     void* buffer;       // of slots
 };
@@ -308,8 +308,8 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
 }
 
 // The sum over the rows that are no anchors of the square of (found - recall * near), taken over all pairs of a row. It
-// is estimated without bias from the row's pairs with anchors, as each other row is an anchor with the same probability
-// `drawn`.
+// is estimated without bias from the row's pairs with anchors, because each other row is an anchor with the same
+// probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;

@@ -1,6 +1,6 @@
 // How well bands and rows would do on a user's own texts: some rows, drawn at random, are anchors, and the rows near to
 // an anchor are looked for among all rows. Each setting is then asked which of these true pairs it would have found,
-// and that share estimates its recall among all rows, as every pair has the same chance to have an anchor in it. A
+// and that share estimates its recall among all rows, because every pair has the same chance to have an anchor in it. A
 // sample of one row in 100 keeps one true pair in 10,000; the same rows as anchors see one in 50.
 //
 // The error of the share is estimated from how it differs between anchors, as for any cluster sample (Cochran 1977:

@@ -1,6 +1,6 @@
 // Bytes that are appended and then read at random: in memory while there is room, then in a temporary file. Several
 // stores share a budget. When it is used up, the store with most bytes in memory writes its oldest chunk to its file;
-// stores that are read in order do so first, as random reads of a file take longer.
+// stores that are read in order do so first, because random reads of a file take longer.
 //
 // When all has been appended to a shared store, it can be left to other processes: each opens a view.
 //
@@ -88,8 +88,8 @@ void share_stores(memory_budget& budget);
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Ends a shared store, but leaves its bytes to the note, still counted in the budget. Chunks in private memory, as
-// shared memory was short, go to the file.
+// Ends a shared store, but leaves its bytes to the note, still counted in the budget. Chunks that are in private
+// memory, because shared memory was scarce, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
 // A view of a store that was left; of an empty note, which a process that took no part in a step has, an empty store.

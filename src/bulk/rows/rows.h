@@ -55,13 +55,13 @@ struct row_set {
     byte_store* document_sizes;     // of texts, else null
     byte_store* starts;             // the first slots of each row,
     byte_store* rests;              // and the others
-    byte_store** keys;              // of each band; the last of the whole signature
+    byte_store** keys;              // for each band; the last for the whole signature
     host_signer* signer;            // of tasks with texts, else null
-    const std::uint32_t* set_sizes; // of each row, in tasks with sets only (containment.h)
-    growing<std::uint32_t> scopes;  // of each row, in scoped tasks
-    std::uint32_t* leader;          // of each row (candidates.h); null: not known yet
+    const std::uint32_t* set_sizes; // for each row, in tasks with sets only (containment.h)
+    growing<std::uint32_t> scopes;  // for each row, in scoped tasks
+    std::uint32_t* leader;          // for each row (candidates.h); null: not known yet
     std::uint32_t* next;            // the next row of the same leader, or no_row
-    std::uint32_t* rights;          // of each leader, its first row of the second query, or no_row; null: one query
+    std::uint32_t* rights;          // for each leader, its first row of the second query, or no_row; null: one query
 
     std::uint64_t work;   // bytes of texts that have come
     shared_rows* shared;  // when all rows have come (steps.h)

@@ -1,8 +1,8 @@
 // Large buckets come first: each of their rows is compared with a few others there, which connects most rows that are
 // near, and the bucket is written down as groups of connected rows. Then each row is compared with its candidates from
-// all bands, as for pairs, but skips those connected with it by then, in large buckets a whole group at once. As rows
-// are processed in order, the first row of a component is compared with all its candidates, and few others are. Finally
-// the components are emitted, split around representatives if that is asked for. The similarity of a row to its
+// all bands, as for pairs, but skips those connected with it by then, in large buckets a whole group at once. Because
+// rows are processed in order, the first row of a component is compared with all its candidates, and few others are.
+// Finally the components are emitted, split around representatives if that is asked for. The similarity of a row to its
 // representative is known if the two were compared, and else computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
@@ -26,11 +26,11 @@ struct connector {
     verifier check;
     found_pairs found;
 
-    byte_store** groups;            // of each member
+    byte_store** groups;            // for each member
     growing<std::uint32_t> bucket;  // a large one,
     growing<std::uint32_t> roots;   // the roots of its rows,
     growing<std::uint32_t> grouped; // and its groups, as they are written
-    std::uint32_t* places;          // of each root, where its next row goes
+    std::uint32_t* places;          // for each root, where its next row goes
 };
 
 bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
@@ -255,7 +255,7 @@ struct cluster_finder {
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // of each row, the first row that it was found to be near to,
+    std::uint32_t* met;     // for each row, the first row that it was found to be near to,
     double* met_similarity; // with their similarity
     verifier check;
 

@@ -1,8 +1,8 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
 // Two rows are compared only if they are not connected yet: so each of many similar rows takes about one comparison. No
-// connection is lost, as all candidates that end up unconnected have been compared. The similarity of near rows is
-// computed exactly, as one of the two may be the other's representative.
+// connection is lost, because all candidates that end up unconnected have been compared. The similarity of near rows is
+// computed exactly, because one of the two may be the other's representative.
 #pragma once
 
 #include "bulk/rows/rows.h"

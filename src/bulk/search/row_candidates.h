@@ -23,9 +23,9 @@ struct two_places {
 // For reading what all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;
-    byte_store** large_buckets; // of each member
+    byte_store** large_buckets; // for each member
     byte_store** large_rows;
-    std::uint32_t* met;             // of each row: the last row that had it as a candidate
+    std::uint32_t* met;             // for each row: the last row that had it as a candidate
     growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;

@@ -1,4 +1,4 @@
-// Signatures are compared first, as they are small and lie together in memory; texts only if the estimate leaves a
+// Signatures are compared first, because they are small and lie together in memory; texts only if the estimate leaves a
 // chance. How far below the threshold an estimate may be is a quantile of its error, so that it accounts for few of the
 // pairs that may be missed.
 #include "bulk/search/verifier.h"
@@ -75,7 +75,7 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text: a shortcut, as most equal sets are of equal texts. False for large texts.
+// Whether two rows have the same text: a shortcut, because most equal sets are of equal texts. False for large texts.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;

@@ -129,7 +129,7 @@ void insert_first(distinct_elements& set, std::size_t count)
 constexpr std::uint8_t marked = 255;
 
 // Marks those of some elements that the leader has. Moves the others to the front, and returns their number. After a
-// difference, the leader's list is expected to continue in step, as elements are usually replaced one for one.
+// difference, the leader's list is expected to continue in step, because elements are usually replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;

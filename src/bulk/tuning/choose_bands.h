@@ -35,7 +35,7 @@ struct work_costs {
 };
 
 // Costs for documents of this mean size in bytes, as measured (test/bench/RESULTS.md). Candidates of exact comparisons
-// cost less, as their signatures are compared inside the buckets.
+// cost less, because their signatures are compared inside the buckets.
 work_costs costs_of(double text_bytes, bool exact) noexcept;
 
 // The share of pairs at the threshold that each comparison of signatures before the exact one may lose: a tenth of the

@@ -31,8 +31,8 @@ row_sample start_sample(host& owner, const scheme& scheme);
 // Adds a signature of the sample's scheme. The empty set is left out.
 void add_to_sample(row_sample& sample, const signature& value);
 
-// How many pairs agree in 0, 1, ... slots. The result lies in `counts`. Pairs that agree in all slots do not count, as
-// one of several equal rows stands for all.
+// How many pairs agree in 0, 1, ... slots. The result lies in `counts`. Pairs that agree in all slots do not count,
+// because one of several equal rows stands for all.
 agreement_counts tally_agreements(const row_sample& sample, sampled_counts& counts);
 
 } // namespace minhash::bulk

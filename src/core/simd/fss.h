@@ -23,7 +23,7 @@ struct throws {
     alignas(64) u32 code[thrown_at_most + 16];
 };
 
-// Without a branch, as it is unpredictable whether a code is smaller.
+// Without a branch, because it is unpredictable whether a code is smaller.
 MINHASH_INLINE void lower(u32& slot, u32 code) { slot = in_register(smaller(slot, code)); }
 
 // The same for four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or two

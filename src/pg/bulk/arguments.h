@@ -28,7 +28,7 @@ struct bulk_request {
 };
 
 // The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the threshold are NULL if
-// not given, as giving one that would have no effect is an error.
+// not given, because giving one that would have no effect is an error.
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -42,9 +42,9 @@ enum bulk_argument {
 };
 
 // The forms of a function, by how they know the type of ids. Two forms have an extra argument after the query. In the
-// typed form it is a value of that type (without a name, as PostgreSQL resolves polymorphic result columns by the order
-// of arguments in the call). In the named form it is a regtype: so all argument types are fixed, and no function that
-// others create can match a call better.
+// typed form it is a value of that type (without a name, because PostgreSQL resolves polymorphic result columns by the
+// order of arguments in the call). In the named form it is a regtype: so all argument types are fixed, and no function
+// that others create can match a call better.
 enum class id_form { bigints, typed, named };
 
 struct call_form {

@@ -207,7 +207,7 @@ planned_select plan_select(FunctionCallInfo fcinfo, int argument)
     refuse_name(query, fcinfo->flinfo->fn_oid);
     const SPIPlanPtr plan = prepare(query);
     check_statement(plan);
-    // This is the plan that will run, as a query without parameters has only one.
+    // This is the plan that will run, because a query without parameters has only one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
     ReleaseCachedPlan(planned, nullptr);

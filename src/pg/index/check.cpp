@@ -1,5 +1,5 @@
 // lsh_check: checks that an index agrees with its records. It holds up nobody, so runs may be replaced meanwhile. Then
-// it starts again, without the runs that it has already checked, as a run never changes.
+// it starts again, without the runs that it has already checked, because a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -214,8 +214,8 @@ bool check_run(checker& state, const run& which)
     return true;
 }
 
-// Checks the tail and then the runs, the newest first, as they are replaced first. False as soon as the tail or a run
-// turns out to have been replaced.
+// Checks the tail and then the runs, the newest first, because they are replaced first. False as soon as the tail or a
+// run turns out to have been replaced.
 bool check_all(checker& state)
 {
     const meta& now = state.known.now;

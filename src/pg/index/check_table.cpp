@@ -111,7 +111,7 @@ void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
-// The page of the table that was read last; pinned, as many records are of rows on the same page.
+// The page of the table that was read last; pinned, because many records are of rows on the same page.
 struct table_page {
     Relation table;
     BlockNumber blocks;

@@ -2,7 +2,7 @@
 //
 // PostgreSQL scans the index for rows that conflict with a new one, and would recheck them by the operator %, whose
 // threshold is a setting of the session. A constraint must not depend on that: in these scans the index itself decides,
-// by the threshold that it was built with. It compares with the signature in the table, as a record has only a
+// by the threshold that it was built with. It compares with the signature in the table, because a record has only a
 // shortened copy.
 #pragma once
 

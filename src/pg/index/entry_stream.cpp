@@ -11,7 +11,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Copies the leaf, as a process that holds a page lock cannot be cancelled.
+// Copies the leaf, because a process that holds a page lock cannot be cancelled.
 void load_leaf(entry_stream& stream, entry_stream::source& from)
 {
     const BlockNumber block = from.rest.leaf;

@@ -4,8 +4,8 @@
 // A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a slot
 // (core/compress.h), and the row's TID. Records are appended, and never change except to be marked dead. A run makes
 // some of them searchable: a tree of entries (band, first bits of the band's slots, number of the record), which never
-// changes. Records in no run yet, the tail, are compared one by one. Runs can be rebuilt from records at any time, as
-// they add no information.
+// changes. Records in no run yet, the tail, are compared one by one. Runs can be rebuilt from records at any time,
+// because they add no information.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records

@@ -1,5 +1,5 @@
 // The rows that a search has found, by rank: nearer rows have lower ranks, equally near ones are in the order of the
-// table. As ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
+// table. Because ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
 // remember the rows that it has returned.
 //
 // Rows are kept within work_mem: either only the best ones are wanted, or those without room go to PostgreSQL's sort,
@@ -70,7 +70,7 @@ struct candidate {
 struct found_rows {
     growing<candidate> rows;
     rank after;           // only rows of a higher rank are found,
-    rank limit;           // and of no higher rank, as enough better ones were found,
+    rank limit;           // and of no higher rank, because enough better ones were found,
     growing<rank> given;  // and none of these, sorted
     std::size_t wanted;   // about so many of the best are kept; 0: all
     std::size_t room;     // if all are kept: how many fit here; then they go elsewhere:

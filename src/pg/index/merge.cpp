@@ -389,8 +389,8 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Does turns until nothing is left, or, as writers add work meanwhile, until a limit. At first, the pages that the tail
-// had at the start become runs, however few are left; later pages need not.
+// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. At first, the pages that the
+// tail had at the start become runs, however few are left; later pages need not.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

@@ -94,8 +94,8 @@ void refuse_changed_options(Oid relation)
     ReleaseSysCache(before);
 }
 
-// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, as it has asked for the
-// access method of the index.
+// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, because it has asked
+// for the access method of the index.
 void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
 {
     if (next_hook != nullptr)

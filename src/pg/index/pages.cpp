@@ -49,7 +49,7 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
-// How many pages are tried for a free one, as the caller may hold a page that others wait for.
+// How many pages are tried for a free one, because the caller may hold a page that others wait for.
 constexpr int most_looks = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page

@@ -12,7 +12,7 @@ struct scan_plan {
 };
 
 // The recall of lookups at the threshold, as lsh_params() promises by default; and that of constraints, which is
-// higher, at the cost of reading more pages, as a conflict that is missed stays in the table.
+// higher, at the cost of reading more pages, because a conflict that is missed stays in the table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 

@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The recall of scans in order of distance. Higher than for %, as a row that is found too late for its place in the
-// order is left out.
+// The recall of scans in order of distance. Higher than for %, because a row that is found too late for its place in
+// the order is left out.
 constexpr double ordered_recall = 0.999;
 
 // With candidates that agree in fewer slots, a search is no faster than comparing all records.

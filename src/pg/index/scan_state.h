@@ -3,7 +3,7 @@
 // For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order of distance, one
 // search follows another, each of a smaller depth. A search returns only rows so near that it has found nearly all of
 // them; after it, nothing nearer may be returned any more. Rows that agree in all slots need not wait for the end of a
-// search, as none can be nearer.
+// search, because none can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"

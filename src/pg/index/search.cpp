@@ -92,7 +92,7 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur: the last one that begins with a lesser key, as pages may share a key.
+// The child in which a key may first occur: the last one that begins with a lesser key, because pages may share a key.
 int child_of(const inner_view& page, std::uint64_t key)
 {
     const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
@@ -172,7 +172,7 @@ bool descend_level(const search& state,
 // A run with more pages of records is large.
 constexpr std::uint32_t many_pages = 1024;
 
-// Pins a leaf. The session does not remember the buffers of a large run's leaves, as it will hardly read one twice
+// Pins a leaf. The session does not remember the buffers of a large run's leaves, because it will hardly read one twice
 // soon.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
@@ -340,7 +340,7 @@ bool try_all(search& state)
 }
 
 // Starts again from the current meta page, after pages were found that have been replaced. If the meta page has not
-// changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or a sort stay, as these ignore
+// changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or a sort stay, because these ignore
 // duplicates.
 void start_again(search& state)
 {

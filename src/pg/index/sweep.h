@@ -1,4 +1,4 @@
-// Frees pages that nothing leads to, as their writer was interrupted or they were replaced.
+// Frees pages that nothing leads to, because their writer was interrupted or they were replaced.
 #pragma once
 
 #include "pg/glue.h"

@@ -14,8 +14,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows to be removed, as
-// records move only in clean_up.
+// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows to be removed,
+// because records move only in clean_up.
 IndexBulkDeleteResult*
 bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead_row, void* state)
 {
@@ -92,7 +92,7 @@ std::uint64_t claim(Relation index, const run& which)
 }
 
 // Copies living records to new pages, from the last to the first, so that the next page is always known. The last one
-// leads to the meta page, as only the open page of the tail leads nowhere.
+// leads to the meta page, because only the open page of the tail leads nowhere.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {

@@ -16,7 +16,7 @@ struct exact_texts {
     std::uint8_t* buffer; // the folded texts, one after the other
     std::size_t used;
     std::size_t capacity;
-    std::uint32_t end[2]; // of each text in the buffer
+    std::uint32_t end[2]; // for each text in the buffer
     shingle_counts counts;
 };
 

@@ -244,7 +244,7 @@ Oid arg_member_type(FunctionCallInfo fcinfo)
     return *static_cast<const Oid*>(function.fn_extra);
 }
 
-// The second argument: its hash, or the integer itself, as integers are hashed together later.
+// The second argument: its hash, or the integer itself, because integers are hashed together later.
 std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
 {
     switch (type) {

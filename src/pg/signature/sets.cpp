@@ -3,8 +3,8 @@
 // With k hashes, the relative variance of a similarity J is (1 - J) / (J k), and that of a size is 1 / k
 // (core/cardinality.h). Which slots are equal is independent of the union's minima, so for the intersection, J * union,
 // the two add up to 1 / (J k). For the containment, J * union / a, the quotient of sizes has 2 (1 - a / union) / k; but
-// it is correlated with J, as a slot of a that is larger than the union's is not equal, which subtracts just as much:
-// (1 - J) / (J k) is left.
+// it is correlated with J, because a slot of a that is larger than the union's is not equal, which subtracts just as
+// much: (1 - J) / (J k) is left.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"

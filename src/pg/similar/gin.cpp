@@ -34,7 +34,7 @@ struct gin_options {
     banding shape;
 };
 
-// Kept from call to call within a scan, as choosing takes longer than making the keys.
+// Kept from call to call within a scan, because choosing takes longer than making the keys.
 struct gin_choice {
     banding given;  // in the options, or 0
     int num_hashes; // for which `chosen` was chosen

@@ -1,7 +1,7 @@
 // The type minhash_query, and similarity with a given threshold.
 //
-// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is abridged, as it is
-// only for EXPLAIN: the planner makes such values, and nobody stores them.
+// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is abridged, because it
+// is only for EXPLAIN: the planner makes such values, and nobody stores them.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"

@@ -20,7 +20,7 @@ constexpr std::size_t first_table = std::size_t{1} << 14;
 constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
 
-// Each part has a table of 768 KiB, and room for as many waiting shingles as make it worth while to bring the table to
+// Each part has a table of 768 KiB, and room for enough waiting shingles to make it worthwhile to bring the table into
 // the cache. All parts together have 64 MiB.
 constexpr std::size_t part_table = std::size_t{1} << 16;
 constexpr std::size_t part_waiting = std::size_t{1} << 15;
@@ -54,8 +54,8 @@ void start_pass(bag_counter& state) noexcept
     state.counted = 0;
 }
 
-// Brings an array to the cache by reading all of it in order: several times as fast as the lookups would do it, at
-// random. (Prefetch instructions are dropped if there are many.)
+// Brings an array into the cache by reading all of it in order, which is several times as fast as random lookups would
+// be. (Prefetch instructions are dropped if there are many.)
 [[gnu::always_inline]] inline void fetch(const std::uint32_t* words, std::size_t count) noexcept
 {
     for (std::size_t at = 0; at < count; at += 64 / sizeof(*words))
@@ -101,7 +101,7 @@ bool start_next_pass(bag_counter& state) noexcept
         if (width > ~state.first)
             return false;
         state.first += static_cast<std::uint64_t>(width);
-        // Make the next range as wide as fills nine tenths of the tables.
+        // Make the next range so wide that it fills nine tenths of the tables.
         std::size_t used = 0;
         for (std::size_t part = 0; part < state.parts; part++)
             used += state.used[part];

@@ -15,12 +15,12 @@ double threshold_rule(int bands, int rows) noexcept;
 // steepest at 0.
 double steepest_point(int bands, int rows) noexcept;
 
-// The standard error of a similarity estimated from independent slots of `bits` bits: that of the share P of equal
-// slots, sqrt(P (1 - P) / num_hashes), scaled as in compress.h. At 32 bits P is the similarity.
+// The standard error of a similarity estimated from independent slots of `bits` bits. The share P of equal slots has
+// the standard error sqrt(P (1 - P) / num_hashes), which is scaled as in compress.h. At 32 bits P is the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
-// The fewest equal slots of two sets of this Jaccard similarity, but for share_missed of such pairs: a quantile of the
-// binomial distribution, which is skewed near 0 and 1.
+// The fewest equal slots of two sets of this Jaccard similarity, except in a share share_missed of such pairs: a
+// quantile of the binomial distribution, which is skewed near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
 // The logarithm of how many ways there are to choose `chosen` of `all`.

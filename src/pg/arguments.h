@@ -90,7 +90,8 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 // The share of the pairs at the threshold that bands are to find unless a call says otherwise.
 constexpr double default_recall = 0.95;
 
-// What bands and rows are to reach; an ERROR if it is impossible. A NULL recall is the default.
+// The recall that bands and rows must reach at a threshold; an ERROR if either is impossible. A NULL recall is the
+// default.
 struct aim {
     double threshold;
     double recall;

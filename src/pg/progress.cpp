@@ -17,7 +17,7 @@ constexpr double seconds = 1e6;      // microseconds in a second
 constexpr double nanoseconds = 1e3;  // nanoseconds in a microsecond
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
-progress* volatile innermost;     // of the calls being shown; read by the signal handler
+progress* volatile innermost;     // one of the calls being shown; read by the signal handler
 
 void note_due()
 {

@@ -1,6 +1,6 @@
 // The steps: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
-// rows with equal digests; look each row up in the index. Notes of a row are found by its number; of witnesses, only
-// their place in a store is.
+// rows with equal digests; look each row up in the index. The notes of a row are found by its number; for witnesses,
+// the notes have only their place in a store.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/witnesses.h"
@@ -479,7 +479,7 @@ index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32
     return shape;
 }
 
-// Makes the part of the index that begins at a position. The part is smaller where shared memory is short.
+// Makes the part of the index that begins at a position. The part is smaller if shared memory is scarce.
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;

@@ -241,7 +241,7 @@ std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// How many pairs, one row of each leader, have an anchor in them.
+// How many pairs of rows, one of each of two leaders, have an anchor in them.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);
@@ -329,9 +329,9 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
 }
 
 // A confidence interval for the recall of a setting. Pairs of one anchor go together, so they count as more or fewer
-// independent pairs, by how much anchors differ. A row whose pairs are all missed is seldom an anchor itself, and then
-// only the anchors near it show it: so the variance is also estimated from all rows, and the larger estimate counts. If
-// all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
+// independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an anchor itself,
+// and then only the anchors near it show it: so the variance is also estimated from all rows, and the larger estimate
+// counts. If all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

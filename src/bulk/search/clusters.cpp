@@ -1,9 +1,9 @@
 // Large buckets come first: each of their rows is compared with a few others there, which connects most rows that are
 // near, and the bucket is written down as groups of connected rows. Then each row is compared with its candidates from
-// all bands, as for pairs, but skips those connected with it by then, in large buckets a whole group at once. Because
-// rows are processed in order, the first row of a component is compared with all its candidates, and few others are.
-// Finally the components are emitted, split around representatives if that is asked for. The similarity of a row to its
-// representative is known if the two were compared, and else computed now.
+// all bands, as for pairs, but skips those that are already connected with it, in large buckets a whole group at once.
+// Because rows are processed in order, the first row of a component is compared with all its candidates, and few others
+// are. Finally the components are emitted, split around representatives if that is asked for. The similarity of a row
+// to its representative is known if the two were compared, and else computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"

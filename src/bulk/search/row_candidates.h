@@ -32,7 +32,7 @@ struct row_candidates {
     std::uint64_t* collected; // candidates before each range, and in all
 };
 
-// How many rows the largest bucket has that is written as pairs without looking at signatures.
+// The most rows that a bucket may have to be written as pairs without looking at signatures.
 constexpr std::size_t small_bucket = 32;
 
 // In buckets of these sizes, pairs are written only if the starts of their signatures are similar: the signatures are

@@ -62,7 +62,7 @@ void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& t
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the call before.
+// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the previous call.
 std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Prefetches what verify() reads first of a row.

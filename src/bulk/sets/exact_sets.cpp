@@ -33,7 +33,7 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-// Makes a record for a row by itself. Returns where its list goes, or null.
+// Makes a record for a row that is kept by itself. Returns where its list goes, or null.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
     kept_row* const record = keep(state, row, header_words + count);
@@ -116,7 +116,7 @@ std::size_t take_marked(exact_sets& state)
     return take_marks(state.fresh, state.marked.values);
 }
 
-// Keeps the row in `fresh`, by the loaded row, `had` of whose elements are in state.marked.
+// Keeps the row in `fresh`, with the loaded row as its leader, `had` of whose elements are in state.marked.
 void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);
@@ -145,7 +145,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row in `fresh` by itself.
+// Keeps the row in `fresh` by itself, without a leader.
 void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = state.fresh.elements();
@@ -417,7 +417,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // Let `a` be the row that was also in the call before: it is at hand.
+    // Let `a` be the row that was also in the previous call: it is at hand.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

@@ -1,9 +1,10 @@
 // Exact numbers of elements that rows share, where one row is compared with many, then the next.
 //
-// A row's elements are made distinct once, and then kept while memory lasts, in one of two forms. By itself: a list. Or
-// by its leader, an earlier row that shares much with it: which of the leader's elements it has, as bits, and which
-// others. A row that is read to be compared with a kept row is looked up in the kept row, or in its leader, while it is
-// read: so it gets that leader at once, and only its other elements have to be made distinct.
+// A row's elements are made distinct once, and then kept while memory lasts, in one of two forms: by itself, as a list;
+// or by its leader, an earlier row that shares much with it, as bits that say which of the leader's elements it has,
+// and a list of its other elements. A row that is read to be compared with a kept row is looked up in the kept row, or
+// in its leader, while it is read: so it gets that leader at once, and only its other elements have to be made
+// distinct.
 //
 // Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits both have set, and those in a1 and
 // a2, whose number a second set of bits bounds from above. So copies of one text that differ in a few words cost little
@@ -49,7 +50,7 @@ struct exact_sets {
     growing<std::uint64_t> scratch; // to list the elements of a row kept by its leader
     growing<std::uint64_t> marked;  // which elements of the loaded row the fresh one has, as bits
 
-    std::uint32_t first; // the rows of the call before
+    std::uint32_t first; // the rows of the previous call
     std::uint32_t second;
 };
 
@@ -58,7 +59,7 @@ struct exact_sets {
 void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 
 // The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from `least` on may stand
-// for the similarity. Cheaper if one of the rows was also in the call before.
+// for the similarity. Cheaper if one of the rows was also in the previous call.
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
 // The fewest shared elements with which two sets reach a similarity, or one more than both can share if none do.

@@ -23,7 +23,7 @@ MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
     }
 }
 
-// The same for numbers in memory, which are XORed with `flip` before.
+// The same for numbers in memory, which are first XORed with `flip`.
 MINHASH_INLINE void mix_numbers(const u64* numbers, std::size_t count, u64 flip, u32* lo, u32* hi)
 {
     mix_each(count, lo, hi, [&](std::size_t at, vec& a, vec& b) {

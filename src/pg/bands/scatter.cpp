@@ -274,7 +274,8 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         emit_pairs(call);
 }
 
-// Pairs the entries of one key, sorted by id: each with each or, if many, with the first (a star).
+// Pairs the entries of one key, sorted by id: each with every other or, if there are many, only with the first (a
+// star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
     const bool is_star = call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);

@@ -25,7 +25,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Pairs are collected and joined so many at once, so that the memory of their ids, which is scattered, can be
+// Pairs are collected, and this many are joined at once, so that the memory of their ids, which is scattered, can be
 // prefetched.
 constexpr int most_waiting = 256;
 

@@ -49,9 +49,10 @@ void merge_all(Relation index, bool begins_merges);
 // Leaves the tree of a run that has been replaced to be freed.
 void bury(meta& stored, const run& old);
 
-// Locks, as page locks of PostgreSQL by these numbers. The exclusive holder of the lock of the runs may change runs,
-// merges and dead trees. VACUUM holds the other one while it rewrites a run. It ends with VACUUM's transaction: so if
-// it is free although the meta page names a run as being rewritten, that VACUUM was interrupted.
+// Two locks, which are PostgreSQL's page locks on blocks with these numbers. The exclusive holder of the lock of the
+// runs may change runs, merges and dead trees. VACUUM holds the other one while it rewrites a run. It ends with
+// VACUUM's transaction: so if it is free although the meta page names a run as being rewritten, that VACUUM was
+// interrupted.
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;
 

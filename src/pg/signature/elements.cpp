@@ -26,7 +26,7 @@ constexpr std::size_t members_at_once = 1024;
 // Positions of the arguments of minhash_elements().
 enum { elements, num_hashes, seed, method_name, bag };
 
-// The members of an array still to be read. Those that are not NULL lie there side by side.
+// The members of an array still to be read. The array stores members that are not NULL side by side.
 struct array_members {
     const char* at;
     std::size_t left;

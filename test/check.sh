@@ -31,7 +31,7 @@ run_ring() {
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
     # Each fuzzer for a short while: that they still run, and find nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
-    # By themselves, because make would not come to the second if the first fails.
+    # By themselves, because make would not reach the second if the first fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
@@ -125,8 +125,8 @@ count_tests() {
     esac
 }
 
-# name_failures RING [VERDICT]: what failed, a line each, as the ring's own output names it; what nothing names by its
-# last line. The verdict UNSTABLE is for tests that failed and then passed, which count as passed and are to be mended.
+# name_failures RING [VERDICT]: what failed, one per line, as the ring's own output names it; what nothing names by its
+# last line. The verdict UNSTABLE is for tests that failed and then passed, which count as passed but are to be fixed.
 name_failures() {
     local log=$logs/$1 verdict=${2:-FAILED} names
     names=$(case $1 in

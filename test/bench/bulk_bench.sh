@@ -28,7 +28,7 @@ few=$((documents < 100000 ? documents : 100000))
 # ratio_of A B: with two decimals.
 ratio_of() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
 
-# The most memory, in MB, that a session had of its own. What is shared it has seen all before.
+# The most memory, in MB, that a session had of its own. It has seen all shared memory before.
 peak_of() {
     run -c "$larger" -c "$see_texts" -c "$1" \
         -c "SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()))" |
@@ -81,7 +81,7 @@ for ((turn = 0; turn < runs; turn++)); do
 done
 figure 'CPU time with one worker / without' \
     "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
-# What one process does alone, by the CPU time of the session's, and what that leaves to gain by more cores (Amdahl).
+# What one process does alone, by the CPU time of the session, and how much more cores can then gain (Amdahl).
 run -c "$larger; $one_more; $see_texts" -c 'SET client_min_messages = debug1' -c "$exact" 2>&1 |
     sed -nE 's/.* ([0-9.]+) s of CPU time, ([0-9.]+) s of it in steps that ([0-9]+) workers.*/\1 \2 \3/p' | awk '{
         serial = ($1 - $2) / ($1 - $2 + $2 * ($3 + 1))
@@ -152,8 +152,8 @@ compare "the join, merged over the primary key / lsh_pairs" "$see; SET enable_ha
     "$join" "$see" "$pairs" '>= 4'
 
 # Plain SQL signs by (a h + b) mod p, h five bytes mod p. The textbook's form joins shingles with a table of
-# 128 a and b; the other has 128 columns. Both are measured on a sample, and taken as many times as that goes
-# into the texts: signing is nearly all of their time.
+# 128 a and b; the other has 128 columns. Both are measured on a sample, and multiplied up to the number of texts:
+# signing is nearly all of their time.
 echo
 warm=
 echo "Against plain SQL, from $few texts to pairs (its time is that of a sample, scaled):"

@@ -45,7 +45,7 @@ std::vector<std::string> words_of(const std::string& text)
     return words;
 }
 
-// Pieces of the texts of rows for COPY, in an order by chance.
+// Pieces of the texts of rows for COPY, in random order.
 std::vector<std::string> read_texts(const char* path, std::size_t most)
 {
     std::vector<std::string> texts;
@@ -110,7 +110,7 @@ bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::siz
 
 using pair_map = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
 
-// The rows within which every so manieth row lies.
+// For every n-th row, the rows within which it lies.
 pair_map truth_of(const std::vector<element_list>& sets, double threshold, std::uint32_t every)
 {
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> having;

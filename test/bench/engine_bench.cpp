@@ -1,4 +1,4 @@
-// What the engine of the bulk functions costs on texts of a file, one in a line: CPU time of its steps, with the choice
+// What the engine of the bulk functions costs on texts of a file, one per line: CPU time of its steps, with the choice
 // by cost or a given one, and what that choice expected.
 // engine_bench FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]
 #include "bulk/search/clusters.h"

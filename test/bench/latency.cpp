@@ -9,7 +9,7 @@
 //     PLACE ROUND STATEMENT P50 P99        in microseconds, statements counted from 0
 //
 // Once with client and backend on one core ("one"), where a round trip is two switches of process, and once on two
-// ("two"), where it wakes an idle core each way. Left to the scheduler it is now this, now that.
+// ("two"), where it wakes an idle core each way. If this is left to the scheduler, it changes from run to run.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -30,7 +30,7 @@ ticks=$(getconf CLK_TCK)
 cpu="SELECT (f[1]::float8 + f[2]::float8) / $ticks FROM (SELECT (regexp_split_to_array(regexp_replace(
     pg_read_file(format('/proc/%s/stat', pg_backend_pid())), '^.*\) ', ''), ' '))[12:13] AS f) AS times"
 
-# What a figure is worth by its bound, such as "<= 4" or ">= 1000".
+# Whether a figure meets its bound, such as "<= 4" or ">= 1000".
 verdict() {
     awk -v value="$1" -v sign="${2%% *}" -v bound="${2##* }" 'BEGIN {
         if (sign == "") exit

@@ -37,7 +37,7 @@ run -c "SELECT format('EXECUTE who_has(%L, %s);', passage, id) FROM texts, LATER
 } | run >"$work/answers" 2>"$work/statistics"
 found=$(grep -c '^t$' "$work/answers")
 figure 'excerpts found, of twice 200' "$found" '' '>= 400'
-# CPU time. There are two reports of each: of the query, and of EXECUTE, which has the query's time in it.
+# CPU time. Each has two reports: one of the query, and one of EXECUTE, which includes the query's time.
 awk '/ s elapsed/ && ++lines % 2 == 0 { print ($2 + $5) * 1000 }' "$work/statistics" | sort -n >"$work/times"
 figure 'CPU, median' "$(sed -n 100p "$work/times")" ms
 figure 'CPU of 95%' "$(sed -n 190p "$work/times")" ms '<= 5'

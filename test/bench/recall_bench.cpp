@@ -1,6 +1,7 @@
-// Whether the engine of the bulk functions finds what it promises, and nothing else: pairs of texts of files, one in a
-// line, with hashes, bands and rows chosen by cost, against the exact similarity of all pairs. One file after the
-// other, thresholds from 0.3 to 0.95, and as many seeds as wanted: recall_bench SEEDS FILE...
+// Whether the engine of the bulk functions finds what it promises, and nothing else: the pairs that it finds among the
+// texts of files, one text per line, with hashes, bands and rows chosen by cost, are compared with the exact
+// similarities of all pairs. One file after the other, thresholds from 0.3 to 0.95, and as many seeds as wanted:
+// recall_bench SEEDS FILE...
 #include "bulk/search/pairs.h"
 #include "bulk/tuning/sample.h"
 

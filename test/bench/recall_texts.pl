@@ -1,7 +1,7 @@
-# Writes four files of texts for recall_bench, one text in a line, into a folder: sentences and whole
-# manual pages of this machine, Chinese ones, and words by chance. Two of three texts are an earlier
+# Writes four files of texts for recall_bench, one text per line, into a folder: sentences and whole manual pages of
+# this machine, Chinese ones, and random words. Two of three texts are an earlier
 # one with some words replaced, so that there are pairs of every similarity.
-# recall_texts.pl FOLDER [TEXTS], which is of each kind, besides their copies
+# recall_texts.pl FOLDER [TEXTS], the number of texts of each kind, besides their copies
 use strict;
 use warnings;
 

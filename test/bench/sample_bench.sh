@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lsh_sample(): how often what is true lies within its intervals, of five kinds of texts and a hundred seeds, with an
+# lsh_sample(): how often the true values lie within its intervals, for five kinds of texts and a hundred seeds, with an
 # index and without; what it costs beside lsh_pairs(), in CPU time of the session; and the seconds and megabytes that it
 # expects beside those that lsh_pairs() takes.
 #

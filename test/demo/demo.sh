@@ -50,7 +50,7 @@ run_psql() {
 }
 
 # Makes a psql script of the README's statements: each (it ends with a ; at the
-# end of a line) is surrounded by what takes its time, and of a query's result
+# end of a line) is surrounded by commands that measure its time, and of a query's result
 # only the first rows are shown.
 #
 #   timed STEP <<<STATEMENTS

@@ -31,7 +31,7 @@ if (defined $dir) {
     my %kernel = map { $_ => 1 } qw(/proc /sys /dev /run);    # no documents there
     find({
         no_chdir   => 1,
-        # Called for each folder: the order is made the same on every run.
+        # Called for each folder: it makes the order the same on every run.
         preprocess => sub { return @files > MAX_FILES ? () : sort @_ },
         wanted     => sub {
             my $path = $File::Find::name;

@@ -1,6 +1,6 @@
 # doc/more-than-one-server.md on Citus, by hand: its SQL is run on a coordinator and three workers, then a fourth. Lookups,
 # pairs and clusters are those of one server, for ids of both signs and uuid, after new, late, changed and deleted texts,
-# after a node was added amid a job, and after faults in every step. test/distributed/citus.sh runs it; MINHASH_TEXTS
+# after a node was added during a job, and after faults in every step. test/distributed/citus.sh runs it; MINHASH_TEXTS
 # is what test/tap/Distributed.pm says.
 use strict;
 use warnings;
@@ -156,8 +156,8 @@ result_of($every_night);
 compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'pairs after a text was committed late');
 is(result_of('SELECT count(*) > 0 FROM kept_pairs WHERE 0 IN (left_id, right_id)'), 't', 'which has some');
 
-# Faults amid each step of a run that treats new, changed and deleted texts: the session cancelled, a worker killed,
-# the coordinator killed. A step waits for a lock on one shard.
+# Faults in the middle of each step of a run that processes new, changed and deleted texts: the session cancelled, a
+# worker killed, the coordinator killed. A step waits for a lock on one shard.
 fill($all + 1, $all + 200);
 for my $table ('docs', 'one.docs') {
     my $signature = $table eq 'one.docs' ? ', sig = minhash(body || md5(body))' : '';
@@ -204,7 +204,7 @@ for my $table (qw(gone orphans bands fresh new_bands candidates halves pairs ban
     release($holder);
 }
 
-# A node is added amid the job; the texts, their index, and the job's tables move to it.
+# A node is added during the job; the texts, their index, and the job's tables move to it.
 $fourth->safe_psql('postgres', 'CREATE EXTENSION citus');
 result_of(sprintf q{SELECT citus_add_node('%s', %s)}, $fourth->host, $fourth->port);
 result_of(q{SELECT rebalance_table_shards()});

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Run every lint-*.sh beside this file; each prints what is wrong and exits 1. A new lint needs no
-# more than to lie here.
+# Run every lint-*.sh beside this file; each prints what is wrong and exits 1. A new lint only has to be put here.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The install script says what the catalogue needs to know, and the version stands where it may.
+# The install script declares what the catalogue needs to know, and the version appears only where it may.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0

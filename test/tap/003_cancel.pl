@@ -45,7 +45,7 @@ SQL
     return (\@states, \@times);
 }
 
-# The time until a query that works on a text has it.
+# The time until a query that works on a text has read it.
 sub time_of_text
 {
     my ($text) = @_;
@@ -54,7 +54,7 @@ sub time_of_text
     return int $alone;
 }
 
-# Those that are quickly done work on the larger one.
+# The quick ones work on the larger text.
 my ($large, $larger) = ('repeat(body, 20)', 'repeat(body, 60)');
 my @queries = (
     # The default signs 100 MB before it can be told to end.

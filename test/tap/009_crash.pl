@@ -1,4 +1,4 @@
-# The whole server is killed in the midst of writing, again and again. After each recovery, which
+# The whole server is killed while sessions write, again and again. After each recovery, which
 # also verifies every page that it replays, band table and GIN index say what the heap says.
 use strict;
 use warnings;
@@ -100,7 +100,7 @@ for my $crash (1 .. $crashes)
                 '-f', $_, $node->connstr('postgres') ],
             '>', \$out, '2>', \$out)
     } @files;
-    # At first a checkpoint, later none: more and less to replay.
+    # A checkpoint in every other round: sometimes there is less to replay, sometimes more.
     $node->safe_psql('postgres', 'CHECKPOINT') if $crash % 2;
     ok($node->poll_query_until('postgres', <<"SQL"), "$crash: all are writing");
 SELECT count(*) = @{[ scalar @files ]} AND EXISTS (SELECT FROM docs WHERE id > $before)

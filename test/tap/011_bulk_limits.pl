@@ -136,8 +136,8 @@ SKIP:
     like($err, qr/Workers Launched: [12].*Parallel Seq Scan on big/s, 'workers sign the texts');
 }
 
-# Progress: each phase tells its name; nothing before ten seconds, by default. Runs a call that takes minutes until it
-# has said something, and gives all that it said.
+# Progress: each phase reports its name; by default, nothing is reported before ten seconds. Runs a call that takes
+# minutes until it has said something, and gives all that it said.
 sub said_until
 {
     my ($expected, $sql) = @_;

@@ -16,7 +16,7 @@ use Time::HiRes qw(sleep time);
 
 my $crashes = $ENV{MINHASH_ROUNDS} || 6;
 
-# Little memory, so that pages are written in the midst of everything; signatures of many hashes, so
+# Little memory, so that pages are written at any time; signatures of many hashes, so
 # that a few hundred rows fill pages, make runs and merge them.
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
@@ -68,7 +68,7 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
-# One session alone, amid a statement; all others are told to go, and the server recovers by itself.
+# One session alone, during a statement; all others are told to go, and the server recovers by itself.
 sub kill_session
 {
     my $pid = server_pid($node);
@@ -121,7 +121,7 @@ for my $crash (1 .. $crashes)
         wait_for_recovery();
     }
     # What is found at once, and after VACUUM, which must not skip a page that another process has pinned; then what a new
-    # index has. At last rows go, lest the table grow for ever.
+    # index has. Finally some rows are deleted, so that the table does not grow for ever.
     my $again = $crash % 3 == 0 ? 'REINDEX INDEX docs_sig;' : '';
     my ($status, $out_of, $error) = $node->psql('postgres', <<"SQL", on_error_stop => 1);
 $check;

@@ -87,8 +87,8 @@ sub last_leaf
     return $entries > 0 ? $last_leaf : undef;
 }
 
-# Runs of two levels and of one; two of them, or one and a tail that is about to become the second. In each fifth index
-# a merge is under way, which the next insertions go on with.
+# Runs of two levels and of one; two of them, or one and a tail that is about to become the second. In every fifth index
+# a merge is under way, which the next insertions continue.
 sub make_index
 {
     my ($at) = @_;
@@ -181,7 +181,7 @@ for my $round (1 .. $rounds)
     note("$round rounds, $damaged pages: ", join ', ', map { "$_: $seen{$_}" } sort keys %seen) if $round % 100 == 0;
     if ($round % 5 == 0)
     {
-        # The same, to stay: VACUUM, and REINDEX repairs it.
+        # The same, but not rolled back: VACUUM meets the damage, and REINDEX repairs it.
         my $at = 1 + int rand $indexes;
         $node->psql('postgres', "ALTER INDEX t${at}_sig SET TABLESPACE other");
         ($status, $out, $error) = $node->psql('postgres', "DELETE FROM t$at WHERE id % 3 = 0");

@@ -1,5 +1,5 @@
-# Sessions that write the same texts at once to a table with an exclusion constraint using lsh, amid
-# deletion, VACUUM and merges: at the end there are no two of a text. MINHASH_ROUNDS is the seconds
+# Sessions that write the same texts at once to a table with an exclusion constraint using lsh, during deletion, VACUUM
+# and merges: at the end no text is there twice. MINHASH_ROUNDS is the seconds
 # that it runs.
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# A VACUUM that merges runs of an lsh index, or writes them anew without their dead records, is held in
-# the midst of it by vacuum_cost_delay: others look up, insert, and wait for each other, as if it were
+# A VACUUM that merges runs of an lsh index, or writes them anew without their dead records, is held up in the middle of
+# it by vacuum_cost_delay: others look up, insert, and wait for each other, as if it were
 # not there. Then it is cancelled, or ends.
 use strict;
 use warnings;
@@ -121,7 +121,7 @@ for my $deleted ('false', 'true')
     my $check = session($state);
     like(($node->psql('postgres', "SET statement_timeout = '300ms'; $state"))[2], qr/statement timeout/, "$what: a check waits");
     cancel($vacuum, $what);
-    # Nothing was merged, so all of this was amid a merge.
+    # Nothing was merged, so all of this happened during a merge.
     is(finish($check), $deleted eq 'true' ? "567|133|433|1\n" : "700|0|500|1\n", "$what: nothing of it remains, but the marks of the dead");
 
     # A merge that ended before lookups did is repeated, held longer.
@@ -164,7 +164,8 @@ make_table('false');
     finish($writer);
 }
 
-# A scan in order that began before goes on amid a merge, and when pages that it would have read have been used again.
+# A scan in order that began before the merge goes on during it, and after pages that it would have read have been
+# reused.
 for my $fetched (0, 1, 100)
 {
     for my $delay ('20ms', '0')

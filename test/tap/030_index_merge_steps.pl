@@ -1,5 +1,5 @@
 # Merges of an lsh index go on in small steps: what one insertion does is bounded whatever was inserted before, a cancel
-# costs no more than the row that it meets, a crash amid a merge loses nothing of it, and few runs are left.
+# costs no more than the row that it meets, a crash during a merge loses nothing of it, and few runs are left.
 use strict;
 use warnings;
 
@@ -79,7 +79,7 @@ cmp_ok($runs, '>', 2, "$runs runs at most");
 cmp_ok($runs, '<=', 10, 'and not many');
 same_as_new('inserted one by one', 40000);
 
-# A crash amid a merge. The next insertions and VACUUM go on with it.
+# A crash during a merge. The next insertions and VACUUM go on with it.
 my $at = 40000;
 my $state;
 do {
@@ -103,7 +103,7 @@ is("$state->{merges} $state->{dead_trees} $state->{unswept}", '0 0 0', 'VACUUM b
 cmp_ok($state->{runs}, '<=', 3, "and leaves $state->{runs} runs");
 same_as_new('after VACUUM', $at);
 
-# Statements that are cancelled at any point. With 1,024 hashes, each seventh row fills a page.
+# Statements that are cancelled at any point. With 1,024 hashes, every seventh row fills a page.
 $node->safe_psql('postgres', 'DROP TABLE docs; CREATE TABLE docs (id int, sig minhash_signature);
     CREATE INDEX docs_sig ON docs USING lsh (sig)');
 my ($rows, $batch) = (6000, 30);
@@ -176,7 +176,7 @@ is(meta()->{rewritten}, 0, 'until the next insertion that merges');
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id < 0; VACUUM (INDEX_CLEANUP ON) docs');
 is($node->safe_psql('postgres', q{SELECT lost_pages FROM lsh_check('docs_sig')}), 0, 'all pages are free or used again');
 
-# Little memory: a build sorts in parts, and VACUUM does that writes a run again. Another session watches its progress.
+# Little memory: a build sorts in parts, and so does a VACUUM that rewrites a run. Another session watches its progress.
 $node->safe_psql('postgres', 'DROP TABLE docs; CREATE TABLE docs AS
     SELECT i AS id, doc(i, 16) AS sig FROM generate_series(1, 250000) i');
 my ($seen, $watching) = ('', <<'SQL');

@@ -45,7 +45,7 @@ for my $server ($coordinator, @servers) {
 }
 result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
 
-# Texts of one server, and how the same texts are spread: by no rule that the job knows. Of ids half are negative.
+# Texts of one server, and how the same texts are spread: by no rule that the job knows. Half of the ids are negative.
 my $texts = texts(1, 3000);
 result_of(<<"SQL");
 CREATE TABLE all_texts AS SELECT CASE WHEN id % 2 = 0 THEN -id ELSE id END AS id, md5(id::text)::uuid AS key, body FROM ($texts) AS t;
@@ -181,7 +181,7 @@ everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." % 19 = 1});
 like($notices, qr/what was kept has .*"bands": \d+.* rows instead of .*, and all texts are compared again/, 'lost keys are noticed');
 compare_query($coordinator, 'TABLE kept', wanted('id'), 'pairs after keys were lost');
 
-# A job is gone on with after faults. Each step waits in turn for a lock on server 2, and then something happens.
+# A job continues after faults. Each step waits in turn for a lock on server 2, and then something happens.
 sub job_that_waits
 {
     my ($job, $statement) = @_;
@@ -206,7 +206,7 @@ like(finish_psql($waiting), qr/canceling statement due to user request/, 'a job 
 ok($servers[2]->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_locks WHERE NOT granted'), 'and its statements with it');
 $holder->query_safe('COMMIT');
 $holder->quit;
-# The coordinator is killed amid each step of a run that treats new, changed and deleted texts.
+# The coordinator is killed in the middle of each step of a run that processes new, changed and deleted texts.
 result_of($faulty);
 compare_query($coordinator, 'TABLE faulty', wanted('id'), 'the job is gone on with');
 my $last = texts(3201, 3400);

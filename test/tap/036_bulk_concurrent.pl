@@ -1,6 +1,6 @@
-# Bulk functions amid writers, VACUUM, and DDL that moves or replaces the table, in every isolation level, with workers, and
-# on a standby: each answer is that of a copy of what its snapshot sees. MINHASH_ROUNDS says how many answers (24),
-# MINHASH_SEED gives other calls.
+# Bulk functions during writes, VACUUM, and DDL that moves or replaces the table, in every isolation level, with
+# workers, and on a standby: each answer is that of a copy of what its snapshot sees. MINHASH_ROUNDS says how many
+# answers (24), MINHASH_SEED gives other calls.
 use strict;
 use warnings;
 

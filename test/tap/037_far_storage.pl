@@ -12,7 +12,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "shared_buffers = '4MB'\njit = off\nautovacuum = off\nmax_parallel_workers_per_gather = 0\n"
       . "max_worker_processes = 10\nmaintenance_work_mem = '64MB'\n");
 $node->start;
-# Each text has a near-duplicate half a table away; of a few the two are the same.
+# Each text has a near-duplicate half a table away; for a few texts, that is an exact copy.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE texts AS SELECT n AS id, (SELECT string_agg(md5(concat(n * 7919 % 8751, '/', word)), ' ') FROM generate_series(1, 30) word)

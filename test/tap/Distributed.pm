@@ -52,8 +52,8 @@ CONF
     return $server;
 }
 
-# Texts of 1,024 characters. Each fourth is the one before it with up to 312 other characters, so
-# that similarities are from 0.52 to 0.95; of one in 400 some fifty are the same.
+# Texts of 1,024 characters. Every fourth one is the one before it with up to 312 other characters, so that similarities
+# are from 0.52 to 0.95. One in 400 is a text that has some fifty copies.
 sub texts
 {
     my ($first, $last) = @_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build the extension, as who calls, so that nothing in the checkout belongs to root; and install
+# Build the extension as the user who calls, so that nothing in the checkout belongs to root; and install
 # it, with sudo where that is needed.
 #
 # Environment: PG_CONFIG  full path of the pg_config of the PostgreSQL to build for

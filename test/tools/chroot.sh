@@ -7,7 +7,7 @@
 #
 # Needs root and debootstrap. Ends the script with status 77 if there can be no such chroot here.
 # Mounts and processes are in namespaces of their own, so they are gone with the script, however
-# it ends. Sets chroot, the directory.
+# it ends. Sets $chroot to the directory.
 chroot=$(mktemp -d /var/tmp/chroot.XXXXXX)
 trap 'rm -rf --one-file-system "$chroot" "$chroot.log"' EXIT
 trap 'exit 129' HUP
@@ -39,7 +39,7 @@ make_chroot() {
     suite=$1
     exec 3>"$chroot.log"
     mirror=$(test/tools/debian_archive.sh) || no_chroot 'apt knows no Debian archive'
-    # experimental is no whole release. One that debootstrap does not know is made as sid is.
+    # experimental is no whole release. A release that debootstrap does not know is made in the same way as sid.
     [[ $suite != experimental ]] || release=sid
     script=/usr/share/debootstrap/scripts/$release
     [[ -e $script ]] || script=${script%/*}/sid

@@ -5,9 +5,9 @@
 #   valgrind.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands ISOLATION=
 #
 # Most is seen with a PostgreSQL compiled with -DUSE_VALGRIND, which tells valgrind what palloc gives
-# out and pfree takes back. Any other one shows what goes beyond whole blocks of memory. Fails if
-# a function of the extension is on the stack of an error, or what it allocated was read before it was
-# written; errors that are PostgreSQL's alone are counted. (Stacks name functions and source files if
+# out and pfree takes back. Any other one shows what goes beyond whole blocks of memory. Fails if an error has a
+# function of the extension on its stack, or is a read of memory that the extension allocated and had not written;
+# errors that are PostgreSQL's alone are only counted. (Stacks name functions and source files if
 # the extension was built with debugging information, else its library.)
 #
 # Environment: PG_CONFIG     pg_config of the PostgreSQL to use, where the extension is installed

@@ -70,7 +70,7 @@ TEST(cardinality_statistics, classic_is_as_exact_as_theory_says)
     }
 }
 
-// The bias of (k - 1) / sum is none, and that of k / sum 1 / (k - 1): 0.067 at the fewest hashes.
+// (k - 1) / sum has no bias, and k / sum has a bias of 1 / (k - 1): 0.067 at the fewest hashes.
 TEST(cardinality_statistics, classic_is_without_bias_for_few_hashes)
 {
     EXPECT_LT(std::abs(measure(method::classic, minhash::min_num_hashes, 100, 4000).bias), 0.02);

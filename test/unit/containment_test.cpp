@@ -43,7 +43,8 @@ double share_of(const problem& given, const std::vector<shingle_set>& sets, std:
     return found ? share : -1;
 }
 
-// Pairs as (smaller row, larger row, share), because rows of as many shingles can be either.
+// Pairs as (smaller row, larger row, share), because of two rows with equally many shingles, either can be the
+// contained one.
 pair_list expected_pairs(const problem& given)
 {
     const std::vector<shingle_set> sets = sets_of(given);

@@ -1,5 +1,5 @@
-// Crafted sets are as cheap as random ones in every table with open addressing. What is counted is probes: how far
-// entries lie from their place.
+// Crafted sets are as cheap as random ones in every table with open addressing. Probes are counted: how far entries lie
+// from their place.
 
 #include "bulk/sets/distinct_elements.h"
 

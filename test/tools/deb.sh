@@ -32,8 +32,9 @@ if [[ ${2:-} == --build ]]; then
         exit 1
     }
     # Who uploads the package puts in an address, and the number of the bug that it closes.
-    # An older release knows older standards.
-    unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,newer-standards-version
+    # An older release knows older standards and fewer fields.
+    unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
+    unknown+=,newer-standards-version,unknown-field
     as_builder lintian --fail-on error,warning --suppress-tags "$unknown" ../minhash-lsh_"$version"-*.changes
     echo 'lintian: clean'
     apt-get install -y --no-install-recommends ../*.deb >/dev/null

@@ -9,7 +9,7 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- How many keys a band table has, lacks, and has too many, by the keys of the source made anew.
+-- How many keys a band table has, how many it lacks, and how many are too many, by keys made anew from the source.
 CREATE FUNCTION pg_temp.state(source regclass, id name DEFAULT 'id', signature name DEFAULT 'sig',
     bands int DEFAULT 13,
     rows int DEFAULT 7, band_table regclass DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
@@ -25,7 +25,7 @@ BEGIN
     RETURN result;
 END $$;
 
--- A table like most, and what the functions look like.
+-- A typical table, and what the functions look like.
 CREATE TABLE docs (id bigint PRIMARY KEY, body text,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, n int);
 INSERT INTO docs (id, body) SELECT i, md5((i / 3)::text) || md5((i / 3 + 1)::text) || i FROM generate_series(1, 300) i;
@@ -103,7 +103,7 @@ UPDATE docs SET body = body || ' all';
 DELETE FROM docs WHERE id % 3 = 0;
 SELECT pg_temp.cost_of_one(), pg_temp.state('docs');
 
--- Out of step: an error, where keys would be left behind.
+-- Out of step: an error if keys would be left behind.
 ALTER TABLE docs DISABLE TRIGGER USER;
 INSERT INTO docs (id, body) VALUES (5001, 'Written without triggers');
 ALTER TABLE docs ENABLE TRIGGER USER;
@@ -133,7 +133,7 @@ CREATE FUNCTION remove(bigint) RETURNS bigint LANGUAGE sql AS 'DELETE FROM docs 
 SELECT pg_temp.error_of('INSERT INTO docs (id, body) VALUES (5001, ''gone at once'') RETURNING remove(id)');
 DROP FUNCTION remove;
 
--- Renamed: the source may be, other names must not be.
+-- Renaming: the source can be renamed, other names must stay.
 ALTER TABLE docs RENAME TO renamed;
 INSERT INTO renamed (id, body) VALUES (6001, 'renamed');
 SELECT pg_temp.state('renamed', band_table => 'docs_bands');

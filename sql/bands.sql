@@ -82,7 +82,7 @@ SELECT count(*) FILTER (WHERE (x = y) <> (sa = sb)) AS disagree, count(*) FILTER
 FROM minhash('this is really rude') a, minhash('this is really crude') b,
      unnest(lsh_band_keys(a, 128, 1), lsh_band_keys(b, 128, 1), a::bigint[], b::bigint[]) AS each (x, y, sa, sb);
 
--- The planner expects as many rows as there are bands, in whatever way the number is given.
+-- The planner expects as many rows as there are bands, however the number is given.
 CREATE FUNCTION pg_temp.expected_rows(query text) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -100,7 +100,7 @@ SELECT how, pg_temp.expected_rows('SELECT * FROM ' || how) FROM unnest(ARRAY[
     'lsh_bands(minhash(''a''), 2 * 5, 6)', 'lsh_bands(minhash(''a''), pg_temp.five(), 6)',
     'lsh_bands(minhash(''a''), pg_temp.six(), 6)',
     'first_band, lsh_bands(signature, 3, 4)']) AS how;
--- Where the number cannot be known, it is the 16 of the declaration.
+-- Where the number cannot be known, it expects the 16 rows of the declaration.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), pg_temp.seven(), 6)');
 SELECT pg_temp.expected_rows('SELECT * FROM (VALUES (4), (8)) AS given (bands), lsh_bands(minhash(''a''), bands, 6)');
 SELECT pg_temp.expected_rows('SELECT lsh_bands(minhash(''a''), 20, 6)');

@@ -85,7 +85,7 @@ CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(pron
 -- How many functions are for users, by name and in all: at most 60.
 SELECT count(DISTINCT proname) AS names, count(*) AS functions, count(*) <= 60 AS few_enough FROM for_users;
 
--- Arguments and result columns of theirs without a name.
+-- Their arguments and result columns that have no name.
 SELECT oid::regprocedure AS function, proargnames
 FROM for_users
 WHERE proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes) AS argument (name, type)
@@ -102,17 +102,17 @@ HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regt
 -- Their names have no other prefix than shingle, element, minhash or lsh.
 SELECT oid::regprocedure AS function FROM for_users
 WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_)' ORDER BY 1;
--- Names that stand for a text and for a list of elements: an untyped list would be taken for a text. (minhash() of an
--- array is an error.)
+-- Names that accept both a text and a list of elements: an untyped list would be read as a text. (minhash() of an array
+-- is an error.)
 SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0] WHERE prosrc !~ 'RAISE'
 GROUP BY proname HAVING bool_or(typcategory = 'S')
    AND bool_or(typcategory = 'A' OR t.oid IN ('tsvector'::regtype, 'anycompatiblearray'::regtype)) ORDER BY 1;
--- Functions of elements by another name than these.
+-- Functions of elements with other names than these.
 SELECT p.oid::regprocedure AS function FROM functions p
 WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexemes' = ANY (proargnames)
        OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$'
        ORDER BY 1;
--- Arguments and columns that other functions call otherwise.
+-- Arguments and columns that other functions call by another name.
 SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
 WHERE argument ~ 'positive|negative|in_vain|documents|document_id|look|copies' ORDER BY 1;
 

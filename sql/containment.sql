@@ -16,7 +16,8 @@ WHERE word BETWEEN 10 + id AND 9 + id + 200 / size GROUP BY size, id;
 INSERT INTO documents SELECT 5000 + 10 * id + n, body FROM documents, generate_series(1, 3) n WHERE id IN (7, 807);
 INSERT INTO documents VALUES (3001, ''), (3002, NULL), (3003, 'cat'), (3004, 'Cat');
 
--- What every text against every other gives: of two, the one with fewer shingles, or the larger id, is contained.
+-- What comparing every text with every other gives: of two, the one with fewer shingles, or the larger id, is
+-- contained.
 CREATE TABLE truth (contained_id bigint, container_id bigint, containment float8);
 CREATE FUNCTION find_truth(threshold float8, size int, unit text, bag boolean) RETURNS void LANGUAGE sql AS $$
 TRUNCATE truth;
@@ -29,7 +30,7 @@ FROM sets a JOIN sets b ON a.shingles < b.shingles OR (a.shingles = b.shingles A
     LATERAL (SELECT shingle_containment(a.body, b.body, size, unit, bag => bag) AS share OFFSET 0) s
 WHERE share >= threshold
 $$;
--- Pairs that a call finds: how many, how many of the truth it misses, and how many are wrong.
+-- Pairs that a call finds: how many, how many true ones it misses, and how many are wrong.
 CREATE FUNCTION compare(call text, OUT pairs bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('WITH a AS MATERIALIZED (SELECT * FROM %s) SELECT (SELECT count(*) FROM a),

@@ -33,8 +33,8 @@ FROM (SELECT 'STRAẞE ȺȺ東京xy e' || chr(769) || 'n' AS a, 'straße xy e' |
     shingle_difference(a, b, 3) AS d;
 
 -- On texts of all kinds of shingles: the differences of each side in the order of the text, none beside another, each
--- where it says. One character in the place of each leaves all shingles that are shared, which gives the similarity;
--- and the same differences again, so no other character could have been among them.
+-- where it says. With one character in place of each difference, all shared shingles are left, which gives the
+-- similarity; and the differences are the same again, so no other character could have been among them.
 CREATE TEMP TABLE texts AS
 SELECT i, translate(left(repeat(md5((i / 3)::text) || md5((i / 2 + 9)::text), 4), i % 90)
     || substr(md5(i::text), 1, i % 5), '0123456789', 'ab ,É.ẞ東cd') AS body

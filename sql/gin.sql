@@ -129,7 +129,7 @@ SELECT gin_clean_pending_list('documents_sig') AS pending_pages;
 SELECT * FROM compare(0.7);
 REINDEX INDEX documents_sig;
 SELECT * FROM compare(0.7);
--- Options belong to the index as made.
+-- The options that count are those with which the index was made.
 ALTER INDEX documents_sig SET (bands = 3);
 DROP INDEX documents_sig;
 CREATE INDEX CONCURRENTLY documents_sig ON documents
@@ -220,7 +220,7 @@ BEGIN
 END $$;
 SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
     WHERE sig % minhash('dog')) both_texts;
--- A floor of one's own; no floor.
+-- With another limit, and with none.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;
 SET minhash_lsh.similarity_threshold = 0.5;

@@ -13,10 +13,10 @@ SELECT count(*) > 50 AS enough,
 SELECT left(document, 40) AS document, num_hashes, shingle_size, unit, fold, bag, seed, method
 FROM golden
 WHERE minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method)::text IS DISTINCT FROM signature;
--- They are read back to what they were.
+-- Read back, they are what they were.
 SELECT count(*) FILTER (WHERE signature::minhash_signature::text IS DISTINCT FROM signature) AS differ FROM golden;
 
--- The same of members that are given.
+-- The same for sets whose members are given.
 \set file :abs_srcdir '/test/golden/element_signatures.tsv'
 \set copy_in '\\copy golden_sets FROM ' :'file' ' (FORMAT text, HEADER)'
 CREATE TEMP TABLE golden_sets (type text, members text, num_hashes int, bag boolean, seed bigint, method text,

@@ -88,7 +88,7 @@ SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE r
     min(cardinality(by_index)) AS rows
 FROM unnest(ARRAY[1, 3, 10, 100, 1000]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n
     ORDER BY n;
--- All rows come, those that are as far as can be last: the same distances as from the table, whatever is asked for.
+-- All rows are returned, the most distant ones last: the same distances as from the table, whatever is asked for.
 PREPARE in_order(minhash_signature) AS SELECT array_agg(d) AS distances
     FROM (SELECT sig <%> $1 AS d FROM documents ORDER BY sig <%> $1) s;
 PREPARE similar_in_order(minhash_signature, minhash_signature) AS SELECT array_agg(d) AS distances
@@ -106,7 +106,7 @@ SELECT q, cardinality(p.distances) AS rows, distances[301:] FROM (VALUES ('cat')
 RESET enable_indexscan;
 RESET enable_sort;
 RESET plan_cache_mode;
--- The order goes with a condition, also on another text.
+-- The order can be combined with a condition, even on another text.
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % minhash(''dog'') ORDER BY sig <%> minhash(''cat'') LIMIT 3');
 SELECT id FROM documents WHERE sig % minhash('dog') ORDER BY sig <%> minhash('cat') LIMIT 3;
 SELECT id FROM documents WHERE sig % minhash('cat') ORDER BY sig <%> minhash('cat'), id LIMIT 3;

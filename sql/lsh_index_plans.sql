@@ -18,7 +18,7 @@ CREATE FUNCTION pg_temp.ways(query text) RETURNS text LANGUAGE sql AS $$
 $$;
 SELECT minhash_similarity(pg_temp.sig_of(7), sig) AS similarity FROM many WHERE id = 7;
 
--- Any threshold that leaves few rows; another way where it leaves all.
+-- It is used at any threshold that leaves few rows, but not if all rows are left.
 SELECT threshold,
     pg_temp.ways(format('SELECT id FROM many WHERE minhash_similar(sig, pg_temp.sig_of(7), %s)', threshold))
 FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;

@@ -139,7 +139,7 @@ SELECT pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) ''x''::
 SET client_min_messages = warning;
 DROP SCHEMA other CASCADE;
 
--- Functions for PostgreSQL's own use do no harm to who calls them: refused, or NULL.
+-- Functions for PostgreSQL's own use do no harm to whoever calls them: refused, or NULL.
 DO $$
 DECLARE
     call text;

@@ -23,7 +23,7 @@ SELECT count(*) AS signatures, count(*) FILTER (WHERE s::text::minhash_signature
 SELECT upper(right(s::text, 128)) <> right(s::text, 128) AS has_letters,
     (left(s::text, -128) || upper(right(s::text, 128)))::minhash_signature = s AS upper_case FROM minhash('abc', 16) s;
 
--- Inside of arrays and rows, where it needs no quotes.
+-- Inside arrays and rows, where it needs no quotes.
 SELECT array_agg(s)::text::minhash_signature[] = array_agg(s) AS array, array_agg(s)::text !~ '"' AS unquoted_array,
        bool_and(ROW(1, s)::text !~ '"') AS unquoted_row FROM signatures;
 CREATE TYPE signed_text AS (id int, signature minhash_signature(16), other minhash_signature);

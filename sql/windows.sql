@@ -22,7 +22,7 @@ FROM (SELECT n, w, s, count(DISTINCT place) AS number
           regexp_matches(passage, '\S+', 'g') WITH ORDINALITY AS m (word, at),
           LATERAL (SELECT count(*) + at FROM regexp_matches(left(body, position - 1), '\S+', 'g')) p (place)
       GROUP BY n, w, s) c;
--- Words and white space that are longer than what is looked at before the next look whether the query is cancelled.
+-- Words and white space that are longer than what is read between two checks for cancel.
 WITH long AS (SELECT repeat('ä', 100001) || '   ' || repeat('漢字', 70000) || E'\n\t' || repeat('😀x', 50000)
     || repeat(' ', 200000) || 'end of it' AS body)
 SELECT position, length(passage), substr(body, position, length(passage)) = passage AS stands_there

@@ -38,7 +38,7 @@ run_ring() {
     oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
         test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
     clang | sanitized | asserted) "test/tools/$1.sh" ;;
-    # Some race with what else the machine does: see below for those that pass only when they are run again.
+    # Some race with other work on the machine: see below for those that pass only when they are run again.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
     esac
@@ -125,7 +125,7 @@ count_tests() {
     esac
 }
 
-# name_failures RING [VERDICT]: what failed, one per line, as the ring's own output names it; what nothing names by its
+# name_failures RING [VERDICT]: what failed, one per line, as the ring's own output names it; what nothing names, by its
 # last line. The verdict UNSTABLE is for tests that failed and then passed, which count as passed but are to be fixed.
 name_failures() {
     local log=$logs/$1 verdict=${2:-FAILED} names

@@ -1,7 +1,7 @@
-// Rows that lie within others, found among texts with planted excerpts: how many of those that are there, whether all
-// that are found are right, and what it takes, besides near-duplicates by Jaccard similarity of the same texts; and how
-// many candidates bands for classes of sizes would have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB 2016).
-// containment_bench FILE COUNT THRESHOLD [EVERY]
+// Rows that lie within others, found among texts with planted excerpts: how many of the existing ones are found,
+// whether all that are found are right, and what it costs, beside near-duplicates by Jaccard similarity of the same
+// texts; and how many candidates bands for classes of sizes would have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB
+// 2016). containment_bench FILE COUNT THRESHOLD [EVERY]
 //
 // FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces of these, of 500 to
 // 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of them, of 20 words at least, in which

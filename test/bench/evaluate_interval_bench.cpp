@@ -1,5 +1,5 @@
 // How often the true recall lies within the interval that an evaluation of bands and rows gives, for texts whose
-// near-duplicates come in families: the pairs of one are found or missed together, so an interval that takes them for
+// near-duplicates come in families: the pairs of one are found or missed together, so an interval that treats them as
 // independent is too narrow. evaluate_interval_bench KIND SEEDS ANCHORS THRESHOLD
 //
 // KIND unequal: edits of one text each, many families of few texts, few of many. KIND chains: each text an edit of the

@@ -1,5 +1,5 @@
 // What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/sets/exact_sets.h), as ratios to a
-// table of the first text that each second one is entered into, and taken out again. exact_sets_bench [THRESHOLD]
+// table of the first text, into which each second text is entered, and taken out again. exact_sets_bench [THRESHOLD]
 #include "bulk/sets/exact_sets.h"
 
 #include "core/probe.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When what was announced will have come: by a hash of file and page, of which one may take another's place. */
+/* When announced pages will be there: a table by a hash of file and page, in which one page may replace another. */
 static struct { long page; long when; } announced[65536];
 
 static long now(void)

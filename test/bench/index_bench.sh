@@ -139,7 +139,7 @@ nearest() { # TABLE TEXTS LABEL
                  FROM (SELECT sig FROM $1 d ORDER BY d.sig <%> q.sig LIMIT 10) d) n"
     local by_index='SET enable_seqscan = off' truth found
     local by_table='SET enable_indexscan = off; SET max_parallel_workers_per_gather = 0'
-    # Comparing all rows takes long, so what is timed is the truth, too.
+    # Comparing all rows takes long, so the run that is timed also gives the truth.
     truth=$(time_of "$by_table" "CREATE TABLE truth AS $query")
     found=$(for ((turn = 0; turn < turns; turn++)); do
         time_of "$by_index" "CREATE TABLE found_$turn AS $query"
@@ -147,7 +147,7 @@ nearest() { # TABLE TEXTS LABEL
     figure "$3: seq scan and sort" "$truth" ms
     figure "$3: lsh" "$found" ms
     figure "$3: seq scan and sort / lsh" "$(ratio "$truth" "$found")" times '>= 10'
-    # Of rows at one distance any may come.
+    # Among rows at the same distance, any may be returned.
     figure "$3: recall" "$(run -c "
         WITH f AS (SELECT id, distance, count(*) FROM found_0 GROUP BY 1, 2),
              t AS (SELECT id, distance, count(*) FROM truth GROUP BY 1, 2)
@@ -404,7 +404,7 @@ measure_bloat() {
     run -c 'DROP TABLE by_bloat'
 }
 
-# Megabytes of memory of its own that the session which builds an index has at most, looked at ten times a second.
+# The most memory of its own, in megabytes, that the session that builds an index has, looked at ten times a second.
 memory_of_build() { # TABLE
     local pid most=0 now
     run -c "$large" -c 'SET max_parallel_maintenance_workers = 0' -c "DROP INDEX IF EXISTS $1_sig" \

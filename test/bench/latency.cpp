@@ -3,7 +3,7 @@
 //     latency ROUNDS CALLS TEXTS SQL...
 //
 // Statements are prepared once on a server that the environment names, and executed in turns: in each round, each of
-// them CALLS times (or for three seconds) with texts that the query TEXTS yields, of which no statement meets one twice
+// them CALLS times (or for three seconds) with texts that the query TEXTS yields; no statement gets the same text twice
 // as long as there are enough. Prints for each round and statement
 //
 //     PLACE ROUND STATEMENT P50 P99        in microseconds, statements counted from 0

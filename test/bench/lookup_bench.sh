@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What it costs to look single texts up, by a GIN index and by a band table, and by pg_trgm:
+# What it costs to look up single texts with a GIN index, with a band table, and with pg_trgm:
 #
 #   lookup_bench.sh MAKE_TEXTS [DOCUMENTS]
 #

@@ -3,7 +3,7 @@
 #
 #   lookup_peers_bench.sh MAKE_PAIRS [DOCUMENTS [PGVECTOR]]
 #
-# PGVECTOR is a checkout of that extension, which is built with its defaults but for -march=native; without it, the
+# PGVECTOR is a checkout of that extension, which is built with its defaults, except -march=native; without it, the
 # others are measured. Figures: CPU seconds to build, size of the index, of how many pairs the other row was found, CPU
 # microseconds of a look-up in PL/pgSQL with the signature at hand.
 set -euo pipefail

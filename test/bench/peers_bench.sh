@@ -5,9 +5,9 @@
 #
 # DATASKETCH is a checkout of that Python library, which needs numpy and scipy; without it, only the other two are
 # measured: an index join of pg_trgm and a comparison of each text with every other one, on the first texts only,
-# because both grow with the square of their number. Times are of one run but lsh_pairs()'s, the median of five. Recall
-# and precision are those against the exact similarities that the texts are made with. Memory is the peak of the
-# process, without shared buffers.
+# because both grow with the square of their number. Each time is that of one run, except lsh_pairs()'s, which is the
+# median of five. Recall and precision are those against the exact similarities that the texts are made with. Memory is
+# the peak of the process, without shared buffers.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -4,7 +4,7 @@
 #
 #   [DIR=folder] demo.sh
 #
-# Takes the files below DIR, or, without DIR, the licence and copyright files of
+# Uses the files below DIR, or, without DIR, the licence and copyright files of
 # the packages installed on this machine.
 set -euo pipefail
 
@@ -44,7 +44,7 @@ readme_block() {
     printf '%s\n' "$block"
 }
 
-# psql in a state no ~/.psqlrc has changed, that stops at the first error.
+# psql without any ~/.psqlrc, which stops at the first error.
 run_psql() {
     PGCLIENTENCODING=UTF8 PSQL_PAGER='' psql -X -q -v ON_ERROR_STOP=1 "$@"
 }

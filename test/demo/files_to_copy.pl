@@ -3,7 +3,7 @@
 #
 #   files_to_copy.pl [DIR]
 #
-# Takes the regular files below DIR, or, without DIR, the licence and copyright
+# Uses the regular files below DIR, or, without DIR, the licence and copyright
 # files of this machine's packages. Files that PostgreSQL's type text cannot
 # hold are left out and counted on standard error. Exit status 1 if none is left.
 # The client reads the files, because the server may run as a user who cannot.

@@ -565,7 +565,7 @@ class Oracle:
             if {frozenset(rows) for (of, _), rows in groups.items() if of == level} != components.groups():
                 self.find(f'lsh_components() at {level} differs')
 
-    # What is told of pairs.
+    # What calls say about pairs.
 
     def count_true(self):
         return sum(self.expected_count(*pair) for pair in self.near)

@@ -42,7 +42,7 @@ DROP INDEX docs_new;
 SQL
 }
 
-# Prepared transactions: their rows are nobody's until they commit, also over a crash.
+# Prepared transactions: nobody sees their rows until they commit, even across a crash.
 $node->safe_psql('postgres', "BEGIN; INSERT INTO docs VALUES (3001, doc(5)); INSERT INTO guarded VALUES (1, doc(1)); PREPARE TRANSACTION 'kept'");
 $node->safe_psql('postgres', "BEGIN; INSERT INTO docs VALUES (3002, doc(6)); DELETE FROM docs WHERE id = 7; PREPARE TRANSACTION 'given up'");
 is(ids(5), '5', 'a prepared row is not seen');

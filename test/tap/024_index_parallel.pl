@@ -101,7 +101,7 @@ $node->safe_psql('postgres', 'DROP INDEX few_sig');
 is($processes, 1, 'one if a function is not safe in workers');
 $node->safe_psql('postgres', 'DROP INDEX few_sig');
 
-# Little memory: sorted in parts, which are merged. They are found by, each row by itself and one other.
+# Little memory: entries are sorted in parts, which are merged. A lookup of a row finds the row itself and its twin.
 $node->safe_psql('postgres', "SET maintenance_work_mem = '1MB'; CREATE INDEX docs_sig ON docs USING lsh (sig)");
 is($node->safe_psql('postgres', q{SELECT runs FROM lsh_check('docs_sig', heap => true)}), 1, 'little memory, one run');
 my $lookups = <<'SQL';

@@ -39,8 +39,7 @@ my $wide = 'SET enable_seqscan = off; SET enable_sort = off; SET minhash_lsh.sim
 my $bitmap = "$wide SET enable_indexscan = off;";
 my $plain = "$wide SET enable_bitmapscan = off;";
 
-# What is done before, out of the time that is taken; then what is cancelled; then what tells that it is the
-# right thing.
+# First what is done before, which is not timed; then what is cancelled; then what shows that this is the right thing.
 my @cases = (
     [ 'ordered scan', $wide, 'SELECT count(*) FROM (SELECT FROM docs ORDER BY sig <%> doc(3) OFFSET 0) s', 'Index Scan using docs_sig' ],
     [ 'bitmap scan', $bitmap, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Bitmap Index Scan on wide_sig' ],

@@ -39,7 +39,8 @@ CREATE INDEX texts_id ON texts (id);
 VACUUM ANALYZE texts;
 SQL
 
-# What changes the table, over and over, until the sessions are told to stop. An error is another's lock.
+# What changes the table, over and over, until the sessions are told to stop. An error means that another session holds
+# a lock.
 my %changes = (
     write => [
         'UPDATE texts SET version = version + 1 WHERE id BETWEEN A AND A + 200',
@@ -66,7 +67,7 @@ my %changes = (
             CREATE INDEX texts_id ON texts (id); COMMIT',
     ]);
 
-# Changes the table over and over, until its session is ended. An error is a lock that another one holds.
+# Changes the table over and over, until its session is ended. An error means that another session holds a lock.
 sub disturb
 {
     my ($kind) = @_;
@@ -81,8 +82,8 @@ sub disturb
     return IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$sql, '>', '/dev/null', '2>', '/dev/null');
 }
 
-# An answer by rows that are read again where they lie, and one by rows that a materialized query keeps, of one snapshot.
-# 16 renamed the setting.
+# Two answers from one snapshot: from rows that are read again where they lie, and from rows that a materialized query
+# keeps. 16 renamed the setting.
 my $forced = $node->safe_psql('postgres',
     q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 my %told;
@@ -100,7 +101,7 @@ sub ask
     my $workers = 1 + int rand 4;
     my $sql = "SET max_parallel_maintenance_workers = $workers; SET $forced = regress; SET max_parallel_workers_per_gather = 0;
         SET maintenance_work_mem = '" . one_of('1MB', '64MB') . "'; SET enable_seqscan = " . one_of('on', 'on', 'off') . ';';
-    # In read committed each statement has a snapshot, so one asks for both.
+    # At READ COMMITTED each statement has its own snapshot, so one statement asks for both.
     $sql .= "BEGIN ISOLATION LEVEL $level;" . ($level eq 'READ COMMITTED' ? "SELECT $answers[0] UNION ALL SELECT $answers[1];"
         : "SELECT $answers[0]; SET LOCAL max_parallel_maintenance_workers = 0; SELECT $answers[1];") . 'COMMIT';
     my ($status, $said, $error) = $server->psql('postgres', $sql, on_error_stop => 1);

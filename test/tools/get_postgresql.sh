@@ -4,7 +4,7 @@
 #
 #   get_postgresql.sh [PACKAGE...]
 #
-# Takes, in this order: PG_CONFIG; the pg_config in the PATH, if it is no package's; the newest
+# Uses, in this order: PG_CONFIG; the pg_config in the PATH, if it belongs to no package; the newest
 # server that Debian packages have installed; the server of the distribution.
 #
 # Environment: PG_CONFIG  pg_config of the PostgreSQL to use
@@ -19,15 +19,15 @@ fail() {
     exit 1
 }
 
-# Has all that building and running an extension takes, server included.
+# Whether everything that building and running an extension needs is there, including the server.
 is_complete() {
     local bindir
     bindir=$("$1" --bindir 2>/dev/null) && [[ -x $bindir/initdb && -x $bindir/postgres &&
         -e $("$1" --pgxs) && -e $("$1" --includedir-server)/postgres.h ]]
 }
 
-# The version of the Debian packages that a pg_config belongs to, if it belongs to any. That of
-# libpq-dev answers for a server that need not be there.
+# The version of the Debian packages that a pg_config belongs to, if it belongs to any. The pg_config of libpq-dev
+# describes a server that need not be there.
 packaged_version() {
     "$1" --bindir 2>/dev/null | sed -n "s@^$packaged/\([0-9]*\)/bin\$@\1@p"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The SQL tests on servers with settings that make PostgreSQL take other ways to the same end. By
+# The SQL tests on servers with settings that make PostgreSQL compute the same results in other ways. By
 # hand: it takes some minutes. What plans, orders or notices may rightly differ is in test/README.md.
 #
 #   settings.sh [TEST...]    names of sql/, by default all

@@ -87,7 +87,7 @@ TEST(bag, a_small_table_takes_more_passes_to_the_same_elements)
     }
 }
 
-// Where passes begin and end depends on a secret, so hashes that share their upper bits are no crowd.
+// Where passes begin and end depends on a secret, so hashes that share their upper bits do not crowd together.
 TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 {
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0} - 99}) {
@@ -106,7 +106,7 @@ TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 }
 
 // More distinct shingles than one table takes are counted in parts, and more than those take in several passes. One
-// shingle in ten comes a thousand times, so its part is counted often.
+// shingle in ten occurs a thousand times, so its part is counted often.
 TEST(bag, many_shingles_are_counted_in_parts)
 {
     for (const std::size_t distinct : {900'000u, 3'600'000u}) {

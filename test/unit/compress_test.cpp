@@ -202,7 +202,7 @@ TEST(compress, similarity_leaves_out_accidents)
     EXPECT_EQ(minhash::similarity_of(scheme, 80), 0.5);
 }
 
-// No bias, and not more error than theory has (for few elements FSS-4 has less).
+// No bias, and no more error than theory predicts (for few elements FSS-4 has less).
 TEST(compress, estimates_are_as_exact_as_theory_says)
 {
     constexpr int trials = 1500;

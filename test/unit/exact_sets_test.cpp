@@ -136,7 +136,7 @@ TEST(exact_sets, equal_brute_force_in_any_order)
             const auto count = static_cast<std::uint32_t>(rows.rows.size());
             checked_comparer by(rows, bytes);
             const double least = thresholds[random.below(std::size(thresholds))];
-            // As pairs are verified, as clusters are, and any.
+            // In the order in which pairs are verified, in that of clusters, and in any order.
             for (std::uint32_t a = 0; a < count; a++)
                 for (std::uint32_t b = a + 1; b < count; b++)
                     by.check(a, b, least, round % 2 == 0);

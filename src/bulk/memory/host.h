@@ -70,7 +70,7 @@ struct host {
     // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
     // most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // bytes of texts from which on workers are worth it
+    std::uint64_t least_work; // from this many bytes of texts on, workers are worth it
     bool sharing;             // there can be workers: shared memory and files that are asked for are accessible to them
     // Sets `sharing`, if it can be done.
     void (*start_sharing)(host& self);

@@ -204,7 +204,7 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
-    constexpr std::size_t share_of_text = 8; // bytes that make as much work as one of text
+    constexpr std::size_t share_of_text = 8; // how many bytes make as much work as one byte of text
     if (value.empty())
         return false;
     assert(comparable({rows.task.scheme, {}}, value));

@@ -29,7 +29,7 @@ struct columns {
 
 static_assert(INDEX_MAX_KEYS <= 32);
 
-// An ERROR if there is not one column of signatures.
+// An ERROR unless there is exactly one column of signatures.
 columns columns_of(Relation index);
 
 // A NOTICE if a column of the scope is unique in the table: then no two rows could be found similar.

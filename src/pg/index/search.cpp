@@ -99,8 +99,8 @@ int child_of(const inner_view& page, std::uint64_t key)
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child, from `first` on, that may have entries with a key by its filter. If none may, but the next page,
-// which begins with `next_key`, may have some, the last child, which leads there; else -1.
+// The first child, from `first` on, that may have entries with a key by its filter. If none may, it is the last child
+// if the next page, to which that one leads and which begins with `next_key`, may have some; else -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)

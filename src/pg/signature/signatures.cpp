@@ -1,4 +1,4 @@
-// minhash(), and functions that tell something of signatures.
+// minhash(), and functions that tell something about signatures.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"

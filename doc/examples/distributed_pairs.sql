@@ -433,7 +433,7 @@ BEGIN
     IF next.step = 'candidates' AND _lsh_has_stars(job) THEN
         RAISE NOTICE 'there are texts with % candidates or more', job.arguments->>'star_above'
             USING DETAIL = 'Where more texts share a key, each is compared with the first of them only.',
-                HINT = 'star_above => NULL compares each with each.';
+                HINT = 'star_above => NULL compares each with every other one.';
     END IF;
     INSERT INTO lsh_distributed_steps (target, run, step, row_count, seconds)
     VALUES (target, job.run, next.step, result, round(extract(epoch FROM clock_timestamp() - started), 2));

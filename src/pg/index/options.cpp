@@ -63,7 +63,7 @@ index_options options_of(HeapTuple row, TupleDesc form)
     ereport(ERROR,
             errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("cannot change options of lsh index \"%s\"", NameStr(index.relname)),
-            errdetail("What it holds was made by those that it has."),
+            errdetail("Its contents were made with its old options."),
             errhint("Create another index, or constraint, with the options wanted, and drop this one."));
 }
 

@@ -26,7 +26,8 @@ SELECT minhash_to_values(s) = s::bigint[] AS same, minhash_to_values(minhash('',
 SELECT minhash_to_values(NULL) AS unknown, minhash_from_values(NULL, 1) AS unknown_too,
     minhash_from_values(pg_temp.series(1, 16), NULL) AS unknown_seed;
 
--- Compared, united, banded and compressed as ours are; texts of 1 to 30 in a family of hash functions.
+-- Compared, united, banded and compressed as ours are; sets of the numbers from 1 up to 30, in a family of hash
+-- functions.
 CREATE TEMP TABLE external AS
 SELECT id, minhash_from_values(array_agg(least ORDER BY function), 1) AS sig
 FROM (SELECT id, function, min((hashtext(function || ':' || element)::bigint + 2147483648)) AS least

@@ -57,7 +57,8 @@ RESET enable_seqscan;
 SELECT dead, in_tail > 0 AS has_tail FROM lsh_check('tickets_near', heap => true);
 
 -- It is as exact as signatures: of 100 pairs on either side of the threshold, those at or above it are refused. Without
--- the option that is 0.8, whatever the setting; a dump then has no option either, and REINDEX keeps it.
+-- the option the threshold is 0.8, whatever the setting; a dump then has no option either, and REINDEX keeps the
+-- threshold.
 CREATE TABLE by_default (id int, sig minhash_signature, CONSTRAINT by_default_near EXCLUDE USING lsh (sig WITH %));
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'by_default_near';
 CREATE TABLE tried AS SELECT i AS id, minhash(doc(i, 2 + i % 3)) AS sig FROM generate_series(1, 100) i;

@@ -49,7 +49,7 @@ SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three
 SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal
     FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
 
--- NULL is no member; without any member there is no signature, as with SQL's own aggregates.
+-- NULL is not a member; without any member there is no signature, as with SQL's own aggregates.
 SELECT minhash_elements_agg(n) AS none, minhash_elements_agg(n::text, 64, 7, 'fss') AS none_either
     FROM generate_series(1, 0) AS n;
 SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('{2,4,6}'::int[]) AS even,

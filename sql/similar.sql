@@ -124,7 +124,7 @@ SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat
 SET minhash_lsh.recall_notice = 0;
 SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.1)') IS NOT NULL AS by_index;
 RESET minhash_lsh.recall_notice;
--- Of several indexes those that find enough; their options count.
+-- If there are several indexes, those that find enough are used; what they find follows from their options.
 CREATE INDEX documents_low ON documents USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
 SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
     IS NOT NULL AS by_index FROM unnest(ARRAY[0.5, 0.6, 0.8]) threshold;

@@ -13,7 +13,7 @@ namespace minhash {
 // --- in the folded text ---------------------------------------------------------------------
 
 // Finds what the shared shingles of a text leave uncovered. Words are covered one by one: a space between two covered
-// words is no difference.
+// words is not a difference.
 struct coverage {
     unit of;
     std::uint32_t start;   // of the text in its buffer
@@ -44,7 +44,7 @@ struct text_span {
 struct original_walk {
     folder folding;
     text_place next;         // the end of what was read
-    text_span last;          // the last character written that was no separator
+    text_span last;          // the last character written that was not a separator
     text_place gap;          // the end of the one before: separators between begin here
     std::uint32_t gap_from;  // in the folded text: the space for these separators,
     std::uint32_t last_from; // if there were any, and the character itself

@@ -94,7 +94,7 @@ struct kernel_table {
                              const u8* query,
                              u32 num_hashes,
                              u16* agreements) noexcept;
-    // Writes the lower of each two slots, which makes the union. `into` may be `a` or `b`.
+    // Writes the lower one of each pair of slots, which makes the union. `into` may be `a` or `b`.
     void (*merge)(const u32* a, const u32* b, u32 num_hashes, u32* into) noexcept;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The bulk functions on texts that are hard on them: CPU time of the session, as ratios, medians of
+# The bulk functions on texts that are hard for them: CPU time of the session, as ratios, medians of
 # RUNS (3) runs in turns. Manual pages and their sentences are those of this machine.
 #
 #   test/bench/bulk_texts_bench.sh MAKE_PAIRS

@@ -107,7 +107,7 @@ void sign_integers(const std::vector<std::int64_t>& values, std::size_t from, st
     }
 }
 
-// Slots of so many signatures, of which many are equal.
+// Slots of this many signatures, of which many are equal.
 std::vector<std::uint32_t> random_slots(std::size_t signatures)
 {
     std::vector<std::uint32_t> slots(num_hashes * signatures);

@@ -3,8 +3,9 @@
 //
 // Every tenth fresh text starts a family of two to five: copies of it with spans of up to 20 letters replaced, as many
 // as bring a similarity drawn from 0.5 to 1. They follow within the next 50,000 texts. TRUTH gets a row (left_id,
-// right_id, jaccard) for each two of a family that have 0.5 or more: exactly, over the sets of five characters that the
-// texts have with case and white space folded. Texts of different families are far from each other.
+// right_id, jaccard) for every two texts of a family that have a similarity of 0.5 or more: exactly, over the sets of
+// five characters that the texts have with case and white space folded. Texts of different families are far from each
+// other.
 #include <cstdio>
 #include <cstdlib>
 #include <map>

@@ -49,7 +49,7 @@ public:
             vocabulary_.push_back(make_word(letters, rank));
     }
 
-    // A text of exactly so many characters.
+    // A text of exactly this many characters.
     std::string text(std::size_t characters)
     {
         std::string scheme;

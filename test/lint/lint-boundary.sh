@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core and the engine know nothing of PostgreSQL, and what may appear in one place only appears only there.
+# The core and the engine know nothing of PostgreSQL, and some things may appear only in one place.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0

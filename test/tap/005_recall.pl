@@ -117,7 +117,7 @@ SELECT format('%s are candidates, predicted %s', count(c.left_id),
 FROM compared CROSS JOIN shape LEFT JOIN candidates c USING (left_id, right_id)
 SQL
 
-# What is no candidate is not looked at, and that is most of all pairs.
+# Pairs that are not candidates, which is most of them, are not looked at.
 cmp_ok($candidates, '<', $count * ($count - 1) / 2 / 5, 'few pairs become candidates');
 $node->stop;
 done_testing();

@@ -7,8 +7,8 @@
 #    with lsh_probability(J). Pairs are taken by J and asked for with a threshold of almost 0: a pair
 #    that % takes at a higher threshold is one whose signatures agree by chance more than its texts do,
 #    and such pairs are found more often than their J says.
-# 2. Of the pairs that % finds by a sequential scan, how many does it find through the index? There a
-#    pair is taken for its m equal slots of k, and any m slots are equally likely to be those, so that
+# 2. Of the pairs that % finds by a sequential scan, how many does it find through the index? There a pair is selected
+# by its m equal slots of k, and any m slots are equally likely to be those, so that
 #    it is found with the probability that m of k random slots fill a band. That is counted exactly.
 #
 # Both must lie within three standard errors of what is expected. Everything is fixed, so the test

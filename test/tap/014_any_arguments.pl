@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $calls = 30;    # of each function, and as many again for each two arguments that may be left out
+my $calls = 30;    # of each function, and as many again for every two arguments that may be left out
 my $seed = 20261121;
 
 my $node = PostgreSQL::Test::Cluster->new('main');

@@ -170,7 +170,7 @@ BEGIN
 END $$;
 SQL
 
-# How signatures are made: of so many bits per slot.
+# How signatures are made: of this many bits per slot.
 sub make_signed
 {
     my ($bits) = @_;

@@ -1,6 +1,6 @@
 # Long calls of every kind are cancelled at random moments. From then on none may work for long: a second session cancels
-# the call, waits until it has ended, and reads how long its process ran meanwhile. That the machine did other things is
-# no fault of the call, so the time until the end is told, but may be as long as it is.
+# the call, waits until it has ended, and reads how long its process ran meanwhile. It is not the call's fault if the
+# machine did other things, so the time until the end is reported, but has no limit.
 #
 # By hand, because what is left of a large text's copy at its end depends on the machine: MINHASH_ROUNDS=1000 says how
 # many tries, MINHASH_SEED (0 to 1) gives other moments.

@@ -39,7 +39,7 @@ make_chroot() {
     suite=$1
     exec 3>"$chroot.log"
     mirror=$(test/tools/debian_archive.sh) || no_chroot 'apt knows no Debian archive'
-    # experimental is no whole release. A release that debootstrap does not know is made in the same way as sid.
+    # experimental is not a complete release. A release that debootstrap does not know is made in the same way as sid.
     [[ $suite != experimental ]] || release=sid
     script=/usr/share/debootstrap/scripts/$release
     [[ -e $script ]] || script=${script%/*}/sid

@@ -1,5 +1,5 @@
-// The engine is left at any of its calls: when memory or disk is short, or a user cancels. Nothing may then be used
-// that was freed, or be left that the host cannot free; and a call after it works.
+// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Nothing may then be
+// used that was freed, or be left that the host cannot free; and a call after it works.
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"

@@ -1,4 +1,4 @@
-// Gives values that the engine does not know numbers, in the order in which they are first met: a hash table with open
+// Numbers values, which the engine itself does not know, in the order in which they first occur: a hash table with open
 // addressing (core/probe.h). An entry is 64 bits, a part of the value's hash and its number. The caller, who has the
 // values, says whether two are the same.
 #pragma once

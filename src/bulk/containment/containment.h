@@ -12,8 +12,8 @@
 namespace minhash::bulk {
 
 // Finds pairs whose left row lies within the right one, with the share of the left one's shingles that the right one
-// has. The left row is the one with fewer shingles or, if both have as many, with the larger number; if `crossing`, it
-// is the one before rows.first_count.
+// has. The left row is the one with fewer shingles or, if both have equally many, with the larger number; if
+// `crossing`, it is the one before rows.first_count.
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 // The number of distinct shingles of a row. Only while pairs are emitted.

@@ -307,8 +307,8 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     }
 }
 
-// The sum over the rows that are no anchors of the square of (found - recall * near), taken over all pairs of a row. It
-// is estimated without bias from the row's pairs with anchors, because each other row is an anchor with the same
+// The sum, over the rows that are not anchors, of the square of (found - recall * near), taken over all pairs of a row.
+// It is estimated without bias from the row's pairs with anchors, because each other row is an anchor with the same
 // probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {

@@ -63,9 +63,9 @@ struct byte_store {
     char* at; // where the next byte goes, and the end of its chunk
     char* end;
     int file;         // 0: none
-    reading how;      // it will be read: values that come first go to files first
+    reading how;      // how it will be read; the first values of `reading` go to files first
     bool shared;      // with other processes, if there are any
-    bool view;        // of a store that was left to a note
+    bool view;        // this is a view of a store that was left to a note
     void* buffer;     // for a piece that is in the file; null: none was read yet
     byte_store* next; // in the budget's list
 };

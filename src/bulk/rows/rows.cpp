@@ -62,7 +62,7 @@ constexpr auto factors = [] {
     return made;
 }();
 
-// The sum of words times their factors. Words are 64 bits while so many are left.
+// The sum of words times their factors. Words have 64 bits as long as enough bytes are left.
 std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
@@ -136,7 +136,7 @@ void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t count, s
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are shared.
+// Adds to the work that is known so far. Once it is enough for workers, if there can be any, rows are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;

@@ -109,7 +109,7 @@ struct signing_room {
 
 signing_room make_signing_room(row_set& rows, std::uint32_t most);
 
-// Signs `count` rows from `first` on; `room` has room for so many.
+// Signs `count` rows from `first` on; `room` has room for this many.
 void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count);
 
 // Whether scopes allow two rows to be near.

@@ -61,7 +61,7 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 void bring_documents(row_set& rows);
 
 // Finds all twins: rows that are the same as an earlier one, their leader, which stands for them in banding. More than
-// max_bucket equal rows are no twins: bands leave out such buckets.
+// max_bucket equal rows are not twins: bands leave out such buckets.
 void find_twins(row_set& rows);
 
 } // namespace minhash::bulk

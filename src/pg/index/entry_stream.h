@@ -30,7 +30,7 @@ struct entry_stream {
     growing<BlockNumber>* used_up; // collects leaves that were read to the end; or null
 };
 
-// A stream of so many chains, at most, which are then added.
+// A stream for at most this many chains, which are then added.
 entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up);
 void add_source(entry_stream& stream, const leaf_chain& chain);
 

@@ -72,7 +72,7 @@ struct found_rows {
     rank after;           // only rows of a higher rank are found,
     rank limit;           // and of no higher rank, because enough better ones were found,
     growing<rank> given;  // and none of these, sorted
-    std::size_t wanted;   // about so many of the best are kept; 0: all
+    std::size_t wanted;   // about this many of the best are kept; 0: all
     std::size_t room;     // if all are kept: how many fit here; then they go elsewhere:
     TIDBitmap* bitmap;    // if not null, to this;
     Tuplesortstate* sort; // else to this, which is made when it is needed

@@ -20,10 +20,10 @@ namespace {
 
 // How much work is done in one go.
 struct pace {
-    std::uint32_t run_pages; // a run of the tail has at most so many
-    int leaves;              // at most so many are written
-    int frees;               // about so many pages are freed
-    std::uint64_t factor;    // a run up to so many times as large as all newer ones is merged;
+    std::uint32_t run_pages; // a run of the tail has at most this many
+    int leaves;              // at most this many are written
+    int frees;               // about this many pages are freed
+    std::uint64_t factor;    // a run up to this many times as large as all newer ones is merged;
                              // 0: no merge is begun
     bool is_vacuum;          // also merges small runs that are older than large ones; answers cancel while it writes
                              // a run of the tail
@@ -246,9 +246,9 @@ const merge& smallest_merge(meta& now)
     });
 }
 
-// Frees the last pages of a dead tree that have no children, all of one parent; with the root, the tree is removed from
-// the meta page. What is left of the tree shows how far that has got. A reader with an old copy of the meta page meets
-// a page that is gone, and starts again. Returns how many pages are freed; sets `is_root`.
+// Frees the last pages of a dead tree that have no children, all under the same parent; with the root, the tree is
+// removed from the meta page. What is left of the tree shows how far that has got. A reader with an old copy of the
+// meta page meets a page that is gone, and starts again. Returns how many pages are freed; sets `is_root`.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);

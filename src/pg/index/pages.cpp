@@ -34,7 +34,7 @@ constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
-// Pins a page if it is still in its buffer, or in the buffer after that of the block before it, where it often is if
+// Pins a page if it is still in its buffer, or in the buffer that follows the previous block's, where it often is if
 // both were read one after the other. Invalid if it is in neither.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {

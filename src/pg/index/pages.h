@@ -62,8 +62,8 @@ inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 }
 
 // Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each locked in share mode.
-// False if one of them is no page of records any more, or has an id of `next_id` or later: then they have been replaced
-// since the meta page was read.
+// False if one of them is not a page of records any more, or has an id of `next_id` or later: then they have been
+// replaced since the meta page was read.
 template <typename Visit>
 bool each_page(
     Relation index, const layout& shape, BlockNumber first, std::uint32_t pages, std::uint64_t next_id, Visit visit)

@@ -20,7 +20,7 @@ constexpr double recall_of_constraints = 0.99;
 // of lookups.
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
-// Without ORDER BY, about so many candidates are compared before the first rows are returned.
+// Without ORDER BY, about this many candidates are compared before the first rows are returned.
 constexpr int first_candidates = 64;
 
 // How large an index is, and what reading its pages costs.
@@ -40,7 +40,7 @@ index_size size_of(const meta& now, const layout& shape, Oid tablespace);
 // How many of `records` unrelated records become candidates, in a plan with bands.
 double expected_candidates(const scan_plan& plan, double records);
 
-// Whether comparing all records is cheaper than fetching so many candidates.
+// Whether comparing all records is cheaper than fetching this many candidates.
 bool should_compare_all(const index_size& size, double candidates);
 
 } // namespace minhash::pg::index

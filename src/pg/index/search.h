@@ -59,7 +59,7 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
 
-// Reads about so many more entries of each range, and compares their records; the first call also compares the tail.
+// Reads about this many more entries of each range, and compares their records; the first call also compares the tail.
 // Returns whether entries are left.
 bool find_some(search& state, std::size_t entries);
 

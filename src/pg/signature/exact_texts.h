@@ -34,7 +34,7 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
-// Checks for cancel after so many bytes of a walk, which `work` counts.
+// Checks for cancel after this many bytes of a walk, which `work` counts.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 
 // Finds the differences of two texts whose shingles have been counted, in the order of the text.

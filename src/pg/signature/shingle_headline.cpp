@@ -94,7 +94,7 @@ std::size_t skip_space(const headline& line, std::size_t at)
 }
 
 // The end of the word that starts at a place or after it. Text without white space, such as Chinese or an encoded file,
-// is cut into words of so many characters.
+// is cut into words of this many characters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
     constexpr int most_characters = 20;

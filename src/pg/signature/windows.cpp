@@ -15,7 +15,7 @@ namespace minhash::pg {
 
 namespace {
 
-// A word, or the space between two, may be as long as the text: after so many bytes, the query checks for cancel.
+// A word, or the space between two, may be as long as the text: after this many bytes, the query checks for cancel.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)

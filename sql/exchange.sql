@@ -26,7 +26,7 @@ SELECT minhash_to_values(s) = s::bigint[] AS same, minhash_to_values(minhash('',
 SELECT minhash_to_values(NULL) AS unknown, minhash_from_values(NULL, 1) AS unknown_too,
     minhash_from_values(pg_temp.series(1, 16), NULL) AS unknown_seed;
 
--- Compared, united, banded and compressed as ours are; sets of the numbers from 1 up to 30, in a family of hash
+-- Compared, united, banded and compressed as ours are; 30 sets of 80 numbers, which overlap, in a family of hash
 -- functions.
 CREATE TEMP TABLE external AS
 SELECT id, minhash_from_values(array_agg(least ORDER BY function), 1) AS sig

@@ -252,7 +252,8 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
         const text_bytes document = fetch_document(rows, row, buffer);
         bytes += static_cast<double>(document.size());
         add_to_sample(sample,
-                      rows.task.given ? with_slots(scheme, document) : signature{scheme, sign(*signer, source_of(*signer, document))});
+                      rows.task.given ? with_slots(scheme, document)
+                                      : signature{scheme, sign(*signer, source_of(*signer, document))});
     }
     mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
     const agreement_counts tallied = tally_agreements(sample, counts);
@@ -304,8 +305,8 @@ void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint
     for (std::uint32_t i = 0; i < count; i++) {
         pause(owner);
         const text_bytes bytes = fetch_document(rows, first + i, room.document);
-        const signature value =
-            task.given ? with_slots(task.scheme, bytes) : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
+        const signature value = task.given ? with_slots(task.scheme, bytes)
+                                           : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
         assert(!value.empty());
         const std::uint8_t* const slots = kept_slots(rows, value, buffer);
         std::memcpy(room.starts + i * of_start, slots, of_start);

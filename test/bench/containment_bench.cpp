@@ -141,11 +141,7 @@ double share_of(const element_list& row, const element_list& within)
     return static_cast<double>(shared) / static_cast<double>(row.size());
 }
 
-void keep_pairs(bulk::host& to, std::span<const bulk::found_pair> pairs)
-{
-    auto& kept = static_cast<engine_host&>(to).pairs;
-    kept.insert(kept.end(), pairs.begin(), pairs.end());
-}
+void keep_pair(bulk::host& to, const bulk::found_pair& pair) { static_cast<engine_host&>(to).pairs.push_back(pair); }
 
 // Candidates of bands that find the recall at the similarity which a row has with the largest of a class of sizes that
 // it lies within: sizes of a class differ by a factor of 2 at most.
@@ -223,7 +219,7 @@ int main(int argc, char** argv)
     task.recall = 0.99;
     bulk::row_set& rows = bench::take(budget, texts, task);
     const double taken = cpu_seconds();
-    bulk::find_contained_pairs(rows, false, keep_pairs);
+    bulk::find_contained_pairs(rows, false, keep_pair);
     const double found = cpu_seconds();
     std::printf("containment: reading %.2f s, finding %.2f, all %.2f; %zu pairs\n",
                 taken - start,

@@ -155,9 +155,8 @@ inline bulk::bands_plan find_pairs(engine_host& host, const std::vector<std::str
     bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << 32);
     bulk::row_set& rows = take(budget, texts, task);
     const bulk::bands_plan plan = choose(rows);
-    bulk::find_pairs(rows, false, [](bulk::host& to, std::span<const bulk::found_pair> pairs) {
-        auto& kept = static_cast<engine_host&>(to).pairs;
-        kept.insert(kept.end(), pairs.begin(), pairs.end());
+    bulk::find_pairs(rows, false, [](bulk::host& to, const bulk::found_pair& pair) {
+        static_cast<engine_host&>(to).pairs.push_back(pair);
     });
     return plan;
 }

@@ -29,10 +29,7 @@ double cpu_seconds()
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-void count_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
-{
-    static_cast<counting_host&>(host).found += pairs.size();
-}
+void count_pair(bulk::host& host, const bulk::found_pair&) { static_cast<counting_host&>(host).found++; }
 
 void count_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::span<const double>)
 {
@@ -68,7 +65,7 @@ int main(int argc, char** argv)
     if (clusters)
         bulk::find_clusters(rows, {}, {[](bulk::host&, std::span<std::uint32_t>) {}, count_cluster});
     else
-        bulk::find_pairs(rows, false, count_pairs);
+        bulk::find_pairs(rows, false, count_pair);
     const double found = cpu_seconds();
     std::printf("%zu texts, %d hashes, %d bands of %d rows: reading %.3f s, choosing %.3f, signing %.3f, finding %.3f, "
                 "all %.3f; "

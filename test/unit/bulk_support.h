@@ -434,10 +434,9 @@ struct problem {
     std::uint32_t count() const { return static_cast<std::uint32_t>(from_texts ? texts.size() : slots.size()); }
 };
 
-inline void keep_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
+inline void keep_pair(bulk::host& host, const bulk::found_pair& pair)
 {
-    auto& kept = static_cast<test_host&>(host).pairs;
-    kept.insert(kept.end(), pairs.begin(), pairs.end());
+    static_cast<test_host&>(host).pairs.push_back(pair);
 }
 
 inline void order_rows(bulk::host& host, std::span<std::uint32_t> rows)
@@ -513,9 +512,9 @@ inline void call_engine(engine_call& call)
 {
     row_set& rows = take_rows(call);
     if (rows.task.sets_only)
-        bulk::find_contained_pairs(rows, call.given->crossing, keep_pairs);
+        bulk::find_contained_pairs(rows, call.given->crossing, keep_pair);
     else if (call.what == job::pairs && rows.count > 1)
-        call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pairs);
+        call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pair);
     else if (call.what == job::clusters && rows.count > 0)
         call.large_buckets = bulk::find_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
     bulk::end_steps(rows);

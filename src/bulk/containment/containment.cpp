@@ -415,8 +415,8 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
 // The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // for each member
-    pair_emitter to;
+    byte_store** witnesses; // of each member
+    pair_sink emit;
     growing<byte_store*> of_parts; // pairs of each part of the index, by positions
     std::size_t parts;
 };
@@ -548,7 +548,7 @@ void emit_all(containment_search& self)
         if (is_leader(self, leader))
             for (std::uint32_t b = leader; b != no_row; b = rows.next[b])
                 for (std::uint32_t a = rows.next[b]; a != no_row; a = rows.next[a])
-                    emit_pair(self.to, {a, b, 1});
+                    emit_pair(rows, self.emit, {a, b, 1});
     auto* const at = allocate<std::uint64_t>(*part.rows->owner, self.parts);
     std::fill_n(at, self.parts, 0);
     const auto next_of = [&](std::size_t of_part) -> std::optional<found_pair> {
@@ -571,9 +571,8 @@ void emit_all(containment_search& self)
         at[from]++;
         for (std::uint32_t a = part.order[first->left]; a != no_row; a = rows.next[a])
             for (std::uint32_t b = part.order[first->right]; b != no_row; b = rows.next[b])
-                emit_pair(self.to, {a, b, first->similarity});
+                emit_pair(rows, self.emit, {a, b, first->similarity});
     }
-    emit_pairs(self.to);
 }
 
 void share_search(row_set& rows, bool crossing)
@@ -674,7 +673,7 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     do_step(rows, step::choose_witnesses);
     containment_search self = {};
     self.part = start_part(rows);
-    self.to = start_emitter(*rows.owner, emit);
+    self.emit = emit;
     shared_containment& shared = *self.part.shared;
     self.witnesses = open_left(rows, shared.witnesses);
     find_same(self);

@@ -54,33 +54,11 @@ void each_range(found_pairs& found, Verify&& verify)
     }
 }
 
-// Gives pairs to the caller, some at once.
-struct pair_emitter {
-    host* owner;
-    pair_sink emit;
-    found_pair* pairs; // not emitted yet
-    std::size_t count;
-    std::size_t room;
-};
-
-inline pair_emitter start_emitter(host& owner, pair_sink emit)
+// Gives a pair to the caller.
+inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pair)
 {
-    constexpr std::size_t at_once = 512;
-    return {&owner, emit, allocate<found_pair>(owner, at_once), 0, at_once};
-}
-
-inline void emit_pairs(pair_emitter& to)
-{
-    pause(*to.owner);
-    to.emit(*to.owner, {to.pairs, to.count});
-    to.count = 0;
-}
-
-inline void emit_pair(pair_emitter& to, const found_pair& pair)
-{
-    to.pairs[to.count++] = pair;
-    if (to.count == to.room)
-        emit_pairs(to);
+    pause(*rows.owner);
+    emit(*rows.owner, pair);
 }
 
 // Calls take(pair) for all pairs that were found, range by range, and frees them.

@@ -11,30 +11,30 @@ namespace {
 
 // Emits pairs whose left row is a copy of one leader, in the first query, and whose right row is a copy of the other,
 // in the second query. (The list of a leader's copies begins with those in the first query.)
-void emit_across(const row_set& rows, pair_emitter& to, const found_pair& near)
+void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);
     if (rows.rights[near.right] == no_row)
         return;
     for (std::uint32_t a = near.left; a < rows.first_count; a = rows.next[a])
         for (std::uint32_t b = rows.rights[near.right]; b != no_row; b = rows.next[b])
-            emit_pair(to, {a, b, near.similarity});
+            emit_pair(rows, emit, {a, b, near.similarity});
 }
 
 // Emits the pairs of the rows that two leaders stand for, or those among the rows of one.
-void emit_all(const row_set& rows, pair_emitter& to, const found_pair& near)
+void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;
     assert(similarity >= rows.task.threshold);
     if (rows.rights != nullptr) {
-        emit_across(rows, to, near);
+        emit_across(rows, emit, near);
         if (left != right)
-            emit_across(rows, to, {right, left, similarity});
+            emit_across(rows, emit, {right, left, similarity});
         return;
     }
     for (std::uint32_t a = left; a != no_row; a = rows.next[a])
         for (std::uint32_t b = left == right ? rows.next[a] : right; b != no_row; b = rows.next[b])
-            emit_pair(to, {a, b, similarity});
+            emit_pair(rows, emit, {a, b, similarity});
 }
 
 // The state of a process while it verifies.
@@ -126,14 +126,12 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     do_step(rows, step::verify_pairs);
     end_steps(rows);
 
-    pair_emitter to = start_emitter(*rows.owner, emit);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(*rows.owner);
         if (rows.leader[row] == row && rows.next[row] != no_row)
-            emit_all(rows, to, {row, row, 1});
+            emit_all(rows, emit, {row, row, 1});
     }
-    each_found(rows, [&](const found_pair& near) { emit_all(rows, to, near); });
-    emit_pairs(to);
+    each_found(rows, [&](const found_pair& near) { emit_all(rows, emit, near); });
     return rows.shared->large_buckets;
 }
 

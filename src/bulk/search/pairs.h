@@ -13,8 +13,8 @@ struct found_pair {
     double similarity;
 };
 
-// Takes some pairs. Each pair comes only once.
-using pair_sink = void (*)(host& owner, std::span<const found_pair> pairs);
+// Takes a pair. Each pair comes only once.
+using pair_sink = void (*)(host& owner, const found_pair& pair);
 
 // Finds the pairs of at least two rows; `crossing`: only pairs of a row before rows.first_count and a row from there
 // on. Returns how many buckets were left out because they have more than task.max_bucket rows.

@@ -12,7 +12,6 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 }
 
@@ -45,28 +44,22 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     return call;
 }
 
-// Returns pairs as result rows, except pairs of one id within one query. Unless they are of two queries, the ids of a
-// pair are swapped if is_turned(call, pair, order of the left id and the right one) says so.
+// Returns a pair as a result row, except one of equal ids within one query. Unless it is of two queries, its ids are
+// swapped if is_turned(call, pair, order of the left id and the right one) says so.
 template <auto is_turned>
-void put_pairs(bulk::host& host, std::span<const bulk::found_pair> pairs)
+void put_pair(bulk::host& host, const bulk::found_pair& pair)
 {
     pair_call& call = static_cast<pair_call&>(host);
     const MemoryContext former = MemoryContextSwitchTo(call.pair_memory);
-    for (const bulk::found_pair& pair : pairs) {
-        CHECK_FOR_INTERRUPTS();
-        if (!call.ids.by_value)
-            MemoryContextReset(call.pair_memory);
-        Datum left = fetch_datum(call.ids, pair.left);
-        Datum right = fetch_datum(call.ids, pair.right);
-        if (!call.crossing) {
-            const int order = ApplySortComparator(left, false, right, false, &call.order);
-            if (order == 0)
-                continue;
-            if (is_turned(call, pair, order))
-                std::swap(left, right);
-        }
+    if (!call.ids.by_value)
+        MemoryContextReset(call.pair_memory);
+    Datum left = fetch_datum(call.ids, pair.left);
+    Datum right = fetch_datum(call.ids, pair.right);
+    const int order = call.crossing ? 1 : ApplySortComparator(left, false, right, false, &call.order);
+    if (!call.crossing && order != 0 && is_turned(call, pair, order))
+        std::swap(left, right);
+    if (order != 0)
         put_row(*call.result, {left, right, Float8GetDatum(pair.similarity)});
-    }
     MemoryContextSwitchTo(former);
 }
 
@@ -87,7 +80,7 @@ Datum return_pairs(const call_form& form)
 
     pair_call& call = read_rows(form, arg_bulk(form), position_of(form, arg_other_query));
     if (row_count(call) > 1) {
-        const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, put_pairs<is_falling>);
+        const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, put_pair<is_falling>);
         notice_large_buckets(left_out, call.rows->task.max_bucket);
     }
     return end_call(call);
@@ -112,7 +105,7 @@ Datum return_contained(const call_form& form)
     wanted.texts_only = "The signature of a large text says little about a small one in it.";
     pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query));
     if (row_count(call) > 1)
-        bulk::find_contained_pairs(*call.rows, call.crossing, put_pairs<contains_smaller>);
+        bulk::find_contained_pairs(*call.rows, call.crossing, put_pair<contains_smaller>);
     return end_call(call);
 }
 

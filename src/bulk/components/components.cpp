@@ -1,9 +1,6 @@
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 
-#include <algorithm>
-#include <cassert>
-
 namespace minhash::bulk {
 
 namespace {

@@ -3,7 +3,6 @@
 #include "core/overlap.h"
 #include "core/tuning.h"
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>

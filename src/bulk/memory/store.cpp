@@ -2,9 +2,7 @@
 // When the budget is used up, the store with most full chunks writes its oldest one to its file.
 #include "bulk/memory/store.h"
 
-#include <algorithm>
 #include <bit>
-#include <cassert>
 
 namespace minhash::bulk {
 

@@ -4,7 +4,6 @@
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace minhash::bulk {
 

@@ -1,4 +1,3 @@
-#include "pg/arguments.h"
 #include "pg/bulk/arguments.h"
 #include "pg/errors.h"
 #include "pg/extension.h"

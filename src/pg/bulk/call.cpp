@@ -1,5 +1,4 @@
 #include "pg/bulk/call.h"
-#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 

@@ -1,5 +1,4 @@
 #include "pg/bulk/host.h"
-#include "pg/bulk/workers.h"
 #include "pg/errors.h"
 #include "pg/memory.h"
 
@@ -10,7 +9,6 @@
 
 extern "C" {
 #include "miscadmin.h"
-#include "storage/fd.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 }

@@ -52,6 +52,8 @@ struct bulk_host : bulk::host {
     bulk::growing<File> files[most_members]; // by member; open in this process
 };
 
+// (allow_workers(), file_of() and end_host() are in pg/bulk/workers.cpp.)
+
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
 
@@ -60,6 +62,15 @@ bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 
 // Shows the call's progress from now on, until the host's memory is freed.
 void start_reporting(bulk_host& host);
+
+// Lets a host have up to max_parallel_maintenance_workers workers, or none where there can be none.
+void allow_workers(bulk_host& host);
+
+// The open file for a number that the engine uses.
+File file_of(bulk_host& host, int number);
+
+// Closes this process's files, and frees its hold on all that was shared.
+void end_host(bulk_host& host);
 
 // A budget of maintenance_work_mem.
 bulk::memory_budget make_budget(bulk_host& owner);

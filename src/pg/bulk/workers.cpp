@@ -1,11 +1,16 @@
-#include "pg/bulk/workers.h"
-#include "pg/errors.h"
+// Workers of a bulk function: PostgreSQL's parallel workers, which have the snapshot, the user and the settings of the
+// call. They start after its queries have ended, so that no user code runs while they do parts of the engine's steps
+// (bulk/rows/steps.h).
+//
+// Shared memory and files are freed with the call, however it ends. If workers are not available, the call does
+// without.
+#include "pg/bulk/host.h"
 #include "pg/memory.h"
 
 #include "bulk/rows/steps.h"
 
 #include <algorithm>
-#include <sys/resource.h>
+#include <ctime>
 #include <sys/statvfs.h>
 #include <utility>
 
@@ -14,18 +19,13 @@ extern "C" {
 #include "access/xact.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "storage/barrier.h"
-#include "storage/dsm.h"
 #include "storage/dsm_impl.h"
 #include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "storage/sharedfileset.h"
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"
-#include "utils/dsa.h"
-#include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 [[gnu::visibility("default")]] void minhash_lsh_help(dsm_segment*, shm_toc* directory);
 }
@@ -261,13 +261,7 @@ std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
 }
 
 // The CPU time of this process, in seconds.
-double cpu_time()
-{
-    rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
+double cpu_time() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void meet_workers(bulk::host& host)
 {

@@ -4,7 +4,7 @@
 
 #include "bulk/rows/steps.h"
 #include "bulk/search/pairs.h"
-#include "bulk/tuning/sample.h"
+#include "bulk/tuning/choose_bands.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,6 @@
 // similarities of all pairs. One file after the other, thresholds from 0.3 to 0.95, and as many seeds as wanted:
 // recall_bench SEEDS FILE...
 #include "bulk/search/pairs.h"
-#include "bulk/tuning/sample.h"
 
 #include "core/kernels.h"
 

@@ -1,6 +1,6 @@
 // What is chosen by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and
 // seeds.)
-#include "bulk/tuning/sample.h"
+#include "bulk/tuning/choose_bands.h"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,12 @@ bands_plan choose(test_host& host, const problem& given, double recall)
 {
     minhash::scheme scheme = given.task.scheme;
     scheme.num_hashes = bulk::most_sampled_slots;
-    bulk::row_sample sample = bulk::start_sample(host, scheme);
-    for (const std::string& text : given.texts)
-        bulk::add_to_sample(sample, {scheme, support::sign(text, scheme)});
+    std::vector<std::uint8_t> sample;
+    for (const std::string& text : given.texts) {
+        const std::vector<std::uint32_t> slots = support::sign(text, scheme);
+        const auto bytes = minhash::signature{scheme, slots}.stored_slots();
+        sample.insert(sample.end(), bytes.begin(), bytes.end());
+    }
     bulk::sampled_counts counts;
     const double rows = given.count();
     return bulk::choose_by_cost({.rows = rows,
@@ -51,7 +54,7 @@ bands_plan choose(test_host& host, const problem& given, double recall)
                                  .least_hashes = 64,
                                  .most_hashes = 1024,
                                  .exact = true},
-                                bulk::tally_agreements(sample, counts),
+                                bulk::tally_agreements(host, scheme, sample, counts),
                                 bulk::costs_of(300, true));
 }
 

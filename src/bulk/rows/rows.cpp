@@ -230,32 +230,30 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
     host& owner = *rows.owner;
     owner.begin_phase(owner);
     scheme scheme = rows.task.scheme;
-    if (!rows.task.given)
-        scheme.num_hashes = most_sampled_slots;
-    row_sample sample = start_sample(owner, scheme);
+    scheme.num_hashes = rows.task.given ? std::min(scheme.num_hashes, most_sampled_slots) : most_sampled_slots;
     std::uint32_t chosen[most_sampled];
-    std::uint32_t* end = chosen;
-    if (rows.count <= most_sampled)
-        for (std::uint32_t row = 0; row < rows.count; row++)
-            *end++ = row;
-    else
-        for (std::uint32_t i = 0; i < most_sampled; i++)
-            *end++ = static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
+    std::uint32_t* end = chosen + std::min(rows.count, most_sampled);
+    for (std::uint32_t i = 0; i < end - chosen; i++)
+        chosen[i] = rows.count <= most_sampled ? i : static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
     std::sort(chosen, end); // so that they are read in order
     end = std::unique(chosen, end);
+    const std::size_t size = slot_bytes(scheme.bits, scheme.num_hashes);
+    const auto count = static_cast<std::size_t>(end - chosen);
+    auto* const sample = allocate<std::uint8_t>(owner, count * size);
     growing<std::uint8_t> buffer = {};
     host_signer* const signer = rows.task.given ? nullptr : make_signer(owner, scheme);
     double bytes = 0;
-    for (const std::uint32_t row : std::span(chosen, end)) {
+    for (std::size_t i = 0; i < count; i++) {
         pause(owner);
-        const text_bytes document = fetch_document(rows, row, buffer);
+        const text_bytes document = fetch_document(rows, chosen[i], buffer);
         bytes += static_cast<double>(document.size());
-        add_to_sample(sample,
-                      rows.task.given ? with_slots(scheme, document)
-                                      : signature{scheme, sign(*signer, source_of(*signer, document))});
+        std::memcpy(sample + i * size,
+                    rows.task.given ? static_cast<const void*>(document.data())
+                                    : sign(*signer, source_of(*signer, document)).data(),
+                    size);
     }
-    mean_bytes = end == chosen ? 0 : bytes / static_cast<double>(end - chosen);
-    const agreement_counts tallied = tally_agreements(sample, counts);
+    mean_bytes = count == 0 ? 0 : bytes / static_cast<double>(count);
+    const agreement_counts tallied = tally_agreements(owner, scheme, {sample, count * size}, counts);
     owner.end_phase(owner);
     return tallied;
 }

@@ -8,7 +8,6 @@
 #include "bulk/memory/store.h"
 #include "bulk/sets/text_signer.h"
 #include "bulk/tuning/choose_bands.h"
-#include "bulk/tuning/sample.h"
 
 #include "core/codec.h"
 

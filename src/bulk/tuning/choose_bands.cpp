@@ -1,6 +1,8 @@
 #include "bulk/tuning/choose_bands.h"
 
-#include <algorithm>
+#include "core/codec.h"
+#include "core/compress.h"
+
 #include <cassert>
 #include <cmath>
 
@@ -47,6 +49,21 @@ int bands_for(double threshold, int rows, double recall, int most) noexcept
 }
 
 } // namespace
+
+agreement_counts
+tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts)
+{
+    assert(scheme.num_hashes <= most_sampled_slots);
+    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    counts = {};
+    for (std::size_t a = 0; a < sample.size(); a += bytes) {
+        pause(owner);
+        for (std::size_t b = 0; b < a; b += bytes)
+            counts[count_equal(scheme, &sample[a], &sample[b])]++;
+    }
+    counts[scheme.num_hashes] = 0;
+    return agreement_counts(counts).first(scheme.num_hashes + std::size_t{1});
+}
 
 work_costs costs_of(double text_bytes, bool exact) noexcept
 {

@@ -10,10 +10,12 @@
 // they are copies or unrelated.
 #pragma once
 
+#include "bulk/memory/host.h"
+
+#include "core/scheme.h"
 #include "core/tuning.h"
 
-#include <cstdint>
-#include <span>
+#include <array>
 
 namespace minhash::bulk {
 
@@ -21,8 +23,21 @@ namespace minhash::bulk {
 // from memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
+// The size of a sample: a larger one would take more time than its better choice saves.
+constexpr std::uint32_t most_sampled = 1000;
+
+// Only so many slots of a signature are compared, the first ones.
+constexpr std::uint16_t most_sampled_slots = 128;
+
+using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
+
 // How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: one number more than signatures have slots.
 using agreement_counts = std::span<const std::uint64_t>;
+
+// Compares the signatures of a sample, which are of this scheme and lie one after the other. The result lies in
+// `counts`. Pairs that agree in all slots do not count, as one of several equal rows stands for all.
+agreement_counts
+tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 
 // What work takes, in nanoseconds.
 struct work_costs {

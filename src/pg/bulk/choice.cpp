@@ -5,8 +5,6 @@
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
-#include "bulk/tuning/sample.h"
-
 #include <algorithm>
 #include <cmath>
 

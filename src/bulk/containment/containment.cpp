@@ -123,17 +123,6 @@ void read_row(containment_part& self, std::uint32_t row)
     self.in_hand = row;
 }
 
-// Calls work(first, end) for the blocks of `count` numbers that this process gets as its units.
-template <typename Work>
-void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
-{
-    for (std::uint64_t first; (first = next_unit(rows) * at_once) < count;) {
-        report(*rows.owner, phase, first, count);
-        work(static_cast<std::uint32_t>(first),
-             static_cast<std::uint32_t>(std::min<std::uint64_t>(first + at_once, count)));
-    }
-}
-
 // Counts the shingles of the current row.
 void count_shingles(containment_part& self)
 {

@@ -1,7 +1,7 @@
 // Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false candidates, which verification
-// drops. Each band has a store of its own, because bands are read one after the other. One more store has a key of the
-// whole signature, by which equal rows are found.
-#include "bulk/rows/rows.h"
+// drops. Each band has a store of its own, as bands are read one after the other. One more store has a key of the whole
+// signature, by which equal rows are found.
+#include "bulk/rows/steps.h"
 
 #include "core/bands.h"
 #include "core/compress.h"
@@ -126,16 +126,25 @@ void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, 
 }
 
 // Tells the host which documents will be read next.
-void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t count, std::uint64_t* places)
+void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std::uint64_t* places)
 {
     std::size_t known = 0;
-    for (std::uint32_t i = 0; i < count; i++)
-        if (const std::uint64_t place = place_to_read(rows, first + i))
+    for (std::uint32_t row = first; row < end; row++)
+        if (const std::uint64_t place = place_to_read(rows, row))
             places[known++] = place;
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// Adds to the work that is known so far. Once it is enough for workers, if there can be any, rows are shared.
+// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files in large pieces.
+std::uint32_t rows_at_once(const shared_rows& shared)
+{
+    constexpr std::uint32_t least = 16;
+    constexpr std::uint32_t most = 1024;
+    constexpr std::uint32_t units_of_each = 32;
+    return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
+}
+
+// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -277,46 +286,42 @@ void open_signatures(row_set& rows)
         extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
 }
 
-signing_room make_signing_room(row_set& rows, std::uint32_t most)
-{
-    host& owner = *rows.owner;
-    return {most,
-            allocate<std::uint8_t>(owner, most * start_bytes(rows)),
-            allocate<std::uint8_t>(owner, most * rest_bytes(rows)),
-            allocate<std::uint32_t>(owner, most * key_count(rows.task.shape)),
-            allocate<std::uint64_t>(owner, most),
-            {}};
-}
-
-void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count)
+void sign_units(row_set& rows)
 {
     host& owner = *rows.owner;
     const task& task = rows.task;
-    assert(count <= room.most);
     assert(can_be_banded(task.scheme, task.shape.bands, task.shape.rows));
+    const std::uint32_t at_once = rows_at_once(*rows.shared);
     const std::size_t of_start = start_bytes(rows);
     const std::size_t of_rest = rest_bytes(rows);
+    auto* const starts = allocate<std::uint8_t>(owner, at_once * of_start);
+    auto* const rests = allocate<std::uint8_t>(owner, at_once * of_rest);
+    auto* const keys = allocate<std::uint32_t>(owner, at_once * key_count(task.shape));
+    auto* const places = allocate<std::uint64_t>(owner, at_once);
+    growing<std::uint8_t> document = {};
     std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
-    if (owner.far)
-        expect_documents(rows, first, count, room.places);
-    for (std::uint32_t i = 0; i < count; i++) {
-        pause(owner);
-        const text_bytes bytes = fetch_document(rows, first + i, room.document);
-        const signature value = task.given ? with_slots(task.scheme, bytes)
-                                           : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
-        assert(!value.empty());
-        const std::uint8_t* const slots = kept_slots(rows, value, buffer);
-        std::memcpy(room.starts + i * of_start, slots, of_start);
-        std::memcpy(room.rests + i * of_rest, slots + of_start, of_rest);
-        make_keys(value, task.shape, scope_mask(rows, first + i), room.keys + i, count);
-    }
-    write_at(*rows.starts, first * std::uint64_t{of_start}, room.starts, count * of_start);
-    write_at(*rows.rests, first * std::uint64_t{of_rest}, room.rests, count * of_rest);
-    for (std::size_t i = 0; i < key_count(task.shape); i++)
-        write_at(*rows.keys[i],
-                 first * std::uint64_t{sizeof(std::uint32_t)},
-                 room.keys + i * count,
-                 count * sizeof(std::uint32_t));
+    each_unit(rows, "signing rows", rows.count, at_once, [&](std::uint32_t first, std::uint32_t end) {
+        const std::size_t count = end - first;
+        if (owner.far)
+            expect_documents(rows, first, end, places);
+        for (std::size_t i = 0; i < count; i++) {
+            pause(owner);
+            const auto row = static_cast<std::uint32_t>(first + i);
+            const text_bytes bytes = fetch_document(rows, row, document);
+            const signature value = task.given
+                                        ? with_slots(task.scheme, bytes)
+                                        : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
+            assert(!value.empty());
+            const std::uint8_t* const slots = kept_slots(rows, value, buffer);
+            std::memcpy(starts + i * of_start, slots, of_start);
+            std::memcpy(rests + i * of_rest, slots + of_start, of_rest);
+            make_keys(value, task.shape, scope_mask(rows, row), keys + i, count);
+        }
+        write_at(*rows.starts, first * std::uint64_t{of_start}, starts, count * of_start);
+        write_at(*rows.rests, first * std::uint64_t{of_rest}, rests, count * of_rest);
+        for (std::size_t i = 0; i < key_count(task.shape); i++)
+            write_at(*rows.keys[i], first * sizeof(*keys), keys + i * count, count * sizeof(*keys));
+    });
 }
 
 std::size_t document_size(row_set& rows, std::uint32_t row)

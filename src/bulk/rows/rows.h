@@ -96,21 +96,6 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 // Opens the stores of signatures and keys.
 void open_signatures(row_set& rows);
 
-// Where the signatures and keys of some rows are made before they are stored together.
-struct signing_room {
-    std::uint32_t most; // rows
-    std::uint8_t* starts;
-    std::uint8_t* rests;
-    std::uint32_t* keys;
-    std::uint64_t* places;
-    growing<std::uint8_t> document;
-};
-
-signing_room make_signing_room(row_set& rows, std::uint32_t most);
-
-// Signs `count` rows from `first` on; `room` has room for this many.
-void sign_rows(row_set& rows, signing_room& room, std::uint32_t first, std::uint32_t count);
-
 // Whether scopes allow two rows to be near.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 {

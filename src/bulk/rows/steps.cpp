@@ -77,15 +77,6 @@ void share_rows(row_set& rows)
     });
 }
 
-// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files in large pieces.
-std::uint32_t rows_at_once(const shared_rows& shared)
-{
-    constexpr std::uint32_t least = 16;
-    constexpr std::uint32_t most = 1024;
-    constexpr std::uint32_t units_of_each = 32;
-    return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
-}
-
 // The expected cost of a step and of those after it.
 std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
@@ -103,22 +94,6 @@ std::optional<expected_cost> cost_of(const row_set& rows, step what)
 }
 
 } // namespace
-
-void sign_units(row_set& rows)
-{
-    const std::uint32_t at_once = rows_at_once(*rows.shared);
-    signing_room room = make_signing_room(rows, at_once);
-    for (;;) {
-        const std::uint64_t from = next_unit(rows) * at_once;
-        if (from >= rows.count)
-            break;
-        report(*rows.owner, "signing rows", from, rows.count);
-        sign_rows(rows,
-                  room,
-                  static_cast<std::uint32_t>(from),
-                  static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, rows.count - from)));
-    }
-}
 
 void start_steps(row_set& rows)
 {

@@ -91,7 +91,7 @@ void start_steps(row_set& rows);
 
 // One process's part of each step: units of it until none is left.
 using part = void(row_set& rows);
-part sign_units; // steps.cpp
+part sign_units; // rows.cpp
 part mark_units; // search/far_documents.cpp
 part bring_units;
 part find_twins_of_units;  // search/candidates.cpp
@@ -124,6 +124,17 @@ void end_steps(row_set& rows);
 inline std::uint64_t next_unit(const row_set& rows)
 {
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
+}
+
+// Calls work(first, end) for the numbers below `count` that this process gets, `at_once` as a unit.
+template <typename Work>
+void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
+{
+    for (std::uint64_t first; (first = next_unit(rows) * at_once) < count;) {
+        report(*rows.owner, phase, first, count);
+        work(static_cast<std::uint32_t>(first),
+             static_cast<std::uint32_t>(std::min<std::uint64_t>(first + at_once, count)));
+    }
 }
 
 // Opens views of what all processes share.

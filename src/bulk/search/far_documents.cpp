@@ -66,9 +66,8 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 }
 
 // Lists the marked documents of some rows, in the order of their places. Returns how many.
-std::size_t find_wanted(row_set& rows, std::uint32_t first, wanted_document* wanted)
+std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, wanted_document* wanted)
 {
-    const std::uint32_t end = std::min(rows.count - first, rows_at_once) + first;
     std::size_t count = 0;
     for (std::uint32_t row = first; row < end; row++)
         if (is_marked(rows, row))
@@ -116,18 +115,19 @@ void bring_units(row_set& rows)
     auto* const wanted = allocate<wanted_document>(owner, rows_at_once);
     auto* const places = allocate<std::uint64_t>(owner, rows_at_once);
     growing<std::uint8_t> buffer = {};
-    for (std::uint64_t first; (first = next_unit(rows) * rows_at_once) < rows.count;) {
-        const std::size_t count = find_wanted(rows, static_cast<std::uint32_t>(first), wanted);
+    const char* const phase = "reading rows to be compared";
+    each_unit(rows, phase, rows.count, rows_at_once, [&](std::uint32_t first, std::uint32_t end) {
+        const std::size_t count = find_wanted(rows, first, end, wanted);
         for (std::size_t i = 0; i < count; i++)
             places[i] = wanted[i].place;
         owner.expect_reads(owner, {places, count});
         for (std::size_t i = 0; i < count; i++) {
-            report(owner, "reading rows to be compared", first, rows.count);
+            report(owner, phase, first, rows.count);
             const text_bytes bytes = fetch_document(rows, wanted[i].row, buffer);
             set_brought(rows, wanted[i].row, rows.member, to->size);
             append(*to, bytes.data(), bytes.size());
         }
-    }
+    });
     leave_store(rows, to, rows.shared->bringing);
 }
 

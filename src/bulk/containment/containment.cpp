@@ -58,11 +58,9 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand;        // the current row: read last; or no_row
-    distinct_elements set;        // its shingles
-    growing<std::uint32_t> times; // for each of its elements, by number: when it was met last
-    std::size_t timed;
-    std::uint32_t time;
+    std::uint32_t in_hand;         // the current row: read last; or no_row
+    distinct_elements set;         // its shingles
+    growing<std::uint64_t> met_by; // of its elements, by number: the current row and the one that met it last, or 0
     size_plan* plans;
 
     // For looking up the current row.
@@ -166,33 +164,25 @@ void raise(std::uint64_t& shared, std::uint64_t to)
         continue;
 }
 
-// Starts a new time, at which no element has been met yet.
-void start_time(containment_part& self)
-{
-    if (self.timed <= self.set.count) {
-        grow(*self.rows->owner, self.times, 0, self.set.count + 1);
-        self.timed = self.times.room;
-        self.time = 0;
-    }
-    if (++self.time > 1)
-        return;
-    clear(*self.rows->owner, self.times.values, self.timed);
-    self.time = 1;
-}
-
 // How many distinct shingles a row shares with the current one.
 std::uint64_t count_shared(containment_part& self, std::uint32_t row)
 {
-    start_time(self);
+    host& owner = *self.rows->owner;
+    if (self.met_by.room <= self.set.count) {
+        grow(owner, self.met_by, 0, self.set.count + 1);
+        clear(owner, self.met_by.values, self.met_by.room);
+    }
     const searched_elements in(self.set);
-    std::uint32_t* const times = self.times.values;
+    std::uint64_t* const met_by = self.met_by.values;
+    const std::uint64_t pair = make_entry(self.in_hand, row);
+    assert(pair != 0); // the rows are different
     std::uint64_t shared = 0;
     host_signer& signer = *self.rows->signer;
     each_batch(signer, source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
         for (std::size_t i = 0; i < batch.count; i++) {
             const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
-            shared += number != 0 && times[number] != self.time;
-            times[number] = self.time;
+            shared += number != 0 && met_by[number] != pair;
+            met_by[number] = pair;
         }
     });
     return shared;

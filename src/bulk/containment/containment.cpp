@@ -360,35 +360,22 @@ void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
     }
 }
 
-// Orders rows by falling numbers of shingles, then by row number: a radix sort by the lower and then the upper half of
-// the number of shingles.
+// Orders rows by falling numbers of shingles, then by row number: by a heap, as other sorts cannot be cancelled.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
-    constexpr std::size_t keys = 1 << 16;
     host& owner = *rows.owner;
-    std::uint32_t* const other = allocate<std::uint32_t>(owner, rows.count);
-    std::uint32_t* from = order;
-    std::uint32_t* to = other;
-    std::uint32_t* const starts = allocate<std::uint32_t>(owner, keys + 1);
-    for (std::uint32_t row = 0; row < rows.count; row++)
-        from[row] = row;
-    for (const int shift : {0, 16}) {
-        const auto key_of = [&](std::uint32_t row) { return ~set_size(rows, row) >> shift & 0xFFFF; };
-        std::fill_n(starts, keys + 1, 0);
-        for (std::uint32_t row = 0; row < rows.count; row++) {
-            pause(owner);
-            starts[key_of(row) + 1]++;
-        }
-        for (std::size_t key = 0; key < keys; key++)
-            starts[key + 1] += starts[key];
-        for (std::uint32_t i = 0; i < rows.count; i++) {
-            pause(owner);
-            to[starts[key_of(from[i])]++] = from[i];
-        }
-        std::swap(from, to);
+    auto* const heap = allocate<std::uint64_t>(owner, rows.count);
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
+        heap[row] = make_entry(~set_size(rows, row), row);
+        std::push_heap(heap, heap + row + 1);
     }
-    assert(from == order); // after two passes
-    release(owner, other);
+    for (std::uint32_t left = rows.count; left-- > 0;) {
+        pause(owner);
+        std::pop_heap(heap, heap + left + 1);
+        order[left] = static_cast<std::uint32_t>(heap[left]);
+    }
+    release(owner, heap);
 }
 
 // The search, as the call's own process runs it.

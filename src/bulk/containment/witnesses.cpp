@@ -50,32 +50,6 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
     return static_cast<std::uint32_t>(number);
 }
 
-// Keeps the smallest of the marks that are offered.
-struct smallest_marks {
-    std::uint64_t* marks; // room for twice as many as wanted
-    std::size_t count;
-    std::size_t wanted;
-    std::uint64_t limit; // marks above it are ignored
-};
-
-void keep_smallest(smallest_marks& kept)
-{
-    if (kept.count <= kept.wanted)
-        return;
-    std::nth_element(kept.marks, kept.marks + (kept.wanted - 1), kept.marks + kept.count);
-    kept.count = kept.wanted;
-    kept.limit = kept.marks[kept.wanted - 1];
-}
-
-void offer(smallest_marks& kept, std::uint64_t mark)
-{
-    if (mark > kept.limit)
-        return;
-    kept.marks[kept.count++] = mark;
-    if (kept.count == 2 * kept.wanted)
-        keep_smallest(kept);
-}
-
 } // namespace
 
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
@@ -141,27 +115,37 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     while (pool < plan.pool)
         pool += of_class[++most_frequent];
 
+    // The smallest marks, of twice as many as are wanted.
     const std::size_t count = plan.witnesses.count;
     grow(owner, choice.marks, 0, 2 * count);
-    smallest_marks kept = {choice.marks.values, 0, count, std::numeric_limits<std::uint64_t>::max()};
+    std::uint64_t* const marks = choice.marks.values;
+    std::size_t kept = 0;
+    std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
+    const auto keep_smallest = [&] {
+        std::nth_element(marks, marks + (count - 1), marks + kept);
+        kept = count;
+        limit = marks[count - 1];
+    };
     for (std::size_t i = 0; i < elements.size(); i++) {
         if (i % 4096 == 0)
             pause(owner);
-        if (classes[i] <= most_frequent)
-            offer(kept, elements[i] ^ salt);
+        const std::uint64_t mark = elements[i] ^ salt;
+        if (mark > limit || classes[i] > most_frequent)
+            continue;
+        marks[kept++] = mark;
+        if (kept == 2 * count)
+            keep_smallest();
     }
-    keep_smallest(kept);
-    assert(kept.count == count);
+    assert(kept >= count);
+    keep_smallest();
+    choice.most_mark = std::max(choice.most_mark, limit);
     // Sort by count, the rarest first: the upper half of a mark gives way to the count.
     grow(owner, choice.tags, 0, count);
-    for (std::size_t i = 0; i < count; i++) {
-        const std::uint64_t mark = kept.marks[i];
-        choice.most_mark = std::max(choice.most_mark, mark);
-        kept.marks[i] = std::uint64_t{counts.of(mark ^ salt)} << 32 | tag_of(mark);
-    }
-    std::sort(kept.marks, kept.marks + count);
     for (std::size_t i = 0; i < count; i++)
-        choice.tags.values[i] = static_cast<std::uint32_t>(kept.marks[i]);
+        marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
+    std::sort(marks, marks + count);
+    for (std::size_t i = 0; i < count; i++)
+        choice.tags.values[i] = static_cast<std::uint32_t>(marks[i]);
     return {choice.tags.values, count};
 }
 

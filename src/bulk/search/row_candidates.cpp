@@ -1,6 +1,7 @@
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -21,8 +22,8 @@ struct collector {
     byte_store** ranges;      // candidates: the upper half is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
     std::uint32_t bucket_count;
-    growing<std::uint32_t> before; // of a bucket's rows: the last bucket of each before it
-    growing<two_places> likely;    // pairs of a bucket that may be near
+    growing<std::uint32_t> before;                // of a bucket's rows: the last bucket of each before it
+    growing<std::array<std::uint32_t, 2>> likely; // pairs of a bucket that may be near, by their places in it
     byte_store* large_buckets;
     byte_store* large_rows;
     std::uint64_t recorded; // candidates
@@ -94,8 +95,8 @@ bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
     }
     if (count > most)
         return false;
-    for (std::size_t i = 0; i < count; i++)
-        record_two(all, bucket, all.likely.values[i].a, all.likely.values[i].b);
+    for (const auto& [a, b] : std::span(all.likely.values, count))
+        record_two(all, bucket, a, b);
     return true;
 }
 

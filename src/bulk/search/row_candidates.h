@@ -14,12 +14,6 @@
 
 namespace minhash::bulk {
 
-// Two rows of a bucket, by their positions in it.
-struct two_places {
-    std::uint32_t a;
-    std::uint32_t b;
-};
-
 // For reading what all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;

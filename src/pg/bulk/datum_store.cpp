@@ -73,9 +73,7 @@ Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null)
 {
     if (store.plain)
         return fetch_plain(store, place);
-    datum_place copy;
-    const datum_place at = *static_cast<const datum_place*>(
-        bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    const auto at = bulk::fetch_value<datum_place>(*store.values, place);
     const bool is_null = at.size == null_size;
     if (null != nullptr)
         *null = is_null;

@@ -34,9 +34,7 @@ void append_datum(datum_store& store, Datum value, bool null);
 inline Datum fetch_plain(datum_store& store, std::uint32_t place)
 {
     Assert(store.plain);
-    Datum copy;
-    return *static_cast<const Datum*>(
-        bulk::fetch(*store.values, place * std::uint64_t{sizeof(copy)}, sizeof(copy), &copy));
+    return bulk::fetch_value<Datum>(*store.values, place);
 }
 
 // The value at a place, from 0 on. If by reference, it lies in the store or in the current context. `null` must be

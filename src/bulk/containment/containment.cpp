@@ -3,84 +3,34 @@
 // the notes have only their place in a store.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
-#include "bulk/containment/witnesses.h"
+#include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 #include "bulk/tuning/choose_bands.h"
 
 #include "core/hash.h"
-#include "core/overlap.h"
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <optional>
-#include <utility>
 
 namespace minhash::bulk {
-
-// The state that all processes share. Rows are known by their positions in `order`, in which a row comes after all that
-// may contain it, unless there are two queries.
-struct shared_containment {
-    double missed; // the share of pairs that may be missed
-    bool crossing;
-    shared_number counts;     // shingle_counts
-    shared_number sizes;      // for each row: how many distinct shingles
-    shared_number digests;    // equal for equal sets
-    shared_number witnesses;  // store_note of each member's tags of witnesses
-    shared_number witness_at; // for each row: the member, and the offset in its store
-    std::uint64_t most_mark;  // of all witnesses: atomic
-    shared_number order;
-
-    // The current part of the index.
-    shared_number index;
-    index_shape shape;
-    std::uint32_t first; // position of its first row
-};
 
 namespace {
 
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
-constexpr std::uint32_t looked_up_at_once = 64;
 
 constexpr int member_shift = 48; // in witness_at
 
 // How many plans are kept, by the lowest bits of the set's size.
 constexpr std::size_t kept_plans = 1024;
 
-// The state of a process during its part of a step.
-struct containment_part {
-    row_set* rows;
-    shared_containment* shared;
-    std::uint32_t* sizes;
-    std::uint64_t* digests;
-    std::uint64_t* witness_at;
-    std::uint32_t* order;
-    shingle_counts counts;
-
-    growing<std::uint8_t> text;
-    std::uint32_t in_hand;         // the current row: read last; or no_row
-    distinct_elements set;         // its shingles
-    growing<std::uint64_t> met_by; // of its elements, by number: the current row and the one that met it last, or 0
-    size_plan* plans;
-
-    // For looking up the current row.
-    witness_index index;
-    growing<std::uint32_t> tags; // of its shingles that may be witnesses: open addressing; 0: free
-    std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
-    growing<std::span<const std::uint32_t>> having; // index places in these buckets
-    std::uint8_t* missing;                          // for each place, how many more witnesses it needs
-    growing<std::uint32_t> enough;                  // places of rows with enough
-};
-
-shared_containment& shared_of(const row_set& rows)
-{
-    return *find_shared<shared_containment>(rows, rows.shared->containment);
-}
+} // namespace
 
 containment_part start_part(row_set& rows)
 {
-    shared_containment& shared = shared_of(rows);
+    shared_containment& shared = *find_shared<shared_containment>(rows, rows.shared->containment);
     containment_part made = {};
     made.rows = &rows;
     made.shared = &shared;
@@ -97,20 +47,11 @@ containment_part start_part(row_set& rows)
     return made;
 }
 
-const size_plan& plan_for(containment_part& self, std::uint64_t size)
-{
-    size_plan& plan = self.plans[size % kept_plans];
-    if (plan.size != size)
-        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
-    return plan;
-}
-
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
 {
     return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
 }
 
-// Reads a row, which becomes the current one.
 void read_row(containment_part& self, std::uint32_t row)
 {
     if (self.in_hand == row)
@@ -119,6 +60,39 @@ void read_row(containment_part& self, std::uint32_t row)
     read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.set);
     assert(self.set.count > 0 && self.set.listed == self.set.count);
     self.in_hand = row;
+}
+
+std::uint64_t count_shared(containment_part& self, std::uint32_t row)
+{
+    host& owner = *self.rows->owner;
+    if (self.met_by.room <= self.set.count) {
+        grow(owner, self.met_by, 0, self.set.count + 1);
+        clear(owner, self.met_by.values, self.met_by.room);
+    }
+    const searched_elements in(self.set);
+    std::uint64_t* const met_by = self.met_by.values;
+    const std::uint64_t pair = make_entry(self.in_hand, row);
+    assert(pair != 0); // the rows are different
+    std::uint64_t shared = 0;
+    host_signer& signer = *self.rows->signer;
+    each_batch(signer, source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
+        for (std::size_t i = 0; i < batch.count; i++) {
+            const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
+            shared += number != 0 && met_by[number] != pair;
+            met_by[number] = pair;
+        }
+    });
+    return shared;
+}
+
+namespace {
+
+const size_plan& plan_for(containment_part& self, std::uint64_t size)
+{
+    size_plan& plan = self.plans[size % kept_plans];
+    if (plan.size != size)
+        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
+    return plan;
 }
 
 // Counts the shingles of the current row.
@@ -164,200 +138,11 @@ void raise(std::uint64_t& shared, std::uint64_t to)
         continue;
 }
 
-// How many distinct shingles a row shares with the current one.
-std::uint64_t count_shared(containment_part& self, std::uint32_t row)
-{
-    host& owner = *self.rows->owner;
-    if (self.met_by.room <= self.set.count) {
-        grow(owner, self.met_by, 0, self.set.count + 1);
-        clear(owner, self.met_by.values, self.met_by.room);
-    }
-    const searched_elements in(self.set);
-    std::uint64_t* const met_by = self.met_by.values;
-    const std::uint64_t pair = make_entry(self.in_hand, row);
-    assert(pair != 0); // the rows are different
-    std::uint64_t shared = 0;
-    host_signer& signer = *self.rows->signer;
-    each_batch(signer, source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
-        for (std::size_t i = 0; i < batch.count; i++) {
-            const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
-            shared += number != 0 && met_by[number] != pair;
-            met_by[number] = pair;
-        }
-    });
-    return shared;
-}
-
 bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint32_t b)
 {
     const row_set& rows = *self.rows;
     return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] && in_one_scope(rows, a, b) &&
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
-}
-
-// The share of a row's shingles that the current row has, if it reaches the threshold.
-std::optional<double> contained_share(containment_part& self, std::uint32_t row)
-{
-    const row_set& rows = *self.rows;
-    const std::uint64_t size = self.sizes[row];
-    if (!in_one_scope(rows, row, self.in_hand) || least_contained(size, rows.task.threshold) > self.set.count)
-        return std::nullopt;
-    const double share = containment({size, 0, count_shared(self, row)});
-    return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
-}
-
-// The entry that a tag has in the table of the current row's tags, or a free one.
-std::uint32_t& entry_of_tag(const containment_part& self, std::uint32_t tag, std::uint64_t place)
-{
-    assert(tag != 0 && place == place_in(self.index, tag));
-    std::uint32_t* const tags = self.tags.values;
-    return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
-}
-
-// Keeps the tags of those shingles of the current row that may be witnesses. Returns their number.
-std::size_t take_tags(containment_part& self)
-{
-    const witness_index& index = self.index;
-    const std::uint64_t salt = salt_of(*self.rows, self.in_hand);
-    const std::uint64_t most_mark = self.shared->most_mark;
-    const std::span<const std::uint64_t> list = self.set.elements();
-    const std::size_t entries = std::bit_ceil(2 * list.size() + 1);
-    self.tag_mask = entries - 1;
-    grow(*self.rows->owner, self.tags, 0, entries);
-    grow(*self.rows->owner, self.places, 0, list.size());
-    clear(*self.rows->owner, self.tags.values, entries);
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < list.size(); i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        const std::uint64_t mark = list[i] ^ salt;
-        if (mark > most_mark)
-            continue;
-        const std::uint32_t tag = tag_of(mark);
-        const std::uint64_t place = place_in(index, tag);
-        entry_of_tag(self, tag, place) = tag;
-        __builtin_prefetch(&index.filter[filter_word(index, place)]);
-        self.places.values[count++] = place;
-    }
-    return count;
-}
-
-// Finds the index buckets of the current row's tags: each lists the places of rows with such a witness. Returns the
-// number of lists.
-std::size_t find_having(containment_part& self)
-{
-    const witness_index& index = self.index;
-    const std::size_t count_of_tags = take_tags(self);
-    const std::span<std::uint64_t> tags = {self.places.values, count_of_tags};
-    std::size_t known = 0;
-    for (const std::uint64_t place : tags) {
-        tags[known] = place & index.mask;
-        __builtin_prefetch(&index.starts[tags[known]]);
-        known += is_known(index, place);
-    }
-    std::size_t count = 0;
-    grow(*self.rows->owner, self.having, 0, known);
-    for (const std::uint64_t bucket : tags.first(known)) {
-        const auto places = places_of(index, bucket);
-        self.having.values[count] = places;
-        if (!places.empty())
-            __builtin_prefetch(&places.back());
-        count += !places.empty();
-    }
-    return count;
-}
-
-// Resets the counts of the places from `from` on, of which `met` were counted down.
-void start_count(containment_part& self, std::uint32_t from, std::size_t lists, std::size_t met)
-{
-    constexpr std::size_t copied_at_once = 64;
-    const std::uint8_t* const least = self.index.least;
-    const std::uint32_t end = self.index.shape.places;
-    if (from < end && (end - from) / copied_at_once < met) {
-        std::copy(least + from, least + end, self.missing + from);
-        return;
-    }
-    for (const auto places : std::span(self.having.values, lists))
-        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from;)
-            self.missing[places[at]] = least[places[at]];
-}
-
-// Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses. Returns how many it
-// wrote; adds to `met` how many it counted down. Not inlined, because it needs all registers.
-[[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
-                                         std::uint32_t from,
-                                         std::uint8_t* missing,
-                                         std::uint32_t* to,
-                                         std::size_t& met)
-{
-    std::size_t enough = 0;
-    std::size_t at = places.size();
-    for (; at > 0 && places[at - 1] >= from; at--) {
-        const std::uint32_t place = places[at - 1];
-        const std::uint8_t left = missing[place];
-        to[enough] = place;
-        enough += left == 1;
-        missing[place] = static_cast<std::uint8_t>(left - (left != 0));
-    }
-    met += places.size() - at;
-    return enough;
-}
-
-// Finds rows, by their places from `from` on, of whose indexed witnesses the current row may have enough. Returns how
-// many.
-std::size_t find_enough(containment_part& self, std::uint32_t from)
-{
-    const std::size_t lists = find_having(self);
-    std::size_t met = 0;
-    std::size_t enough = 0;
-    for (const auto places : std::span(self.having.values, lists)) {
-        pause(*self.rows->owner);
-        grow(*self.rows->owner, self.enough, enough, enough + places.size());
-        enough += count_down(places, from, self.missing, self.enough.values + enough, met);
-    }
-    start_count(self, from, lists, met);
-    return enough;
-}
-
-// Whether the current row has enough of all witnesses of the row at a place, not just of indexed ones.
-bool has_enough(const containment_part& self, std::uint32_t place)
-{
-    const place_note* const note = self.index.notes + place;
-    std::uint32_t least = note->least;
-    for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
-        const std::uint32_t tag = self.index.tags[at];
-        least -= entry_of_tag(self, tag, place_in(self.index, tag)) == tag;
-    }
-    return least == 0;
-}
-
-// Adds the pairs of a row with the indexed rows that lie within it; both are given by positions.
-void look_up(containment_part& self, std::uint32_t position, found_pairs& found)
-{
-    constexpr std::size_t ahead = 8;
-    const std::uint32_t within = self.order[position];
-    if (self.rows->leader[within] != within)
-        return;
-    const std::uint32_t first = self.shared->first;
-    read_row(self, within);
-    const std::size_t enough = find_enough(self, self.shared->crossing || position < first ? 0 : position - first + 1);
-    std::uint32_t* const places = self.enough.values;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < enough; i++) {
-        pause(*self.rows->owner);
-        if (i + 2 * ahead < enough)
-            __builtin_prefetch(&self.index.notes[places[i + 2 * ahead]]);
-        if (i + ahead < enough)
-            __builtin_prefetch(&self.index.tags[self.index.notes[places[i + ahead]].first]);
-        places[count] = places[i];
-        count += has_enough(self, places[i]);
-    }
-    std::sort(places, places + count);
-    for (std::size_t i = 0; i < count; i++) {
-        pause(*self.rows->owner);
-        if (const auto share = contained_share(self, self.order[first + places[i]]))
-            add_pair(found, {first + places[i], position, *share});
-    }
 }
 
 // Orders rows by falling numbers of shingles, then by row number: by a heap, as other sorts cannot be cancelled.
@@ -557,15 +342,6 @@ void share_search(row_set& rows, bool crossing)
     rows.next = allocate<std::uint32_t>(owner, rows.count);
 }
 
-void order_rows(containment_search& self)
-{
-    const row_set& rows = *self.part.rows;
-    for (std::uint32_t row = 0; row < rows.count; row++)
-        self.part.order[row] = row;
-    if (!self.part.shared->crossing)
-        order_by_size(rows, self.part.order);
-}
-
 } // namespace
 
 void count_shingles_of_units(row_set& rows)
@@ -611,26 +387,6 @@ void compare_same_of_units(row_set& rows)
     });
 }
 
-void look_up_units(row_set& rows)
-{
-    containment_part self = start_part(rows);
-    const shared_containment& shared = *self.shared;
-    self.index = open_index(find_shared<char>(rows, shared.index), shared.shape);
-    self.missing = allocate<std::uint8_t>(*rows.owner, shared.shape.places);
-    std::copy_n(self.index.least, shared.shape.places, self.missing);
-    found_pairs found;
-    start_found(found, rows);
-    const std::uint32_t first = shared.crossing ? rows.first_count : 0;
-    const std::uint32_t end = shared.crossing ? rows.count : shared.first + shared.shape.places;
-    each_range(found, [&](std::uint32_t range) {
-        const std::uint32_t from = first + range * looked_up_at_once;
-        report(*rows.owner, "looking for rows within others", from - first, end - first);
-        for (std::uint32_t i = from; i < std::min(end, from + looked_up_at_once); i++)
-            look_up(self, i, found);
-    });
-    end_found(found);
-}
-
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     start_steps(rows);
@@ -643,7 +399,10 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     shared_containment& shared = *self.part.shared;
     self.witnesses = open_left(rows, shared.witnesses);
     find_same(self);
-    order_rows(self);
+    if (crossing)
+        std::iota(self.part.order, self.part.order + rows.count, 0);
+    else
+        order_by_size(rows, self.part.order);
     const std::uint32_t contained = crossing ? rows.first_count : rows.count;
     for (std::uint32_t from = 0; from < contained; from += shared.shape.places) {
         index_rows(self, from, contained);

@@ -82,7 +82,7 @@ struct shared_rows {
     shared_number groups;       // notes of each member's groups of large buckets
     shared_number group_places; // bucket_groups of each large bucket
 
-    shared_number containment; // what containment.cpp shares
+    shared_number containment; // shared_containment
 };
 
 // To be called when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough
@@ -102,7 +102,7 @@ part connect_row_units;
 part count_shingles_of_units; // containment/containment.cpp
 part choose_witnesses_of_units;
 part compare_same_of_units;
-part look_up_units;
+part look_up_units; // containment/look_up.cpp
 
 // The part of the current step (bulk/parts.cpp).
 void do_part(row_set& rows);

@@ -1,0 +1,61 @@
+// The state of a search for rows that lie within others: what all processes share, and what one of them has during its
+// part of a step.
+#pragma once
+
+#include "bulk/containment/witnesses.h"
+#include "bulk/rows/steps.h"
+
+namespace minhash::bulk {
+
+// How many rows are looked up as a unit.
+constexpr std::uint32_t looked_up_at_once = 64;
+
+// The state that all processes share. Rows are known by their positions in `order`, in which a row comes after all that
+// may contain it, unless there are two queries.
+struct shared_containment {
+    double missed; // the share of pairs that may be missed
+    bool crossing;
+    shared_number counts;     // shingle_counts
+    shared_number sizes;      // of each row: how many distinct shingles
+    shared_number digests;    // equal for equal sets
+    shared_number witnesses;  // store_note of each member's tags of witnesses
+    shared_number witness_at; // of each row: the member, and the offset in its store
+    std::uint64_t most_mark;  // of all witnesses: atomic
+    shared_number order;
+
+    // The current part of the index.
+    shared_number index;
+    index_shape shape;
+    std::uint32_t first; // position of its first row
+};
+
+// The state of a process during its part of a step.
+struct containment_part {
+    row_set* rows;
+    shared_containment* shared;
+    std::uint32_t* sizes;
+    std::uint64_t* digests;
+    std::uint64_t* witness_at;
+    std::uint32_t* order;
+    shingle_counts counts;
+
+    growing<std::uint8_t> text;
+    std::uint32_t in_hand;         // the current row: read last; or no_row
+    distinct_elements set;         // its shingles
+    growing<std::uint64_t> met_by; // of its elements, by number: the current row and the one that met it last, or 0
+    size_plan* plans;
+};
+
+// To be called at the beginning of a process's part.
+containment_part start_part(row_set& rows);
+
+// Mixed into the shingles of a row, so that rows of different scopes meet only by accident.
+std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
+
+// Reads a row, which becomes the current one.
+void read_row(containment_part& self, std::uint32_t row);
+
+// How many distinct shingles a row shares with the current one.
+std::uint64_t count_shared(containment_part& self, std::uint32_t row);
+
+} // namespace minhash::bulk

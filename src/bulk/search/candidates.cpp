@@ -43,14 +43,37 @@ int slice_bits_for(const row_set& rows, std::size_t bands)
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader)
 {
     walk = {};
-    start_grouping(walk, *rows.owner, (rows.count >> rows.shared->slice_bits) + std::size_t{1});
     walk.rows = &rows;
     walk.leader = leader;
+    walk.bits = partition_bits((rows.count >> rows.shared->slice_bits) + std::size_t{1});
+    walk.starts = allocate<std::uint32_t>(*rows.owner, (std::size_t{1} << walk.bits) + 2);
 }
 
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
 {
-    scatter(walk, [&walk, band, slice](auto&& take) { each_key(walk, band, slice, take); });
+    host& owner = *walk.rows->owner;
+    const int bits = walk.bits;
+    const std::size_t partitions = std::size_t{1} << bits;
+    std::uint32_t* const starts = walk.starts;
+    std::fill_n(starts, partitions + 2, 0);
+    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves that on to its end,
+    // the start of partition i + 1: so starts[i] ends as the start of i.
+    each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
+    std::size_t largest = 0;
+    for (std::size_t i = 2; i < partitions + 2; i++) {
+        largest = std::max<std::size_t>(largest, starts[i]);
+        starts[i] += starts[i - 1];
+    }
+    const std::size_t table = bucket_table_size(largest);
+    grow(owner, walk.memory, 0, table + 3 * largest);
+    std::uint32_t* const memory = walk.memory.values;
+    walk.room = {memory, memory + table, memory + table + largest, memory + table + 2 * largest};
+    grow(owner, walk.entries, 0, starts[partitions + 1]);
+    std::uint64_t* const entries = walk.entries.values;
+    each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t row) {
+        entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
+    });
+    assert(starts[partitions] == starts[partitions + 1]); // both calls gave the same rows
 }
 
 void find_twins(row_set& rows)

@@ -9,9 +9,14 @@
 namespace minhash::bulk {
 
 // Visits the buckets of one slice after the other, with the same memory.
-struct bucket_walk : grouping {
+struct bucket_walk {
     row_set* rows;
     const std::uint32_t* leader; // rows with another leader are left out; null: no row is
+    int bits;                    // that choose a row's partition
+    growing<std::uint64_t> entries;
+    std::uint32_t* starts;         // where partitions start, and the end of the last
+    growing<std::uint32_t> memory; // of `room`
+    bucket_room room;
 };
 
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
@@ -27,9 +32,11 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     row_set& rows = *walk.rows;
     const std::uint32_t max_bucket = rows.task.max_bucket;
     std::uint64_t left_out = 0;
-    for (std::size_t i = 0; i < partition_count(walk); i++) {
+    for (std::size_t i = 0; i < std::size_t{1} << walk.bits; i++) {
         pause(*rows.owner);
-        each_bucket(partition(walk, i), walk.room, [&](std::span<const std::uint32_t> bucket) {
+        const std::uint64_t* const entries = walk.entries.values;
+        const std::span partition(entries + walk.starts[i], entries + walk.starts[i + 1]);
+        each_bucket(partition, walk.room, [&](std::span<const std::uint32_t> bucket) {
             if (max_bucket > 0 && bucket.size() > max_bucket)
                 left_out++;
             else

@@ -145,7 +145,7 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
 }
 
-// Orders rows by falling numbers of shingles, then by row number: by a heap, as other sorts cannot be cancelled.
+// Orders rows by falling numbers of shingles, then by row number: by a heap, because other sorts cannot be cancelled.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
     host& owner = *rows.owner;
@@ -166,7 +166,7 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
 // The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // of each member
+    byte_store** witnesses; // for each member
     pair_sink emit;
     growing<byte_store*> of_parts; // pairs of each part of the index, by positions
     std::size_t parts;

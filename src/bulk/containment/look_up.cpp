@@ -20,7 +20,7 @@ struct containment_lookup : containment_part {
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
     growing<std::span<const std::uint32_t>> having; // index places in these buckets
-    std::uint8_t* missing;                          // of each place, how many more witnesses it needs
+    std::uint8_t* missing;                          // for each place, how many more witnesses it needs
     growing<std::uint32_t> enough;                  // places of rows with enough
 };
 
@@ -112,7 +112,7 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
 }
 
 // Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses. Returns how many it
-// wrote; adds to `met` how many it counted down. Not inlined, as it needs all registers.
+// wrote; adds to `met` how many it counted down. Not inlined, because it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,

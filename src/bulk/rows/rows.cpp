@@ -1,6 +1,6 @@
 // Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false candidates, which verification
-// drops. Each band has a store of its own, as bands are read one after the other. One more store has a key of the whole
-// signature, by which equal rows are found.
+// drops. Each band has a store of its own, because bands are read one after the other. One more store has a key of the
+// whole signature, by which equal rows are found.
 #include "bulk/rows/steps.h"
 
 #include "core/bands.h"

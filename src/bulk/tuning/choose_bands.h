@@ -35,7 +35,7 @@ using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 using agreement_counts = std::span<const std::uint64_t>;
 
 // Compares the signatures of a sample, which are of this scheme and lie one after the other. The result lies in
-// `counts`. Pairs that agree in all slots do not count, as one of several equal rows stands for all.
+// `counts`. Pairs that agree in all slots do not count, because one of several equal rows stands for all.
 agreement_counts
 tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 

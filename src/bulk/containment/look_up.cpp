@@ -87,7 +87,7 @@ std::size_t find_having(containment_lookup& self)
     std::size_t count = 0;
     grow(*self.rows->owner, self.having, 0, known);
     for (const std::uint64_t bucket : tags.first(known)) {
-        const auto places = places_of(index, bucket);
+        const std::span places(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
         self.having.values[count] = places;
         if (!places.empty())
             __builtin_prefetch(&places.back());

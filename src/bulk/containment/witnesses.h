@@ -141,9 +141,4 @@ inline bool is_known(const witness_index& index, std::uint64_t place) noexcept
     return (index.filter[filter_word(index, place)] & filter_bit(place)) != 0;
 }
 
-inline std::span<const std::uint32_t> places_of(const witness_index& index, std::size_t bucket)
-{
-    return {index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]};
-}
-
 } // namespace minhash::bulk

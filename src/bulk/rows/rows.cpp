@@ -162,22 +162,16 @@ void count_work(row_set& rows, std::size_t bytes)
 
 } // namespace
 
-scheme kept_scheme(const task& task)
+void set_task(row_set& rows, const task& task)
 {
     constexpr std::uint8_t enough = 8;
     const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4; // at high thresholds few slots are left to agree by chance
-    scheme kept = task.scheme;
-    if (task.exact && !task.whole_slots)
-        kept.bits = std::min(kept.bits, enough);
-    if (task.given)
-        kept.bits = std::min(kept.bits, few);
-    return kept;
-}
-
-void set_task(row_set& rows, const task& task)
-{
     rows.task = task;
-    rows.kept = kept_scheme(task);
+    rows.kept = task.scheme;
+    if (task.exact && !task.whole_slots)
+        rows.kept.bits = std::min(rows.kept.bits, enough);
+    if (task.given)
+        rows.kept.bits = std::min(rows.kept.bits, few);
     rows.start = rows.kept;
     if (!task.whole_slots)
         rows.start.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);

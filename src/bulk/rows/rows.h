@@ -30,10 +30,6 @@ struct task {
     std::optional<bands_plan> plan = {}; // if the shape was chosen by cost
 };
 
-// The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to choose
-// which given signatures to compare, slots of 2 or 4 bits do.
-scheme kept_scheme(const task& task);
-
 // Whether documents are compared, and not only signed.
 inline bool has_documents(const task& task) { return task.exact || task.given; }
 
@@ -43,7 +39,9 @@ struct row_set {
     host* owner;
     memory_budget* budget;
     bulk::task task;
-    minhash::scheme kept;  // kept_scheme()
+    // The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to
+    // choose which given signatures to compare, slots of 2 or 4 bits do.
+    minhash::scheme kept;
     minhash::scheme start; // of the slots that are stored apart: the first ones, or all
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by the caller

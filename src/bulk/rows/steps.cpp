@@ -77,6 +77,23 @@ void share_rows(row_set& rows)
     });
 }
 
+// Opens views of what all processes share.
+void open_views(row_set& rows)
+{
+    const shared_rows& shared = *rows.shared;
+    if (shared.keys != 0)
+        rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.shape));
+    each_store(rows, [&rows](byte_store*& store, const store_note& note) {
+        store = has_store(note) ? open_view(*rows.budget, note) : nullptr;
+    });
+    if (shared.brought != 0)
+        rows.brought = open_left(rows, shared.brought);
+    rows.scopes = {find_shared<std::uint32_t>(rows, shared.scopes), 0};
+    rows.leader = find_shared<std::uint32_t>(rows, shared.leader);
+    rows.next = find_shared<std::uint32_t>(rows, shared.next);
+    rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
+}
+
 // The expected cost of a step and of those after it.
 std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
@@ -112,22 +129,6 @@ void start_steps(row_set& rows)
     if (!has_documents(rows.task))
         drop_documents(rows);
     open_views(rows);
-}
-
-void open_views(row_set& rows)
-{
-    const shared_rows& shared = *rows.shared;
-    if (shared.keys != 0)
-        rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.shape));
-    each_store(rows, [&rows](byte_store*& store, const store_note& note) {
-        store = has_store(note) ? open_view(*rows.budget, note) : nullptr;
-    });
-    if (shared.brought != 0)
-        rows.brought = open_left(rows, shared.brought);
-    rows.scopes = {find_shared<std::uint32_t>(rows, shared.scopes), 0};
-    rows.leader = find_shared<std::uint32_t>(rows, shared.leader);
-    rows.next = find_shared<std::uint32_t>(rows, shared.next);
-    rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
 }
 
 void do_step(row_set& rows, step what)

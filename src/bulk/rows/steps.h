@@ -137,9 +137,6 @@ void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std:
     }
 }
 
-// Opens views of what all processes share.
-void open_views(row_set& rows);
-
 // The shared memory that a number stands for.
 template <typename Value>
 Value* find_shared(const row_set& rows, shared_number number)

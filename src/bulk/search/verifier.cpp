@@ -89,12 +89,6 @@ bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 
 } // namespace
 
-std::size_t kept_bytes(const row_set& rows)
-{
-    constexpr std::size_t most = 64 * 1024 * 1024;
-    return std::min(most, rows.shared->memory / 4) / rows.shared->processes;
-}
-
 void start_verifier(verifier& state, row_set& rows)
 {
     state = {};
@@ -115,8 +109,11 @@ void start_verifier(verifier& state, row_set& rows)
     for (void*& buffer : state.slots)
         buffer = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
     state.whole = allocate<std::uint32_t>(*rows.owner, task.scheme.num_hashes);
-    if (task.exact)
-        start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, kept_bytes(rows));
+    if (task.exact) {
+        constexpr std::size_t most = 64 * 1024 * 1024;
+        const std::size_t bytes = std::min(most, rows.shared->memory / 4) / rows.shared->processes;
+        start_sets(state.sets, *rows.owner, {&state, read_elements}, rows.count, bytes);
+    }
 }
 
 void accept_all(verifier& state)

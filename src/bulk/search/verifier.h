@@ -34,9 +34,6 @@ struct verifier {
 // To be called when all rows have been taken.
 void start_verifier(verifier& state, row_set& rows);
 
-// How many bytes of rows' sets each process that compares may keep.
-std::size_t kept_bytes(const row_set& rows);
-
 // From now on verify() accepts any two rows of one scope.
 void accept_all(verifier& state);
 

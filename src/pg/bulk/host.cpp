@@ -49,40 +49,36 @@ void end_phase(bulk::host& host)
             errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
 }
 
+// Calls transfer(done, part) for `count` bytes of a file, part by part; it returns how many bytes it did. `error`: the
+// reason of one that stops short.
+template <typename Transfer>
+void transfer_parts(std::size_t count, int error, const char* action, Transfer&& transfer)
+{
+    for (std::size_t done = 0; done < count; done += file_step) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t part = std::min(file_step, count - done);
+        errno = error;
+        if (std::cmp_not_equal(transfer(done, static_cast<int>(part)), part))
+            fail_temporary_file(action);
+    }
+}
+
 void write_file(bulk::host& host, int number, const void* bytes, std::size_t count, std::uint64_t offset)
 {
     const File file = file_of(self_of(host), number);
     char* const from = static_cast<char*>(const_cast<void*>(bytes)); // not written to
-    for (std::size_t done = 0; done < count; done += file_step) {
-        CHECK_FOR_INTERRUPTS();
-        const std::size_t part = std::min(file_step, count - done);
-        errno = ENOSPC; // a write that stops short found no room
-        if (std::cmp_not_equal(FileWrite(file,
-                                         from + done,
-                                         static_cast<int>(part),
-                                         static_cast<off_t>(offset + done),
-                                         WAIT_EVENT_BUFFILE_WRITE),
-                               part))
-            fail_temporary_file("write to");
-    }
+    transfer_parts(count, ENOSPC, "write to", [=](std::size_t done, int part) {
+        return FileWrite(file, from + done, part, static_cast<off_t>(offset + done), WAIT_EVENT_BUFFILE_WRITE);
+    });
 }
 
 void read_file(bulk::host& host, int number, void* bytes, std::size_t count, std::uint64_t offset)
 {
     const File file = file_of(self_of(host), number);
     char* const to = static_cast<char*>(bytes);
-    for (std::size_t done = 0; done < count; done += file_step) {
-        CHECK_FOR_INTERRUPTS();
-        const std::size_t part = std::min(file_step, count - done);
-        errno = EIO;
-        if (std::cmp_not_equal(FileRead(file,
-                                        to + done,
-                                        static_cast<int>(part),
-                                        static_cast<off_t>(offset + done),
-                                        WAIT_EVENT_BUFFILE_READ),
-                               part))
-            fail_temporary_file("read from");
-    }
+    transfer_parts(count, EIO, "read from", [=](std::size_t done, int part) {
+        return FileRead(file, to + done, part, static_cast<off_t>(offset + done), WAIT_EVENT_BUFFILE_READ);
+    });
 }
 
 void answer_interrupts(bulk::host&) { CHECK_FOR_INTERRUPTS(); }

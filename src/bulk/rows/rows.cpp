@@ -144,7 +144,7 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to the work that has come. Once it is enough for workers, if there can be any, rows are shared.
+// Adds to the work that is known so far. Once it is enough for workers, if there can be any, rows are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;

@@ -26,7 +26,7 @@ constexpr std::uint16_t slots_at_start = 128;
 // The size of a sample: a larger one would take more time than its better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
-// Only so many slots of a signature are compared, the first ones.
+// Only this many slots of a signature are compared, the first ones.
 constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;

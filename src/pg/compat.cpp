@@ -35,6 +35,35 @@ extern "C" {
 #endif
 }
 
+// Below, PostgreSQL is called as 19 is. These are the calls in older versions.
+
+#if PG_VERSION_NUM < 190000 // flags for the purpose of a scan
+#define table_beginscan_parallel(table, scan, flags) table_beginscan_parallel(table, scan)
+#define table_index_fetch_begin(table, flags)        table_index_fetch_begin(table)
+#endif
+
+#if PG_VERSION_NUM < 180000 // that a query runs only once; room before a tuple; whether the caller is ANALYZE
+#define ExecutorRun(...) ExecutorRun(__VA_ARGS__, true)
+#define heap_form_minimal_tuple(form, v, n, r)                                                                         \
+    heap_form_minimal_tuple(form, const_cast<Datum*>(v), const_cast<bool*>(n))
+#define vacuum_delay_point(analyze) vacuum_delay_point()
+#endif
+
+#if PG_VERSION_NUM < 170000 // whether stronger locks count, too
+#define LockHeldByMe(tag, mode, or_stronger) LockHeldByMe(tag, mode)
+#define AmAutoVacuumWorkerProcess            IsAutoVacuumWorkerProcess
+#endif
+
+#if PG_VERSION_NUM < 160000 // one function checks the owner of, or privileges on, any object, by its catalogue
+#define object_ownercheck(catalogue, ...)            pg_class_ownercheck(__VA_ARGS__)
+#define object_aclcheck(catalogue, ...)              pg_namespace_aclcheck(__VA_ARGS__)
+#define tuplesort_getdatum(sort, forward, copy, ...) tuplesort_getdatum(sort, forward, __VA_ARGS__)
+#define debug_parallel_query                         force_parallel_mode
+#define DEBUG_PARALLEL_OFF                           FORCE_PARALLEL_OFF
+#define rd_locator                                   rd_node
+#define relNumber                                    relNode
+#endif
+
 namespace minhash::pg {
 
 void materialize_rows(FunctionCallInfo fcinfo)
@@ -59,113 +88,40 @@ std::uint32_t bulk_wait_event()
 #endif
 }
 
-// 16 renamed the setting.
-bool workers_are_forced()
-{
-#if PG_VERSION_NUM >= 160000
-    return debug_parallel_query != DEBUG_PARALLEL_OFF;
-#else
-    return force_parallel_mode != FORCE_PARALLEL_OFF;
-#endif
-}
+bool workers_are_forced() { return debug_parallel_query != DEBUG_PARALLEL_OFF; }
 
-// From 16 on one function checks the owner of any object, by its catalogue.
-bool owns_relation(Oid relation, Oid user)
-{
-#if PG_VERSION_NUM >= 160000
-    return object_ownercheck(RelationRelationId, relation, user);
-#else
-    return pg_class_ownercheck(relation, user);
-#endif
-}
+bool owns_relation(Oid relation, Oid user) { return object_ownercheck(RelationRelationId, relation, user); }
 
 bool may_use_schema(Oid schema, Oid user)
 {
-#if PG_VERSION_NUM >= 160000
     return object_aclcheck(NamespaceRelationId, schema, user, ACL_USAGE) == ACLCHECK_OK;
-#else
-    return pg_namespace_aclcheck(schema, user, ACL_USAGE) == ACLCHECK_OK;
-#endif
 }
 
 bool next_of_sort(Tuplesortstate* sort, Datum& value)
 {
     bool null;
-#if PG_VERSION_NUM >= 160000
     return tuplesort_getdatum(sort, true, true, &value, &null, nullptr);
-#else
-    return tuplesort_getdatum(sort, true, &value, &null, nullptr);
-#endif
 }
 
-// Before 18, ExecutorRun() must be told that a query runs only once.
-void run_to_end(QueryDesc& query)
-{
-#if PG_VERSION_NUM >= 180000
-    ExecutorRun(&query, ForwardScanDirection, 0);
-#else
-    ExecutorRun(&query, ForwardScanDirection, 0, true);
-#endif
-}
+void run_to_end(QueryDesc& query) { ExecutorRun(&query, ForwardScanDirection, 0); }
 
-// 18 has a new argument: room to be left before the tuple.
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls)
 {
-#if PG_VERSION_NUM >= 180000
     return heap_form_minimal_tuple(form, values, nulls, 0);
-#else
-    return heap_form_minimal_tuple(form,
-                                   const_cast<Datum*>(values), // which it only reads
-                                   const_cast<bool*>(nulls));
-#endif
 }
 
-void lock_buffer(int buffer, int mode)
-{
-#if PG_VERSION_NUM >= 190000
-    LockBuffer(buffer, static_cast<BufferLockMode>(mode));
-#else
-    LockBuffer(buffer, mode);
-#endif
-}
-
-// 19 has a new argument: flags for the purpose of the scan.
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan)
 {
-#if PG_VERSION_NUM >= 190000
     return table_beginscan_parallel(table, scan, SO_NONE);
-#else
-    return table_beginscan_parallel(table, scan);
-#endif
 }
 
-IndexFetchTableData* begin_index_fetch(RelationData* table)
-{
-#if PG_VERSION_NUM >= 190000
-    return table_index_fetch_begin(table, SO_NONE);
-#else
-    return table_index_fetch_begin(table);
-#endif
-}
+IndexFetchTableData* begin_index_fetch(RelationData* table) { return table_index_fetch_begin(table, SO_NONE); }
 
-// 18 has a new argument: whether the caller is ANALYZE.
-void vacuum_delay()
-{
-#if PG_VERSION_NUM >= 180000
-    vacuum_delay_point(false);
-#else
-    vacuum_delay_point();
-#endif
-}
+void vacuum_delay() { vacuum_delay_point(false); }
 
 int vacuum_memory()
 {
-#if PG_VERSION_NUM >= 170000
-    const bool automatic = AmAutoVacuumWorkerProcess();
-#else
-    const bool automatic = IsAutoVacuumWorkerProcess();
-#endif
-    return automatic && autovacuum_work_mem != -1 ? autovacuum_work_mem : maintenance_work_mem;
+    return AmAutoVacuumWorkerProcess() && autovacuum_work_mem != -1 ? autovacuum_work_mem : maintenance_work_mem;
 }
 
 void count_index_scan(IndexScanDescData& scan)
@@ -218,14 +174,7 @@ void show_property(ExplainState& state, const char* name, std::int64_t value)
     ExplainPropertyInteger(name, nullptr, value, &state);
 }
 
-Oid file_of(RelationData* relation)
-{
-#if PG_VERSION_NUM >= 160000
-    return relation->rd_locator.relNumber;
-#else
-    return relation->rd_node.relNode;
-#endif
-}
+Oid file_of(RelationData* relation) { return relation->rd_locator.relNumber; }
 
 bool may_remove_visible_rows()
 {
@@ -238,12 +187,7 @@ bool may_remove_visible_rows()
 
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
 {
-#if PG_VERSION_NUM >= 160000
-    const RelFileLocator& file = relation->rd_locator;
-#else
-    const RelFileNode& file = relation->rd_node;
-#endif
-    if (!ReadRecentBuffer(file, MAIN_FORKNUM, block, buffer))
+    if (!ReadRecentBuffer(relation->rd_locator, MAIN_FORKNUM, block, buffer))
         return false;
     pgstat_count_buffer_read(relation);
     pgstat_count_buffer_hit(relation);
@@ -264,15 +208,7 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 #endif
 }
 
-// 17 has a new argument: whether stronger locks count, too.
-bool holds_lock(const LOCKTAG& tag, int mode)
-{
-#if PG_VERSION_NUM >= 170000
-    return LockHeldByMe(&tag, mode, false);
-#else
-    return LockHeldByMe(&tag, mode);
-#endif
-}
+bool holds_lock(const LOCKTAG& tag, int mode) { return LockHeldByMe(&tag, mode, false); }
 
 bool may_change(int buffer)
 {

@@ -58,9 +58,6 @@ void run_to_end(QueryDesc& query);
 
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);
 
-// 19 has an enum of the lock modes, whose values fit into an int.
-void lock_buffer(int buffer, int mode);
-
 // A worker's part of a parallel scan of a table; and fetching rows of a table by TID.
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan);
 IndexFetchTableData* begin_index_fetch(RelationData* table);

@@ -177,11 +177,11 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
     return buffer;
 }
 
-Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy)
+Buffer read_page(Relation index, BlockNumber block, lock_mode mode, BufferAccessStrategy strategy)
 {
     Assert(mode == BUFFER_LOCK_SHARE || mode == BUFFER_LOCK_EXCLUSIVE);
     const Buffer buffer = pin_page(index, block, strategy);
-    lock_buffer(buffer, mode);
+    LockBuffer(buffer, mode);
     return buffer;
 }
 

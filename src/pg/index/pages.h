@@ -15,9 +15,12 @@ namespace minhash::pg::index {
 // Raises an ERROR that a page is damaged.
 [[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
 
+// Modes of page locks: an enum from PostgreSQL 19 on.
+using lock_mode = decltype(BUFFER_LOCK_SHARE);
+
 // Pins a page, or also locks it in the given mode. An ERROR if the index cannot have such a block.
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy = nullptr);
-Buffer read_page(Relation index, BlockNumber block, int mode, BufferAccessStrategy strategy = nullptr);
+Buffer read_page(Relation index, BlockNumber block, lock_mode mode, BufferAccessStrategy strategy = nullptr);
 
 // Whether a page is initialised and of this kind.
 bool is_kind(Page page, page_kind kind);

@@ -69,12 +69,9 @@ void start(sketch& state, method method, std::uint32_t num_hashes) noexcept
 
 void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept
 {
-    assert(method != method::external && num_hashes > 0 && num_hashes <= max_num_hashes);
     assert(!are_empty({slots, num_hashes}));
-    state.method = method;
-    state.num_hashes = num_hashes;
+    start(state, method, num_hashes);
     state.fresh = false;
-    state.repeating = false;
     std::copy_n(slots, num_hashes, state.slots);
     state.filled = method == method::fss && *std::max_element(slots, slots + num_hashes) < later_round_code;
 }

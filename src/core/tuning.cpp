@@ -1,6 +1,7 @@
 #include "core/scheme.h"
 #include "core/tuning.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <iterator>
@@ -130,8 +131,7 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
     band_choice best = {0, 0};
     double least = INFINITY;
     double power[2 * points]; // similarity^rows
-    for (double& value : power)
-        value = 1;
+    std::ranges::fill(power, 1);
     for (int rows = 1; rows <= num_hashes; rows++) {
         double missed[2 * points]; // (1 - similarity^rows)^bands
         for (int point = 0; point < 2 * points; point++) {

@@ -62,7 +62,7 @@ MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
     for (std::size_t from = 0; from < vector_bytes; from += 8) {
         const u8 eight = static_cast<u8>(set >> from);
         const u32 first = base + static_cast<u32>(from);
-        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[eight]));
+        const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of + 8 * eight));
 #if defined(__AVX2__)
         store(to, (vec)_mm256_cvtepu8_epi32(packed) + first);
 #else

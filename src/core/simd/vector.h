@@ -228,24 +228,12 @@ MINHASH_INLINE vec lane_numbers()
 MINHASH_INLINE u32 count_bits(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
 
 // For each value of a byte, the positions of its set bits, one byte each.
-struct position_table {
-    u8 of[256][8];
-};
-
-constexpr position_table make_positions()
-{
-    position_table scheme = {};
-    for (int bits = 0; bits < 256; bits++) {
-        int count = 0;
-        for (int bit = 0; bit < 8; bit++) {
-            if (bits >> bit & 1)
-                scheme.of[bits][count++] = static_cast<u8>(bit);
-        }
-    }
-    return scheme;
-}
-
-alignas(64) constexpr position_table positions = make_positions();
+constexpr byte_table<256 * 8> positions([](std::size_t index) {
+    std::size_t bits = index / 8;
+    for (std::size_t before = index % 8; before > 0; before--)
+        bits &= bits - 1;
+    return bits == 0 ? 0 : __builtin_ctzll(bits);
+});
 
 // Writes the lanes whose bits are set one after the other (a whole vector is written, the rest of it arbitrary) and
 // returns where the next ones go.
@@ -254,7 +242,7 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 #if defined(MINHASH_AVX512)
     store(to, (vec)_mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), (__m512i)value));
 #elif defined(__AVX2__)
-    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[bits]));
+    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of + 8 * bits));
     const __m256i order = _mm256_cvtepu8_epi32(packed);
     store(to, (vec)_mm256_permutevar8x32_epi32((__m256i)value, order));
 #else
@@ -451,10 +439,10 @@ MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
         const u8 kept = static_cast<u8>(bits >> from);
 #if defined(__SSSE3__)
         const __m128i in = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight + from));
-        const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of[kept]));
+        const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(positions.of + 8 * kept));
         _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(in, order));
 #else
-        vst1_u8(to, vtbl1_u8(vld1_u8(eight + from), vld1_u8(positions.of[kept])));
+        vst1_u8(to, vtbl1_u8(vld1_u8(eight + from), vld1_u8(positions.of + 8 * kept)));
 #endif
         to += count_bits(kept);
     }

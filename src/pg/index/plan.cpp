@@ -4,7 +4,7 @@
 #include "pg/index/pages.h"
 #include "pg/index/plan.h"
 #include "pg/settings.h"
-#include "pg/similar/query.h"
+#include "pg/similar/selectivity.h"
 
 #include "core/tuning.h"
 
@@ -13,8 +13,6 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "catalog/pg_type.h"
-#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -72,25 +70,6 @@ struct conditions {
     List* scope;         // these conditions
 };
 
-bool is_known(const Node* value) { return IsA(value, Const) && !reinterpret_cast<const Const*>(value)->constisnull; }
-
-// The threshold of `signature % query`, if the query is a constant or minhash_query(signature, constant).
-double threshold_of(PlannerInfo* root, const OpExpr& condition, int strategy)
-{
-    if (strategy != similar_to_query)
-        return similarity_threshold;
-    Node* const query = estimate_expression_value(root, static_cast<Node*>(lsecond(condition.args)));
-    if (is_known(query))
-        return query_of(reinterpret_cast<const Const*>(query)->constvalue).threshold;
-    const FuncExpr* const made = IsA(query, FuncExpr) ? reinterpret_cast<const FuncExpr*>(query) : nullptr;
-    if (made == nullptr || list_length(made->args) != 2)
-        return similarity_threshold;
-    const Node* const given = static_cast<Node*>(lsecond(made->args));
-    return is_known(given) && exprType(given) == FLOAT8OID
-               ? DatumGetFloat8(reinterpret_cast<const Const*>(given)->constvalue)
-               : similarity_threshold;
-}
-
 conditions read_conditions(PlannerInfo* root, const IndexPath& path)
 {
     conditions found = {false, similarity_threshold, 0, NIL};
@@ -108,8 +87,8 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
             found.scope = lappend(found.scope, condition);
         } else if (strategy != inequality && !found.similar) {
             found.similar = true;
-            if (op != nullptr)
-                found.threshold = threshold_of(root, *op, strategy);
+            if (op != nullptr && strategy == similar_to_query)
+                found.threshold = threshold_in_query(root, static_cast<Node*>(lsecond(op->args)), similarity_threshold);
         }
     }
     return found;

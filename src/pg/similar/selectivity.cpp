@@ -28,9 +28,6 @@ namespace {
 // For operators on other types, and if both sides come from one table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
-// For thresholds that are unknown at plan time.
-constexpr double likely_threshold = 0.8;
-
 struct column {
     double present;  // the share of rows that are not NULL
     double distinct; // signatures, at least 1
@@ -59,19 +56,6 @@ bool is_null(const Node* expression)
     return IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull;
 }
 
-double threshold_in_query(PlannerInfo* root, Node* expression)
-{
-    Node* const value = estimate_expression_value(root, expression);
-    if (IsA(value, Const) && !is_null(value))
-        return query_of(reinterpret_cast<const Const*>(value)->constvalue).threshold;
-    if (IsA(value, FuncExpr)) {
-        List* const arguments = reinterpret_cast<FuncExpr*>(value)->args;
-        if (list_length(arguments) == 2 && exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
-            return expected_threshold(root, static_cast<Node*>(lsecond(arguments)));
-    }
-    return likely_threshold;
-}
-
 // The threshold of an operator: that of a minhash_query on either side, or else the setting.
 double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
 {
@@ -96,13 +80,26 @@ similar_types similar_types_in(Oid schema)
     return {type("minhash_signature"), type("minhash_query")};
 }
 
-double expected_threshold(PlannerInfo* root, Node* expression)
+double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown)
 {
     const Node* const value = estimate_expression_value(root, expression);
     if (!IsA(value, Const) || is_null(value))
-        return likely_threshold;
+        return if_unknown;
     const double threshold = DatumGetFloat8(reinterpret_cast<const Const*>(value)->constvalue);
-    return threshold >= 0 && threshold <= 1 ? threshold : likely_threshold;
+    return threshold >= 0 && threshold <= 1 ? threshold : if_unknown;
+}
+
+double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown)
+{
+    Node* const value = estimate_expression_value(root, expression);
+    if (IsA(value, Const) && !is_null(value))
+        return query_of(reinterpret_cast<const Const*>(value)->constvalue).threshold;
+    if (IsA(value, FuncExpr)) {
+        List* const arguments = reinterpret_cast<FuncExpr*>(value)->args;
+        if (list_length(arguments) == 2 && exprType(static_cast<Node*>(lsecond(arguments))) == FLOAT8OID)
+            return expected_threshold(root, static_cast<Node*>(lsecond(arguments)), if_unknown);
+    }
+    return if_unknown;
 }
 
 double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)

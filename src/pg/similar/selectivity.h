@@ -17,8 +17,15 @@ struct similar_types {
 
 similar_types similar_types_in(Oid schema);
 
-// The value of a threshold's expression, of type float8, if it is known; else a likely one.
-double expected_threshold(PlannerInfo* root, Node* expression);
+// For thresholds that are unknown at plan time.
+constexpr double likely_threshold = 0.8;
+
+// The value of a threshold's expression, of type float8, if it is known.
+double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
+
+// The threshold in an expression of type minhash_query, if it is known: a constant, or minhash_query(signature,
+// constant).
+double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
 // The share of a relation's rows for which the two sides are similar.
 double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);

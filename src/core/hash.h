@@ -154,36 +154,6 @@ hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) 
     return mix(static_cast<std::uint64_t>(value) ^ integer_mask(seed));
 }
 
-// hash_bytes() of a text that comes in pieces.
-struct piecewise_hash {
-    std::uint64_t bytes;
-    std::int64_t seed;
-    std::uint8_t front[8];
-    XXH3_state_t all;
-};
-
-inline void start(piecewise_hash& state, std::int64_t seed) noexcept
-{
-    state.bytes = 0;
-    state.seed = seed;
-    XXH3_INITSTATE(&state.all); // else a reset may take a stale secret for this seed's
-    XXH3_64bits_reset_withSeed(&state.all, static_cast<std::uint64_t>(seed));
-}
-
-inline void add(piecewise_hash& state, const std::uint8_t* piece, std::size_t count) noexcept
-{
-    for (std::size_t at = 0; at < count && state.bytes + at < sizeof(state.front); at++)
-        state.front[state.bytes + at] = piece[at];
-    state.bytes += count;
-    XXH3_64bits_update(&state.all, piece, count);
-}
-
-inline std::uint64_t finish(const piecewise_hash& state) noexcept
-{
-    return state.bytes > sizeof(state.front) ? XXH3_64bits_digest(&state.all)
-                                             : hash_bytes(state.front, state.bytes, state.seed);
-}
-
 // XXH3 of 9 to 16 bytes, the most frequent long windows, spelt out: without branches on the length, and with the parts
 // that depend only on the seed computed once.
 struct medium_hash {

@@ -89,26 +89,6 @@ TEST(hash, bytes_may_end_in_zeros)
     EXPECT_EQ(seen.size(), 300u);
 }
 
-TEST(hash, a_text_in_pieces_is_the_text)
-{
-    support::random_source random = {25};
-    for (int trial = 0; trial < 3000; trial++) {
-        std::string text;
-        for (std::size_t left = random.below(trial % 10 == 0 ? 2000 : 20); left > 0; left--)
-            text += static_cast<char>(1 + random.below(255));
-        const auto seed = static_cast<std::int64_t>(random.next() >> random.below(64));
-        minhash::piecewise_hash state;
-        minhash::start(state, seed);
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t count = std::min(random.below(12), text.size() - at);
-            const auto piece = support::exact_copy<std::uint8_t>(text.data() + at, count);
-            minhash::add(state, piece.get(), count);
-            at += count;
-        }
-        ASSERT_EQ(minhash::finish(state), hash_of(text, seed)) << text.size();
-    }
-}
-
 TEST(hash, chains_words)
 {
     support::random_source random = {22};

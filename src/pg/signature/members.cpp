@@ -3,6 +3,8 @@
 
 #include "core/fold.h"
 
+#include <algorithm>
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
@@ -18,14 +20,14 @@ namespace {
 std::uint64_t hash_converted(std::span<const std::uint8_t> bytes, std::int64_t seed)
 {
     text_reader reader;
-    piecewise_hash hash;
-    open(reader, bytes);
-    start(hash, seed);
-    while (!at_end(reader)) {
-        const std::span<const std::uint8_t> slice = read(reader);
-        add(hash, slice.data(), slice.size());
-    }
-    return finish(hash);
+    auto* const utf8 =
+        static_cast<std::uint8_t*>(palloc_extended(bytes.size() * MAX_CONVERSION_GROWTH, MCXT_ALLOC_HUGE));
+    std::uint8_t* end = utf8;
+    for (open(reader, bytes); !at_end(reader);)
+        end = std::ranges::copy(read(reader), end).out;
+    const std::uint64_t hash = hash_bytes(utf8, static_cast<std::size_t>(end - utf8), seed);
+    pfree(utf8);
+    return hash;
 }
 
 } // namespace

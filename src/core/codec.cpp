@@ -12,19 +12,18 @@ constexpr std::uint8_t unit_bits = 0x0F;
 constexpr std::uint8_t fold_bit = 0x10;
 constexpr std::uint8_t bag_bit = 0x20;
 
-template <typename Value>
-void store(std::uint8_t* out, Value value) noexcept
-{
-    std::memcpy(out, &value, sizeof(value));
-}
+// A scheme as it is stored.
+struct stored_header {
+    std::uint8_t version;
+    minhash::method method;
+    std::uint8_t bits;
+    std::uint8_t flags;
+    std::uint16_t shingle_size;
+    std::uint16_t num_hashes;
+    std::int64_t seed;
+};
 
-template <typename Value>
-Value load(const std::uint8_t* in) noexcept
-{
-    Value value;
-    std::memcpy(&value, in, sizeof(value));
-    return value;
-}
+static_assert(sizeof(stored_header) == header_bytes);
 
 // Reads the text form from left to right; the first failure decides.
 struct reader {
@@ -104,36 +103,32 @@ signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) 
 
 void encode_header(const scheme& scheme, std::uint8_t* out) noexcept
 {
-    out[0] = scheme.version;
-    out[1] = static_cast<std::uint8_t>(scheme.method);
-    out[2] = scheme.bits;
-    out[3] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(scheme.shingles.of) |
-                                       (scheme.shingles.fold ? fold_bit : 0) | (scheme.shingles.bag ? bag_bit : 0));
-    store(out + 4, scheme.shingles.size);
-    store(out + 6, scheme.num_hashes);
-    store(out + 8, scheme.seed);
+    const shingling& shingles = scheme.shingles;
+    const auto flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(shingles.of) |
+                                                 (shingles.fold ? fold_bit : 0) | (shingles.bag ? bag_bit : 0));
+    const stored_header header =
+        {scheme.version, scheme.method, scheme.bits, flags, shingles.size, scheme.num_hashes, scheme.seed};
+    std::memcpy(out, &header, header_bytes);
 }
 
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
 {
     if (stored.size() < header_bytes)
         return status::bad_length;
-    const std::uint8_t* const in = stored.data();
-    const std::uint8_t flags = in[3];
-    if ((flags & ~(unit_bits | fold_bit | bag_bit)) != 0)
+    stored_header in;
+    std::memcpy(&in, stored.data(), header_bytes);
+    if ((in.flags & ~(unit_bits | fold_bit | bag_bit)) != 0)
         return status::bad_flags;
 
-    out.scheme = {
-        .version = in[0],
-        .method = static_cast<method>(in[1]),
-        .bits = in[2],
-        .num_hashes = load<std::uint16_t>(in + 6),
-        .shingles = {.of = static_cast<unit>(flags & unit_bits),
-                     .size = load<std::uint16_t>(in + 4),
-                     .fold = (flags & fold_bit) != 0,
-                     .bag = (flags & bag_bit) != 0},
-        .seed = load<std::int64_t>(in + 8),
-    };
+    out.scheme = {in.version,
+                  in.method,
+                  in.bits,
+                  in.num_hashes,
+                  {.of = static_cast<unit>(in.flags & unit_bits),
+                   .size = in.shingle_size,
+                   .fold = (in.flags & fold_bit) != 0,
+                   .bag = (in.flags & bag_bit) != 0},
+                  in.seed};
     if (const status valid = validate(out.scheme); valid != status::ok)
         return valid;
 
@@ -144,14 +139,6 @@ status decode(std::span<const std::uint8_t> stored, signature& out) noexcept
         return status::bad_spare_bits;
     out = with_slots(out.scheme, slots);
     return status::ok;
-}
-
-bool comparable(const signature& a, const signature& b) noexcept
-{
-    std::uint8_t headers[2][header_bytes];
-    encode_header(a.scheme, headers[0]);
-    encode_header(b.scheme, headers[1]);
-    return std::memcmp(headers[0], headers[1], header_bytes) == 0;
 }
 
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept

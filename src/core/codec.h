@@ -63,9 +63,6 @@ void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 // Reads stored or sent bytes, aligned to four. The slots of `out` point into them.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 
-// Whether two signatures may be compared: their schemes are equal in every part.
-bool comparable(const signature& a, const signature& b) noexcept;
-
 // Writes the text form (at most max_text_prefix and two characters for each byte of slots, no terminator) and returns
 // its length. write_prefix stops before the slots.
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;

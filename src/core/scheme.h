@@ -34,6 +34,8 @@ struct shingling {
     std::uint16_t size; // units per shingle
     bool fold;          // case, white space, punctuation between words
     bool bag;           // the i-th occurrence of a shingle is an element of its own
+
+    bool operator==(const shingling&) const = default;
 };
 
 constexpr shingling given_members(bool bag) noexcept { return {unit::element, 1, false, bag}; }
@@ -45,6 +47,8 @@ struct scheme {
     std::uint16_t num_hashes;
     shingling shingles;
     std::int64_t seed;
+
+    bool operator==(const scheme&) const = default;
 };
 
 // What can go wrong in the core, as values: the core neither throws nor jumps.

@@ -209,7 +209,7 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
     constexpr std::size_t share_of_text = 8; // how many bytes make as much work as one byte of text
     if (value.empty())
         return false;
-    assert(comparable({rows.task.scheme, {}}, value));
+    assert(rows.task.scheme == value.scheme);
     const text_bytes slots = value.stored_slots();
     count_work(rows, slots.size() / share_of_text);
     append_document(rows, slots, slots.size(), place);

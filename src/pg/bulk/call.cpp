@@ -132,7 +132,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
 void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
 {
     const minhash::scheme& others = call.rows->task.scheme;
-    if (!comparable({others, {}}, {scheme, {}}))
+    if (others != scheme)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
                 errmsg("signature of row %s has a different scheme than earlier rows", output_of(call.ids.type, id)),

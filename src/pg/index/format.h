@@ -167,7 +167,6 @@ constexpr OffsetNumber empty_set = 0x8000;
 // How records look, which follows from the scheme of an index.
 struct layout {
     minhash::scheme scheme;
-    std::uint8_t header[header_bytes];
     banding shape; // bands 0: not known yet, there are no records
     int scope_bytes;
     int tid_offset;

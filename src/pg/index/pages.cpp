@@ -138,7 +138,6 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     Assert(shape.bands > 0 && shape.rows > 0 && shape.bands * shape.rows <= scheme.num_hashes);
     layout made = {};
     made.scheme = scheme;
-    encode_header(scheme, made.header);
     made.shape = shape;
     made.scope_bytes = scope_bytes;
     made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;

@@ -37,9 +37,7 @@ signature indexable_signature(Relation index, Datum value)
 
 void check_scheme(Relation index, const layout& shape, const signature& value)
 {
-    std::uint8_t header[header_bytes];
-    encode_header(value.scheme, header);
-    if (memcmp(header, shape.header, header_bytes) != 0)
+    if (value.scheme != shape.scheme)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
                 errmsg("signature has another scheme than those of index \"%s\"", RelationGetRelationName(index)),

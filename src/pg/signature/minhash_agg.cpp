@@ -119,7 +119,7 @@ void add(growing_set& set, const std::uint32_t* lo, const std::uint32_t* hi, std
 // Adds the members of another set of the same scheme.
 void unite(growing_set& set, const growing_set& other)
 {
-    Assert(set.integers == other.integers && comparable({set.scheme, {}}, {other.scheme, {}}));
+    Assert(set.integers == other.integers && set.scheme == other.scheme);
     for (std::uint32_t index = 0; index < other.waiting; index++)
         add(set, other.members[index]);
     if (other.slots == nullptr)
@@ -211,7 +211,7 @@ growing_set* set_of(FunctionCallInfo fcinfo, growing_set* collected, const schem
 {
     if (collected == nullptr)
         return make_set(state_memory(fcinfo), scheme, integers);
-    if (!comparable({collected->scheme, {}}, {scheme, {}}))
+    if (collected->scheme != scheme)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("arguments of %s() must be the same in all rows of a group", "minhash_elements_agg"),

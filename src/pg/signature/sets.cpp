@@ -29,7 +29,7 @@ struct united {
 united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 {
     united sets = {arg_whole_signature(fcinfo, 0, "a union"), arg_whole_signature(fcinfo, 1, "a union"), {}};
-    if (!comparable(sets.a, sets.b))
+    if (sets.a.scheme != sets.b.scheme)
         fail_incomparable(sets.a.scheme, sets.b.scheme);
     if (sets.a.empty() || sets.b.empty()) {
         sets.both = sets.a.empty() ? sets.b : sets.a;

@@ -36,7 +36,7 @@ MINHASH_FUNCTION(minhash)
 
 double similarity(const signature& a, const signature& b)
 {
-    if (!comparable(a, b))
+    if (a.scheme != b.scheme)
         fail_incomparable(a.scheme, b.scheme);
     if (a.empty() || b.empty())
         return 0;

@@ -4,6 +4,8 @@
 
 #include "pg/glue.h"
 
+#include <algorithm>
+#include <functional>
 #include <type_traits>
 
 namespace minhash::pg {
@@ -32,6 +34,28 @@ struct growing {
         }
         at[count++] = value;
     }
+
+    Value* begin() const { return at; }
+
+    Value* end() const { return at + count; }
 };
+
+// Sorts what may be as large as a table, with checks for cancel.
+template <typename Value, typename Less = std::less<Value>>
+void sort_answering(std::span<Value> values, Less less = {})
+{
+    constexpr std::size_t at_once = 32768;
+    if (values.size() <= at_once) {
+        std::sort(values.begin(), values.end(), less);
+        return;
+    }
+    const auto compare = [](const void* left, const void* right, void* argument) {
+        const Less& before = *static_cast<const Less*>(argument);
+        const Value& a = *static_cast<const Value*>(left);
+        const Value& b = *static_cast<const Value*>(right);
+        return before(a, b) ? -1 : static_cast<int>(before(b, a));
+    };
+    qsort_interruptible(values.data(), values.size(), sizeof(Value), compare, &less);
+}
 
 } // namespace minhash::pg

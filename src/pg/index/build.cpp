@@ -61,7 +61,7 @@ run make_run(build_crew& crew, BlockNumber end, double records)
             report(merging);
         return sorted;
     };
-    return write_run(to, {pages.at, pages.count}, maintenance_work_mem / crew.processes, sort);
+    return write_run(to, pages, maintenance_work_mem / crew.processes, sort);
 }
 
 meta make_meta(Relation index)

@@ -130,7 +130,7 @@ void write_leaves(build_crew& crew)
     for (std::uint32_t at = 0; at < shared.pages; at++)
         pages.add(shared.first + at);
     const new_run to = {crew.index, &shape, shared.run_id, &shared.supply};
-    write_bands(to, {pages.at, pages.count}, shared.next_band, shared.leaves);
+    write_bands(to, pages, shared.next_band, shared.leaves);
     pfree(pages.at);
 }
 

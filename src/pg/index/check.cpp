@@ -225,7 +225,7 @@ bool check_all(checker& state)
         return false;
     state.all = state.tail = state.counted;
     for (std::uint32_t at = now.run_count; at-- > 0;) {
-        const auto checked = [&] { return find_by_id(std::span(state.done.at, state.done.count), now.runs[at].id); };
+        const auto checked = [&] { return find_by_id(std::span(state.done), now.runs[at].id); };
         if (checked() == nullptr && !check_run(state, now.runs[at]))
             return false;
         state.all.add(*checked());

@@ -1,7 +1,5 @@
 #include "pg/index/found.h"
 
-#include <functional>
-
 extern "C" {
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
@@ -29,11 +27,8 @@ void found_rows::add(rank where, std::uint64_t number)
 
 void found_rows::sort_rows()
 {
-    sort_answering(rows, [](const candidate& a, const candidate& b) { return a.where < b.where; });
-    const candidate* const end = std::unique(rows.at, rows.at + rows.count, [](const candidate& a, const candidate& b) {
-        return a.where == b.where;
-    });
-    rows.count = static_cast<std::size_t>(end - rows.at);
+    sort_answering(std::span(rows), [](const candidate& a, const candidate& b) { return a.where < b.where; });
+    rows.count = static_cast<std::size_t>(std::ranges::unique(rows, {}, &candidate::where).begin() - rows.at);
 }
 
 // Keeps the best.
@@ -51,13 +46,13 @@ void found_rows::spill()
     if (bitmap == nullptr && sort == nullptr)
         sort =
             tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false, work_mem / 2, nullptr, TUPLESORT_NONE);
-    for (std::size_t at = 0; at < rows.count; at++) {
+    for (const candidate& row : rows) {
         CHECK_FOR_INTERRUPTS();
         if (bitmap != nullptr) {
-            ItemPointerData tid = tid_of(rows.at[at].where);
+            ItemPointerData tid = tid_of(row.where);
             tbm_add_tuples(bitmap, &tid, 1, true);
         } else {
-            tuplesort_putdatum(sort, Int64GetDatum(static_cast<std::int64_t>(rows.at[at].where)), false);
+            tuplesort_putdatum(sort, Int64GetDatum(static_cast<std::int64_t>(row.where)), false);
         }
     }
     rows.count = 0;
@@ -91,20 +86,16 @@ std::size_t found_rows::pass(rank upto)
 {
     Assert(upto >= after);
     after = upto;
-    const rank* const left = std::upper_bound(given.at, given.at + given.count, upto);
-    const rank* const end = given.at + given.count;
-    std::copy(left, end, given.at);
-    given.count = static_cast<std::size_t>(end - left);
-    const candidate* const later =
-        std::partition_point(rows.at, rows.at + rows.count, [&](const candidate& row) { return row.where <= upto; });
-    return static_cast<std::size_t>(later - rows.at);
+    const auto left = std::ranges::upper_bound(given, upto);
+    given.count = static_cast<std::size_t>(std::copy(left, given.end(), given.at) - given.at);
+    return static_cast<std::size_t>(std::ranges::upper_bound(rows, upto, {}, &candidate::where) - rows.at);
 }
 
 void found_rows::remember(std::size_t from, std::size_t to)
 {
     for (std::size_t at = from; at < to; at++)
         given.add(rows.at[at].where);
-    sort_answering(given, std::less<rank>());
+    sort_answering(std::span(given));
 }
 
 void found_rows::close()

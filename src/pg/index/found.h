@@ -13,7 +13,6 @@
 #include <limits>
 
 extern "C" {
-#include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "utils/tuplesort.h"
 }
@@ -44,24 +43,6 @@ inline ItemPointerData tid_of(rank value)
     return tid;
 }
 
-// Sorts what may be as large as a table, with checks for cancel.
-template <typename Value, typename Less>
-void sort_answering(growing<Value>& values, Less less)
-{
-    constexpr std::size_t at_once = 32768;
-    if (values.count <= at_once) {
-        std::sort(values.at, values.at + values.count, less);
-        return;
-    }
-    const auto compare = [](const void* left, const void* right, void* argument) {
-        const Less& before = *static_cast<const Less*>(argument);
-        const Value& a = *static_cast<const Value*>(left);
-        const Value& b = *static_cast<const Value*>(right);
-        return before(a, b) ? -1 : static_cast<int>(before(b, a));
-    };
-    qsort_interruptible(values.at, values.count, sizeof(Value), compare, &less);
-}
-
 struct candidate {
     rank where;
     std::uint64_t number; // of its record
@@ -82,8 +63,7 @@ struct found_rows {
 
     bool is_left_out(rank where) const
     {
-        return where <= after || where > limit ||
-               (given.count > 0 && std::binary_search(given.at, given.at + given.count, where));
+        return where <= after || where > limit || (given.count > 0 && std::ranges::binary_search(given, where));
     }
 
     void add(rank where, std::uint64_t number);

@@ -89,7 +89,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
     // If writing fails, VACUUM frees what was written.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
-    const run made = write_run({index, &shape, id, nullptr}, {pages.at, pages.count});
+    const run made = write_run({index, &shape, id, nullptr}, pages);
     change_meta(index, [&](meta& stored) {
         stored.runs[stored.run_count++] = made;
         stored.tail_first = after;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace minhash::pg::index {
 
@@ -45,15 +46,8 @@ struct leaf_view {
     // The first entry whose key is not less than `least`.
     int lower_bound(std::uint64_t least) const
     {
-        int from = 0;
-        for (int to = head->count; from < to;) {
-            const int middle = from + (to - from) / 2;
-            if (key(middle) < least)
-                from = middle + 1;
-            else
-                to = middle;
-        }
-        return from;
+        return *std::ranges::partition_point(std::views::iota(0, int{head->count}),
+                                             [&](int at) { return key(at) < least; });
     }
 };
 

@@ -70,7 +70,7 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
         made.records += sorted.records;
         chains.add(sorted.first);
     }
-    add_tree(to, chains.count == 1 ? chains.at[0] : merge_chains(to, {chains.at, chains.count}), made);
+    add_tree(to, chains.count == 1 ? chains.at[0] : merge_chains(to, chains), made);
     pfree(chains.at);
     return made;
 }

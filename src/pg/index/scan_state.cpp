@@ -88,12 +88,9 @@ bool give_equal(scan_state& state)
     if (found.sort != nullptr || found.given.count >= room_for(sizeof(rank)))
         return false;
     found.sort_rows();
-    const candidate* const end =
-        std::partition_point(found.rows.at, found.rows.at + found.rows.count, [](const candidate& row) {
-            return differing_of(row.where) == 0;
-        });
     state.at = 0;
-    state.end = static_cast<std::size_t>(end - found.rows.at);
+    state.end =
+        static_cast<std::size_t>(std::ranges::upper_bound(found.rows, tid_mask, {}, &candidate::where) - found.rows.at);
     return state.end > 0;
 }
 
@@ -201,7 +198,7 @@ void search_in_order(scan_state& state)
     Assert(state.look.in_order && !state.complete && state.at == state.end);
     if (state.searching) {
         found.remember(0, state.end);
-        std::copy(found.rows.at + state.end, found.rows.at + found.rows.count, found.rows.at);
+        std::copy(found.rows.at + state.end, found.rows.end(), found.rows.at);
         found.rows.count -= state.end;
     } else {
         if (!state.has_narrow && state.plan.depth > 0 && !next_plan(state, state.plan))

@@ -5,7 +5,6 @@
 #include "core/compress.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 extern "C" {
@@ -252,9 +251,9 @@ bool read_ranges(search& state, std::size_t most)
 bool consider_numbers(search& state)
 {
     state.entries += state.numbers.count;
-    sort_answering(state.numbers, std::less<std::uint64_t>());
-    std::uint64_t* const numbers = state.numbers.at;
-    const auto count = static_cast<std::size_t>(std::unique(numbers, numbers + state.numbers.count) - numbers);
+    sort_answering(std::span(state.numbers));
+    const std::uint64_t* const numbers = state.numbers.at;
+    const auto count = static_cast<std::size_t>(std::ranges::unique(state.numbers).begin() - numbers);
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
@@ -301,7 +300,7 @@ void read_state(search& state)
 bool find_ranges(search& state)
 {
     state.ranges.count = 0;
-    const std::span<const std::uint64_t> keys = {state.keys.at, state.keys.count};
+    const std::span<const std::uint64_t> keys = state.keys;
     BlockNumber* const blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
     auto* const next_keys = static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;

@@ -135,7 +135,7 @@ copy_records(Relation index, const layout& shape, std::span<const BlockNumber> b
     }
     if (count > 0)
         write();
-    std::reverse(made.at, made.at + made.count);
+    std::ranges::reverse(made);
     return made;
 }
 
@@ -180,10 +180,10 @@ void rewrite(Relation index, const layout& shape, const meta& now, const run& wh
     LockPage(index, rewriting_lock, ExclusiveLock);
     const std::uint64_t first_id = claim(index, which);
     if (first_id != 0) {
-        const growing<BlockNumber> pages = copy_records(index, shape, {blocks.at, blocks.count}, first_id + 1);
+        const growing<BlockNumber> pages = copy_records(index, shape, blocks, first_id + 1);
         run made = {};
         if (pages.count > 0)
-            made = write_run({index, &shape, first_id, nullptr}, {pages.at, pages.count});
+            made = write_run({index, &shape, first_id, nullptr}, pages);
         replace(index, which, pages.count > 0 ? &made : nullptr);
     }
     UnlockPage(index, rewriting_lock, ExclusiveLock);

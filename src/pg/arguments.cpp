@@ -77,8 +77,7 @@ signature decode_stored(std::span<const std::uint8_t> bytes)
 signature signature_of(Datum stored)
 {
     // Not the packed form (short header): slots are read in place, and must be aligned.
-    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
-    return decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)), VARSIZE(bytes) - VARHDRSZ});
+    return decode_stored(bytes_of(PG_DETOAST_DATUM(stored)));
 }
 
 signature arg_signature(FunctionCallInfo fcinfo, int argument) { return signature_of(PG_GETARG_DATUM(argument)); }
@@ -103,13 +102,14 @@ Datum make_signature(const signature& value, std::span<const std::uint8_t> front
     return PointerGetDatum(stored);
 }
 
-Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values)
+Datum make_row(FunctionCallInfo fcinfo, std::initializer_list<Datum> values)
 {
     TupleDesc columns;
     if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "return type must be a row type");
-    bool* const nulls = static_cast<bool*>(palloc0(values.size()));
-    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values.data(), nulls));
+    bool nulls[16] = {};
+    Assert(values.size() <= lengthof(nulls));
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), const_cast<Datum*>(values.begin()), nulls));
 }
 
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo)
@@ -125,10 +125,10 @@ void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values)
     tuplestore_putvalues(result.setResult, result.setDesc, const_cast<Datum*>(values.begin()), nulls);
 }
 
-Datum make_bigint_array(std::span<Datum> values)
+Datum make_bigint_array(Datum* values, std::size_t count)
 {
-    return PointerGetDatum(construct_array(values.data(),
-                                           static_cast<int>(values.size()),
+    return PointerGetDatum(construct_array(values,
+                                           static_cast<int>(count),
                                            INT8OID,
                                            sizeof(std::int64_t),
                                            FLOAT8PASSBYVAL,
@@ -157,6 +157,18 @@ shingling arg_shingling(FunctionCallInfo fcinfo, int first)
 method arg_method(FunctionCallInfo fcinfo, int argument)
 {
     return choose(fcinfo, argument, "method", method::fss, method::classic, "\"fss\" and \"classic\"");
+}
+
+int arg_bits(FunctionCallInfo fcinfo, int argument)
+{
+    const int bits = PG_GETARG_INT32(argument);
+    if (!valid_bits(bits))
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("bits must be 1, 2, 4, 8, 16, or 32"),
+                errdetail("The value given is %d.", bits),
+                errhint("8 bits are as accurate as 32, in a quarter of the space."));
+    return bits;
 }
 
 int check_between(const char* name, int value, int least, int most)

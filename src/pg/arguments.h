@@ -6,7 +6,10 @@
 #include "core/codec.h"
 #include "core/scheme.h"
 
+#include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <ranges>
 
 extern "C" {
 #include "nodes/execnodes.h"
@@ -47,7 +50,7 @@ signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char*
 Datum make_signature(const signature& value, std::span<const std::uint8_t> front = {});
 
 // The row that a function with OUT parameters returns; none of its values is null.
-Datum make_row(FunctionCallInfo fcinfo, std::span<Datum> values);
+Datum make_row(FunctionCallInfo fcinfo, std::initializer_list<Datum> values);
 
 // Starts the rows that a set-returning function returns. (Their type is the one that the query expects: looking it up
 // in each call would leak memory until the query ends.)
@@ -56,7 +59,22 @@ ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 // Adds one of these rows; none of its values is null.
 void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
-Datum make_bigint_array(std::span<Datum> values);
+Datum make_bigint_array(Datum* values, std::size_t count);
+
+// A bigint[] of what `of` makes of each value.
+template <std::ranges::sized_range Values, typename Of = std::identity>
+Datum make_bigint_array(const Values& values, Of of = {})
+{
+    Datum* const made = static_cast<Datum*>(palloc(sizeof(Datum) * (std::ranges::size(values) + 1)));
+    std::ranges::transform(
+        values,
+        made,
+        [](std::int64_t value) { return Int64GetDatum(value); },
+        of);
+    const Datum array = make_bigint_array(made, std::ranges::size(values));
+    pfree(made);
+    return array;
+}
 
 // The values of an array without NULLs, of a type with a fixed length.
 template <typename Value>
@@ -77,6 +95,9 @@ shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
 
 method arg_method(FunctionCallInfo fcinfo, int argument);
+
+// Bits per slot.
+int arg_bits(FunctionCallInfo fcinfo, int argument);
 
 // The value of an integer argument; an ERROR if it is not between `least` and `most`.
 int check_between(const char* name, int value, int least, int most);

@@ -131,15 +131,6 @@ void fail_choice(const char* name, text* given, const char* choices)
             errhint("The choices are %s.", choices));
 }
 
-void fail_bits(int bits)
-{
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("bits must be 1, 2, 4, 8, 16, or 32"),
-            errdetail("The value given is %d.", bits),
-            errhint("8 bits are as accurate as 32, in a quarter of the space."));
-}
-
 void fail_no_choice(double threshold, int num_hashes, double recall)
 {
     ereport(ERROR,

@@ -22,9 +22,6 @@ namespace minhash::pg {
 // One of bands and rows without the other.
 [[noreturn]] void fail_half_banding();
 
-// Bits per slot.
-[[noreturn]] void fail_bits(int bits);
-
 // Two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 

@@ -41,4 +41,10 @@ Value* allocate(MemoryContext context)
     return reinterpret_cast<Value*>(TYPEALIGN(alignof(Value), raw));
 }
 
+// The bytes of a detoasted value.
+inline std::span<const std::uint8_t> bytes_of(const struct varlena* value)
+{
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)), VARSIZE_ANY_EXHDR(value)};
+}
+
 } // namespace minhash::pg

@@ -54,9 +54,7 @@ std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 
 void open(text_reader& reader, const text* value)
 {
-    open(reader,
-         {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
-          static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))});
+    open(reader, bytes_of(value));
 
     // A table's page is filled from its end. So the text of the next row most likely lies just before this one; it is
     // fetched while this one is signed. (A prefetch may ask for any address.)

@@ -34,7 +34,11 @@ Datum return_bands(FunctionCallInfo fcinfo, std::span<const Datum> keys)
 } // namespace
 
 // lsh_band_keys(signature, bands, rows) -> bigint[]
-MINHASH_FUNCTION(lsh_band_keys) { return make_bigint_array(arg_band_keys(fcinfo)); }
+MINHASH_FUNCTION(lsh_band_keys)
+{
+    const std::span<Datum> keys = arg_band_keys(fcinfo);
+    return make_bigint_array(keys.data(), keys.size());
+}
 
 // lsh_bands(signature, bands, rows) -> (band int, key bigint) rows, bands counted from 1
 MINHASH_FUNCTION(lsh_bands) { return return_bands(fcinfo, arg_band_keys(fcinfo)); }

@@ -106,14 +106,14 @@ MINHASH_FUNCTION(lsh_params)
     if (chosen.bands == 0)
         fail_no_choice(threshold, num_hashes, recall);
 
-    Datum values[] = {
-        Int32GetDatum(chosen.bands),
-        Int32GetDatum(chosen.rows),
-        Int32GetDatum(chosen.bands * chosen.rows),
-        Float8GetDatum(band_probability(threshold, chosen.bands, chosen.rows)),
-        Float8GetDatum(steepest_point(chosen.bands, chosen.rows)),
-    };
-    return make_row(fcinfo, values);
+    return make_row(fcinfo,
+                    {
+                        Int32GetDatum(chosen.bands),
+                        Int32GetDatum(chosen.rows),
+                        Int32GetDatum(chosen.bands * chosen.rows),
+                        Float8GetDatum(band_probability(threshold, chosen.bands, chosen.rows)),
+                        Float8GetDatum(steepest_point(chosen.bands, chosen.rows)),
+                    });
 }
 
 namespace {

@@ -262,15 +262,6 @@ void check_structure(checker& state)
     }
 }
 
-Datum sizes_of_runs(const meta& now)
-{
-    Datum sizes[most_runs];
-    std::size_t count = 0;
-    for (const run& one : runs_of(now))
-        sizes[count++] = Int64GetDatum(static_cast<std::int64_t>(one.records));
-    return make_bigint_array({sizes, count});
-}
-
 [[noreturn]] void fail_no_relation(Oid oid)
 {
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", oid));
@@ -341,16 +332,16 @@ MINHASH_FUNCTION(lsh_check)
     SetUserIdAndSecContext(user, context);
     relation_close(state.known.index, AccessShareLock);
     table_close(table, AccessShareLock);
-    Datum values[] = {
-        Int64GetDatum(static_cast<std::int64_t>(state.all.records)),
-        Int64GetDatum(static_cast<std::int64_t>(state.all.dead)),
-        Int64GetDatum(static_cast<std::int64_t>(state.tail.records)),
-        Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
-        index::sizes_of_runs(state.known.now),
-        Int64GetDatum(static_cast<std::int64_t>(state.all.contents)),
-        Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
-    };
-    return make_row(fcinfo, values);
+    return make_row(fcinfo,
+                    {
+                        Int64GetDatum(static_cast<std::int64_t>(state.all.records)),
+                        Int64GetDatum(static_cast<std::int64_t>(state.all.dead)),
+                        Int64GetDatum(static_cast<std::int64_t>(state.tail.records)),
+                        Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
+                        make_bigint_array(index::runs_of(state.known.now), &index::run::records),
+                        Int64GetDatum(static_cast<std::int64_t>(state.all.contents)),
+                        Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
+                    });
 }
 
 } // namespace minhash::pg

@@ -16,15 +16,13 @@ constexpr int copy_bits = 8;
 
 signature indexable_signature(Relation index, Datum value)
 {
-    struct varlena* const stored = PG_DETOAST_DATUM_PACKED(value);
-    const std::size_t bytes = VARSIZE_ANY_EXHDR(stored);
-    const void* at = VARDATA_ANY(stored);
-    if (reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint32_t) != 0) {
-        void* const aligned = palloc(bytes + 1);
-        memcpy(aligned, at, bytes);
-        at = aligned;
+    std::span<const std::uint8_t> bytes = bytes_of(PG_DETOAST_DATUM_PACKED(value));
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::uint32_t) != 0) {
+        auto* const aligned = static_cast<std::uint8_t*>(palloc(bytes.size() + 1));
+        std::ranges::copy(bytes, aligned);
+        bytes = {aligned, bytes.size()};
     }
-    const signature read = decode_stored({static_cast<const std::uint8_t*>(at), bytes});
+    const signature read = decode_stored(bytes);
     if (read.scheme.bits < copy_bits)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -1,6 +1,5 @@
 // Makes signatures smaller: with fewer bits per slot, or fewer hashes.
 #include "pg/arguments.h"
-#include "pg/errors.h"
 
 #include "core/compress.h"
 #include "core/sketch.h"
@@ -15,9 +14,7 @@ namespace minhash::pg {
 MINHASH_FUNCTION(minhash_compress)
 {
     const signature whole = arg_signature(fcinfo, 0);
-    const int bits = PG_GETARG_INT32(1);
-    if (!valid_bits(bits))
-        fail_bits(bits);
+    const int bits = arg_bits(fcinfo, 1);
     if (bits > whole.scheme.bits)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),

@@ -17,11 +17,8 @@ namespace minhash::pg {
 MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");
-    const std::size_t count = value.scheme.num_hashes;
-    Datum* const values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
-    for (std::size_t slot = 0; slot < count; slot++)
-        values[slot] = Int64GetDatum(value.empty() ? empty_slot : value.slots[slot]);
-    return make_bigint_array({values, count});
+    return make_bigint_array(std::views::iota(0, int{value.scheme.num_hashes}),
+                             [&](int slot) { return value.empty() ? empty_slot : value.slots[slot]; });
 }
 
 namespace {

@@ -14,13 +14,6 @@ Oid member_type(Oid type);
 // The hash of a text or a lexeme in the server's encoding.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
 
-// The bytes of a detoasted value.
-inline std::span<const std::uint8_t> bytes_of(const struct varlena* value)
-{
-    return {reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
-            static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
-}
-
 inline std::uint64_t hash_bytea(std::span<const std::uint8_t> bytes, std::int64_t seed)
 {
     return hash_any_bytes(bytes.data(), bytes.size(), seed);

@@ -65,18 +65,18 @@ MINHASH_FUNCTION(minhash_distance) { PG_RETURN_FLOAT8(1 - arg_similarity(fcinfo)
 MINHASH_FUNCTION(minhash_scheme)
 {
     const scheme scheme = arg_signature(fcinfo, 0).scheme;
-    Datum values[] = {
-        CStringGetTextDatum(name_of(scheme.method)),
-        Int32GetDatum(scheme.num_hashes),
-        Int32GetDatum(scheme.bits),
-        CStringGetTextDatum(name_of(scheme.shingles.of)),
-        Int32GetDatum(scheme.shingles.size),
-        BoolGetDatum(scheme.shingles.fold),
-        BoolGetDatum(scheme.shingles.bag),
-        Int64GetDatum(scheme.seed),
-        Int32GetDatum(scheme.version),
-    };
-    return make_row(fcinfo, values);
+    return make_row(fcinfo,
+                    {
+                        CStringGetTextDatum(name_of(scheme.method)),
+                        Int32GetDatum(scheme.num_hashes),
+                        Int32GetDatum(scheme.bits),
+                        CStringGetTextDatum(name_of(scheme.shingles.of)),
+                        Int32GetDatum(scheme.shingles.size),
+                        BoolGetDatum(scheme.shingles.fold),
+                        BoolGetDatum(scheme.shingles.bag),
+                        Int64GetDatum(scheme.seed),
+                        Int32GetDatum(scheme.version),
+                    });
 }
 
 // minhash_standard_error(similarity, num_hashes, bits) -> float8
@@ -84,10 +84,7 @@ MINHASH_FUNCTION(minhash_standard_error)
 {
     const double similarity = arg_fraction(fcinfo, 0, "similarity");
     const int num_hashes = arg_between(fcinfo, 1, "num_hashes", 1, max_num_hashes);
-    const int bits = PG_GETARG_INT32(2);
-    if (!valid_bits(bits))
-        fail_bits(bits);
-    PG_RETURN_FLOAT8(standard_error(similarity, num_hashes, bits));
+    PG_RETURN_FLOAT8(standard_error(similarity, num_hashes, arg_bits(fcinfo, 2)));
 }
 
 // minhash_slots(signature) -> bigint[]: also the cast.
@@ -95,10 +92,8 @@ MINHASH_FUNCTION(minhash_slots)
 {
     const signature value = arg_signature(fcinfo, 0);
     const std::size_t count = value.empty() ? 0 : value.scheme.num_hashes;
-    Datum* const slots = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
-    for (std::size_t slot = 0; slot < count; slot++)
-        slots[slot] = Int64GetDatum(slot_of(value, slot));
-    return make_bigint_array({slots, count});
+    return make_bigint_array(std::views::iota(std::size_t{0}, count),
+                             [&](std::size_t slot) { return slot_of(value, slot); });
 }
 
 } // namespace minhash::pg

@@ -146,12 +146,8 @@ struct stored_signature {
 stored_signature arg_stored(FunctionCallInfo fcinfo, int argument)
 {
     struct varlena* const value = PG_GETARG_VARLENA_PP(argument);
-    const std::span<const std::uint8_t> bytes = {
-        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(value)),
-        VARSIZE_ANY_EXHDR(value),
-    };
-    decode_stored(bytes);
-    return {value, bytes};
+    decode_stored(bytes_of(value));
+    return {value, bytes_of(value)};
 }
 
 int compare(FunctionCallInfo fcinfo)

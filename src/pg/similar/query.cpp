@@ -15,14 +15,12 @@ namespace minhash::pg {
 
 query query_of(Datum stored)
 {
-    const struct varlena* const bytes = PG_DETOAST_DATUM(stored);
-    const std::size_t size = VARSIZE(bytes) - VARHDRSZ;
+    const std::span<const std::uint8_t> bytes = bytes_of(PG_DETOAST_DATUM(stored));
     query value;
-    if (size < sizeof(double))
-        fail_stored(status::bad_length, size);
-    memcpy(&value.threshold, VARDATA(bytes), sizeof(double));
-    value.sought =
-        decode_stored({reinterpret_cast<const std::uint8_t*>(VARDATA(bytes)) + sizeof(double), size - sizeof(double)});
+    if (bytes.size() < sizeof(double))
+        fail_stored(status::bad_length, bytes.size());
+    memcpy(&value.threshold, bytes.data(), sizeof(double));
+    value.sought = decode_stored(bytes.subspan(sizeof(double)));
     return value;
 }
 

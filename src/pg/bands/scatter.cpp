@@ -17,6 +17,7 @@
 #include <bit>
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -35,7 +36,15 @@ struct key_entry {
 };
 
 constexpr int block_key_bytes = 5;
-constexpr std::size_t block_header_bytes = 16;
+
+// How a block starts.
+struct block_header {
+    std::uint64_t base;
+    std::uint32_t place;
+    std::uint32_t id_bytes;
+};
+
+static_assert(sizeof(block_header) == 16);
 
 // The part that a key belongs to, and what a block of that part keeps of it.
 inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
@@ -43,20 +52,6 @@ inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
     const auto scaled = static_cast<unsigned __int128>(key) * static_cast<unsigned>(parts);
     kept = static_cast<std::uint64_t>(scaled) >> (64 - 8 * block_key_bytes);
     return static_cast<std::uint64_t>(scaled >> 64);
-}
-
-void put_number(std::uint8_t* to, std::uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        to[i] = static_cast<std::uint8_t>(value >> (8 * i));
-}
-
-std::uint64_t get_number(const std::uint8_t* from, int bytes)
-{
-    std::uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= static_cast<std::uint64_t>(from[i]) << (8 * i);
-    return value;
 }
 
 [[noreturn]] void fail_block(std::size_t bytes)
@@ -72,93 +67,61 @@ std::uint64_t get_number(const std::uint8_t* from, int bytes)
 bytea* make_block(int place, std::span<const key_entry> entries)
 {
     Assert(!entries.empty() && place >= 0);
-    std::int64_t least = entries[0].id;
-    std::int64_t most = entries[0].id;
+    const auto [least, most] = std::ranges::minmax(entries, {}, &key_entry::id);
+    const auto base = static_cast<std::uint64_t>(least.id);
+    const int id_bits = std::bit_width(static_cast<std::uint64_t>(most.id) - base);
+    const block_header header = {base, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(id_bits + 7) / 8};
+    const std::size_t entry_bytes = block_key_bytes + header.id_bytes;
+    const std::size_t bytes = VARHDRSZ + sizeof(header) + entries.size() * entry_bytes;
+    bytea* const block = static_cast<bytea*>(palloc(bytes));
+    SET_VARSIZE(block, bytes);
+    memcpy(VARDATA(block), &header, sizeof(header));
+    char* to = VARDATA(block) + sizeof(header);
     for (const key_entry& entry : entries) {
-        least = std::min(least, entry.id);
-        most = std::max(most, entry.id);
-    }
-    const auto base = static_cast<std::uint64_t>(least);
-    const int id_bytes = (std::bit_width(static_cast<std::uint64_t>(most) - base) + 7) / 8;
-    const std::size_t bytes = block_header_bytes + entries.size() * (block_key_bytes + id_bytes);
-    bytea* const block = static_cast<bytea*>(palloc(VARHDRSZ + bytes));
-    SET_VARSIZE(block, VARHDRSZ + bytes);
-    std::uint8_t* to = reinterpret_cast<std::uint8_t*>(VARDATA(block));
-    put_number(to, base, 8);
-    put_number(to + 8, static_cast<std::uint64_t>(place), 4);
-    put_number(to + 12, static_cast<std::uint64_t>(id_bytes), 4);
-    to += block_header_bytes;
-    for (const key_entry& entry : entries) {
-        put_number(to, entry.key, block_key_bytes);
-        put_number(to + block_key_bytes, static_cast<std::uint64_t>(entry.id) - base, id_bytes);
-        to += block_key_bytes + id_bytes;
+        const std::uint64_t above = static_cast<std::uint64_t>(entry.id) - base;
+        memcpy(to, &entry.key, block_key_bytes);
+        memcpy(to + block_key_bytes, &above, header.id_bytes);
+        to += entry_bytes;
     }
     return block;
 }
 
 // A stored block that is not toasted.
 struct stored_block {
-    const std::uint8_t* entries;
+    block_header header;
+    const char* entries;
     std::size_t count;
-    std::uint64_t base;
-    int place;
-    int id_bytes;
 };
 
 // An ERROR if the block is damaged.
 stored_block open_block(bytea* stored, int places)
 {
-    const auto* const from = reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(stored));
     const std::size_t bytes = VARSIZE_ANY_EXHDR(stored);
-    if (bytes <= block_header_bytes)
+    if (bytes <= sizeof(block_header))
         fail_block(bytes);
-    const std::uint64_t place = get_number(from + 8, 4);
-    const std::uint64_t id_bytes = get_number(from + 12, 4);
-    const std::size_t entries_bytes = bytes - block_header_bytes;
-    if (place >= static_cast<std::uint64_t>(places) || id_bytes > 8 ||
-        entries_bytes % (block_key_bytes + id_bytes) != 0)
+    stored_block block = {{}, VARDATA_ANY(stored) + sizeof(block_header), bytes - sizeof(block_header)};
+    memcpy(&block.header, VARDATA_ANY(stored), sizeof(block_header));
+    const std::size_t entry_bytes = std::size_t{block_key_bytes} + block.header.id_bytes;
+    if (block.header.place >= static_cast<std::uint32_t>(places) || block.header.id_bytes > 8 ||
+        block.count % entry_bytes != 0)
         fail_block(bytes);
-    return {from + block_header_bytes,
-            entries_bytes / (block_key_bytes + id_bytes),
-            get_number(from, 8),
-            static_cast<int>(place),
-            static_cast<int>(id_bytes)};
+    block.count /= entry_bytes;
+    return block;
 }
 
 key_entry entry_of(const stored_block& block, std::size_t number)
 {
     Assert(number < block.count);
-    const std::uint8_t* const from = block.entries + number * (block_key_bytes + block.id_bytes);
-    const std::uint64_t above = get_number(from + block_key_bytes, block.id_bytes);
-    return {get_number(from, block_key_bytes), static_cast<std::int64_t>(block.base + above)};
+    const std::uint32_t id_bytes = block.header.id_bytes;
+    const char* const from = block.entries + number * (block_key_bytes + id_bytes);
+    std::uint64_t key = 0;
+    std::uint64_t above = 0;
+    memcpy(&key, from, block_key_bytes);
+    memcpy(&above, from + block_key_bytes, id_bytes);
+    return {key, static_cast<std::int64_t>(block.header.base + above)};
 }
 
 constexpr int most_parts = 65536;
-
-// Calls `take(row, columns)` for each row of a query without NULLs, between SPI_connect() and SPI_finish(). What `take`
-// allocates in the current context is freed after `at_once` rows.
-template <typename Take>
-void each_row(SPIPlanPtr plan, long at_once, Take take)
-{
-    const Portal portal = SPI_cursor_open(nullptr, plan, nullptr, nullptr, true);
-    const MemoryContext memory =
-        AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh rows", ALLOCSET_DEFAULT_SIZES);
-    for (;;) {
-        SPI_cursor_fetch(portal, true, at_once);
-        if (SPI_processed == 0)
-            break;
-        const MemoryContext former = MemoryContextSwitchTo(memory);
-        for (std::uint64_t row = 0; row < SPI_processed; row++) {
-            CHECK_FOR_INTERRUPTS();
-            take(SPI_tuptable->vals[row], SPI_tuptable->tupdesc);
-        }
-        MemoryContextSwitchTo(former);
-        MemoryContextReset(memory);
-        SPI_freetuptable(SPI_tuptable);
-    }
-    SPI_cursor_close(portal);
-    MemoryContextDelete(memory);
-}
 
 [[noreturn]] void fail_query(const char* wanted)
 {
@@ -168,20 +131,41 @@ void each_row(SPIPlanPtr plan, long at_once, Take take)
             errhint("Only lsh_distributed_pairs() is meant to call this function."));
 }
 
-SPIPlanPtr plan_query(const char* query, std::span<const Oid> types)
+// Calls `take(values)` for each row of a query that has no NULL, between SPI_connect() and SPI_finish(). What `take`
+// allocates in the current context is freed after `at_once` rows.
+template <int count, typename Take>
+void each_row(const char* query, const Oid (&types)[count], long at_once, Take take)
 {
-    const SPIPlanPtr plan = SPI_prepare(query, 0, nullptr);
-    if (plan == nullptr)
-        elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-    const Portal portal = SPI_cursor_open(nullptr, plan, nullptr, nullptr, true);
+    SPIParseOpenOptions options = {};
+    options.read_only = true;
+    const Portal portal = SPI_cursor_parse_open(nullptr, query, &options);
     const TupleDesc columns = portal->tupDesc;
-    bool fits = columns != nullptr && columns->natts == static_cast<int>(types.size());
-    for (int i = 0; fits && i < columns->natts; i++)
+    bool fits = columns != nullptr && columns->natts == count;
+    for (int i = 0; fits && i < count; i++)
         fits = TupleDescAttr(columns, i)->atttypid == types[i];
     if (!fits)
-        fail_query(types.size() == 1 ? "blocks" : "ids and band keys");
+        fail_query(count == 1 ? "blocks" : "ids and band keys");
+    const MemoryContext memory =
+        AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh rows", ALLOCSET_DEFAULT_SIZES);
+    for (;;) {
+        SPI_cursor_fetch(portal, true, at_once);
+        if (SPI_processed == 0)
+            break;
+        const MemoryContext former = MemoryContextSwitchTo(memory);
+        for (std::uint64_t row = 0; row < SPI_processed; row++) {
+            CHECK_FOR_INTERRUPTS();
+            Datum values[count];
+            bool nulls[count];
+            heap_deform_tuple(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, values, nulls);
+            if (std::ranges::count(nulls, true) == 0)
+                take(values);
+        }
+        MemoryContextSwitchTo(former);
+        MemoryContextReset(memory);
+        SPI_freetuptable(SPI_tuptable);
+    }
     SPI_cursor_close(portal);
-    return plan;
+    MemoryContextDelete(memory);
 }
 
 // The blocks that are being filled, one of each part.
@@ -235,31 +219,24 @@ constexpr std::size_t most_pairs = std::size_t{1} << 18;
 
 void emit_pairs(gathering& call)
 {
-    const std::span<placed_pair> pairs = {call.pairs.at, call.pairs.count};
-    std::sort(pairs.begin(), pairs.end(), is_before);
-    const auto end = std::unique(pairs.begin(), pairs.end());
-    const std::size_t most = pairs.size() + 1;
-    auto* const lefts = static_cast<Datum*>(palloc(3 * most * sizeof(Datum)));
-    Datum* const rights = lefts + most;
-    Datum* const places = rights + most;
-    for (auto at = pairs.begin(); at != end;) {
+    std::ranges::sort(call.pairs, is_before);
+    const auto [end, rest] = std::ranges::unique(call.pairs);
+    for (const placed_pair* at = call.pairs.at; at != end;) {
         CHECK_FOR_INTERRUPTS();
         const std::int32_t place = at->left_place;
-        std::size_t count = 0;
-        for (; at != end && at->left_place == place; ++at, ++count) {
-            lefts[count] = Int64GetDatum(at->left);
-            rights[count] = Int64GetDatum(at->right);
-            places[count] = Int64GetDatum(at->right_place);
-        }
-        const Datum arrays[] = {make_bigint_array({lefts, count}),
-                                make_bigint_array({rights, count}),
-                                make_bigint_array({places, count})};
+        const auto next = std::find_if<const placed_pair*>(at, end, [&](const placed_pair& pair) {
+            return pair.left_place != place;
+        });
+        const std::span group(at, next);
+        at = next;
+        const Datum arrays[] = {make_bigint_array(group, &placed_pair::left),
+                                make_bigint_array(group, &placed_pair::right),
+                                make_bigint_array(group, &placed_pair::right_place)};
         put_row(*call.result, {Int32GetDatum(place), arrays[0], arrays[1], arrays[2], Int32GetDatum(call.stars)});
         for (const Datum array : arrays)
             pfree(DatumGetPointer(array));
         call.stars = 0;
     }
-    pfree(lefts);
     call.pairs.count = 0;
 }
 
@@ -289,13 +266,6 @@ void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 
 bool is_less(const placed_entry& a, const placed_entry& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; }
 
-int compare_entries(const void* a, const void* b, void*)
-{
-    const auto& left = *static_cast<const placed_entry*>(a);
-    const auto& right = *static_cast<const placed_entry*>(b);
-    return is_less(left, right) ? -1 : is_less(right, left);
-}
-
 // Takes entries with keys from `lower` to below `upper`. They are scattered by the upper bits of their keys, so that
 // each group that is sorted fits into the cache.
 void take_entries(gathering& call, std::span<const placed_entry> entries, std::uint64_t lower, std::uint64_t upper)
@@ -318,10 +288,7 @@ void take_entries(gathering& call, std::span<const placed_entry> entries, std::u
     for (std::size_t group = 0, start = 0; group < groups; start = ends[group++]) {
         CHECK_FOR_INTERRUPTS();
         const std::span<placed_entry> members = {sorted + start, ends[group] - start};
-        if (members.size() > 1024)
-            qsort_interruptible(members.data(), members.size(), sizeof(placed_entry), compare_entries, nullptr);
-        else
-            std::sort(members.begin(), members.end(), is_less);
+        sort_answering(members, is_less);
         for (std::size_t i = 0, next = 0; i < members.size(); i = next) {
             while (next < members.size() && members[next].key == members[i].key)
                 next++;
@@ -342,21 +309,15 @@ MINHASH_FUNCTION(lsh_scatter)
     const ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
-    constexpr Oid types[] = {INT8OID, INT8ARRAYOID};
-    const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
     open_blocks blocks;
     blocks.room = std::clamp<std::size_t>((std::size_t{1} << 20) / parts, 64, 8192);
     blocks.entries =
         static_cast<key_entry*>(MemoryContextAllocHuge(CurrentMemoryContext, sizeof(key_entry) * blocks.room * parts));
     blocks.counts = static_cast<std::uint32_t*>(palloc0(sizeof(std::uint32_t) * parts));
-    each_row(plan, 1000, [&](HeapTuple row, TupleDesc columns) {
-        bool no_id;
-        bool no_keys;
-        const std::int64_t id = DatumGetInt64(SPI_getbinval(row, columns, 1, &no_id));
-        const Datum given = SPI_getbinval(row, columns, 2, &no_keys);
-        if (no_id || no_keys)
-            return;
-        ArrayType* const keys = DatumGetArrayTypeP(given);
+    const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    each_row(query, {INT8OID, INT8ARRAYOID}, 1000, [&](const Datum* values) {
+        const std::int64_t id = DatumGetInt64(values[0]);
+        ArrayType* const keys = DatumGetArrayTypeP(values[1]);
         if (ARR_HASNULL(keys))
             fail_query("ids and band keys");
         for (const std::uint64_t key : values_of<std::uint64_t>(keys)) {
@@ -385,8 +346,7 @@ MINHASH_FUNCTION(lsh_gather)
     const ReturnSetInfo& result = start_rows(fcinfo);
 
     SPI_connect();
-    constexpr Oid types[] = {BYTEAOID};
-    const SPIPlanPtr plan = plan_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), types);
+    const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(0));
     gathering call = {};
     call.result = &result;
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
@@ -399,12 +359,8 @@ MINHASH_FUNCTION(lsh_gather)
     constexpr std::uint64_t end = std::uint64_t{1} << (8 * block_key_bytes);
     for (std::uint64_t lower = 0, upper = end; lower < end; lower = upper, upper = end) {
         entries.count = 0;
-        each_row(plan, 100, [&](HeapTuple row, TupleDesc columns) {
-            bool null;
-            const Datum given = SPI_getbinval(row, columns, 1, &null);
-            if (null)
-                return;
-            bytea* const stored = DatumGetByteaPP(given);
+        each_row(query, {BYTEAOID}, 100, [&](const Datum* values) {
+            bytea* const stored = DatumGetByteaPP(values[0]);
             const stored_block block = open_block(stored, places);
             for (std::size_t i = 0; i < block.count; i++) {
                 const key_entry entry = entry_of(block, i);
@@ -412,18 +368,17 @@ MINHASH_FUNCTION(lsh_gather)
                     continue;
                 while (entries.count >= most && upper - lower > 1) {
                     upper = lower + (upper - lower) / 2;
-                    const auto kept = std::remove_if(entries.at,
-                                                     entries.at + entries.count,
-                                                     [&](const placed_entry& e) { return e.key >= upper; });
-                    entries.count = static_cast<std::size_t>(kept - entries.at);
+                    const auto dropped =
+                        std::ranges::remove_if(entries, [&](const placed_entry& e) { return e.key >= upper; });
+                    entries.count -= dropped.size();
                 }
                 if (entry.key < upper)
-                    entries.add({entry.key, static_cast<std::uint64_t>(block.place), entry.id});
+                    entries.add({entry.key, block.header.place, entry.id});
             }
-            if (stored != reinterpret_cast<bytea*>(DatumGetPointer(given)))
+            if (stored != reinterpret_cast<bytea*>(DatumGetPointer(values[0])))
                 pfree(stored);
         });
-        take_entries(call, {entries.at, entries.count}, lower, upper);
+        take_entries(call, entries, lower, upper);
     }
     emit_pairs(call);
     SPI_finish();

@@ -20,10 +20,10 @@ constexpr std::size_t bag_parts = 64;
 
 struct bag_counter {
     std::span<std::uint32_t> room;
-    std::uint32_t* tables;    // of all parts, one after the other
-    std::size_t entries;      // for each table, a power of two
+    std::uint32_t* tables;    // the tables of all parts, one after the other
+    std::size_t entries;      // how many entries each table has, a power of two
     std::uint32_t* waiting;   // shingles of each part, as two words each
-    std::size_t most_waiting; // of a part
+    std::size_t most_waiting; // how many may wait in a part
     std::size_t parts;        // 1 or bag_parts
 
     std::uint64_t first;  // the lowest place that is counted in this pass

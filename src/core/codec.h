@@ -31,8 +31,8 @@ constexpr std::size_t digits_per_slot = 8;
 // The empty set has no slots. Other sets have scheme.num_hashes slots, in one of the two spans.
 struct signature {
     minhash::scheme scheme;
-    std::span<const std::uint32_t> slots;      // of 32 bits
-    std::span<const std::uint8_t> packed = {}; // of fewer bits
+    std::span<const std::uint32_t> slots;      // slots of 32 bits
+    std::span<const std::uint8_t> packed = {}; // slots of fewer bits, packed
 
     bool empty() const noexcept { return slots.empty() && packed.empty(); }
 

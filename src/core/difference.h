@@ -16,9 +16,9 @@ namespace minhash {
 // words is not a difference.
 struct coverage {
     unit of;
-    std::uint32_t start;   // of the text in its buffer
-    std::uint32_t end;     // of the text
-    std::uint32_t covered; // by the shared shingles so far
+    std::uint32_t start;   // where the text starts in its buffer
+    std::uint32_t end;     // where the text ends
+    std::uint32_t covered; // how far the shared shingles have covered it
 };
 
 coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept;
@@ -46,7 +46,7 @@ struct original_walk {
     text_place next;         // the end of what was read
     text_span last;          // the last character written that was not a separator
     text_place gap;          // the end of the one before: separators between begin here
-    std::uint32_t gap_from;  // in the folded text: the space for these separators,
+    std::uint32_t gap_from;  // where the folded text has the space for these separators,
     std::uint32_t last_from; // if there were any, and the character itself
     std::uint32_t written_to;
 };

@@ -12,7 +12,7 @@
 namespace minhash {
 
 struct shingle_range {
-    std::uint32_t offset; // in the buffer
+    std::uint32_t offset; // where the shingle starts in the buffer
     std::uint32_t bytes;
 };
 
@@ -22,7 +22,7 @@ struct shingle_walk {
     shingling how;
     std::uint32_t from; // where the next shingle starts
     std::uint32_t to;   // where the last one ended; `from` before the first
-    std::uint32_t end;  // of the text
+    std::uint32_t end;  // where the text ends
     bool started;
 };
 

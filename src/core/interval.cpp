@@ -8,7 +8,7 @@ namespace minhash {
 
 namespace {
 
-constexpr double normal_quantile = 1.959963984540054; // of 0.975
+constexpr double normal_quantile = 1.959963984540054; // the quantile of 0.975
 
 // The same quantile of Student's distribution, by the Cornish-Fisher expansion; for few degrees of freedom, where that
 // is too small, from tables.

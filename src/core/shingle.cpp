@@ -122,7 +122,7 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
     state.held_bytes = 0;
     state.held_words = 0;
     state.inside_long_word = false;
-    XXH3_INITSTATE(&state.long_word); // else a reset may take a stale secret for this seed's
+    XXH3_INITSTATE(&state.long_word); // otherwise a reset may mistake an old secret for this seed's
 }
 
 void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept

@@ -32,7 +32,7 @@ struct shingler {
     XXH3_state_t long_word;
 
     alignas(64) std::uint8_t text[max_held_bytes + folded_room(slice_bytes) + padding];
-    std::uint32_t begin[max_held_bytes + slice_bytes + padding]; // of characters or words in `text`
+    std::uint32_t begin[max_held_bytes + slice_bytes + padding]; // where characters or words begin in `text`
     std::uint32_t end[max_held_bytes + slice_bytes + padding];
     alignas(64) std::uint32_t word_lo[max_shingle_size + max_batch + padding];
     alignas(64) std::uint32_t word_hi[max_shingle_size + max_batch + padding];

@@ -37,7 +37,7 @@ constexpr quadrature_node half_of_nodes[] = {
 };
 constexpr int nodes = 2 * static_cast<int>(std::size(half_of_nodes));
 constexpr int segments = 2;
-constexpr int points = nodes * segments; // on each side of the threshold
+constexpr int points = nodes * segments; // the number of points on each side of the threshold
 
 } // namespace
 

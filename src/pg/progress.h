@@ -35,11 +35,11 @@ struct progress_step {
 struct progress {
     volatile std::sig_atomic_t due; // whether it is time to show something
     progress* outer;                // the call in whose query this one runs, or null
-    const char* title;              // of the process before the call
+    const char* title;              // the title of the process before the call
     TimestampTz began;
     TimestampTz phase_began;
-    double phase_cost;   // of the current phase
-    double costs_before; // of the ended phases whose costs are known
+    double phase_cost;   // the cost of the current phase
+    double costs_before; // the costs of the ended phases, as far as they are known
     double time_before;  // how long those phases took
     double share;        // the share of the call that is done; it never falls
     TimestampTz next_notice;

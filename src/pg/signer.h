@@ -11,7 +11,7 @@ namespace minhash::pg {
 
 // Signs texts.
 struct sql_signer : text_signer {
-    MemoryContext memory; // of bags
+    MemoryContext memory; // memory for bags
     text_reader reader;
 };
 

@@ -11,7 +11,7 @@ struct text_reader {
     const std::uint8_t* at;
     std::size_t left;
 
-    Oid conversion; // to UTF-8; none if bytes need no conversion
+    Oid conversion; // converts to UTF-8; InvalidOid if the bytes need no conversion
     std::uint8_t converted[slice_bytes + 16];
 };
 

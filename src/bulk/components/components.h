@@ -18,7 +18,7 @@ constexpr int most_levels = 100;
 struct component_finder {
     host* owner;
     int levels;
-    std::uint32_t count;                         // of rows
+    std::uint32_t count;                         // how many rows
     growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: not at this level
 };
 
@@ -54,7 +54,7 @@ template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {
     const std::uint32_t count = static_cast<std::uint32_t>(roots.size());
-    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // of each root's members
+    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // where the members of each root end
     std::fill_n(ends, count, 0);
     for (const std::uint32_t root : roots) {
         pause(owner);

@@ -17,7 +17,7 @@ struct numbering {
     host* owner;
     std::uint64_t* entries;
     std::size_t mask;
-    std::uint32_t count; // of the values that have a number
+    std::uint32_t count; // how many values have a number
 };
 
 constexpr std::uint64_t no_entry = std::numeric_limits<std::uint64_t>::max();

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
 
-constexpr int member_shift = 48; // in witness_at
+constexpr int member_shift = 48; // where witness_at keeps the member
 
 // How many plans are kept, by the lowest bits of the set's size.
 constexpr std::size_t kept_plans = 1024;
@@ -166,7 +166,7 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
 // The search, as the call's own process runs it.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // for each member
+    byte_store** witnesses; // each member's store of witnesses
     pair_sink emit;
     growing<byte_store*> of_parts; // pairs of each part of the index, by positions
     std::size_t parts;
@@ -180,7 +180,7 @@ void find_same(containment_search& self)
     containment_part& part = self.part;
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // by their numbers
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the leaders, by number
     numbering numbers = start_numbering(owner);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);

@@ -16,7 +16,7 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // of its shingles that may be witnesses: open addressing; 0: free
+    growing<std::uint32_t> tags; // the tags of its shingles that may be witnesses: open addressing; 0: free
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
     growing<std::span<const std::uint32_t>> having; // index places in these buckets

@@ -16,11 +16,11 @@ struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
     shared_number counts;     // shingle_counts
-    shared_number sizes;      // for each row: how many distinct shingles
+    shared_number sizes;      // how many distinct shingles each row has
     shared_number digests;    // equal for equal sets
     shared_number witnesses;  // store_note of each member's tags of witnesses
-    shared_number witness_at; // for each row: the member, and the offset in its store
-    std::uint64_t most_mark;  // of all witnesses: atomic
+    shared_number witness_at; // where each row's tags are: the member, and the offset in its store
+    std::uint64_t most_mark;  // the largest mark of all witnesses: atomic
     shared_number order;
 
     // The current part of the index.
@@ -41,7 +41,7 @@ struct containment_part {
 
     growing<std::uint8_t> text;
     std::uint32_t in_hand; // the current row: read last; or no_row
-    distinct_elements set; // its shingles
+    distinct_elements set; // the shingles of the current row
     growing<std::uint64_t>
         met_by; // for each of its elements, by number: the current row and the one that met it last, or 0
     size_plan* plans;

@@ -61,7 +61,7 @@ struct witness_choice {
     growing<std::uint8_t> classes;
     growing<std::uint64_t> marks;
     growing<std::uint32_t> tags;
-    std::uint64_t most_mark; // of all that were chosen
+    std::uint64_t most_mark; // the largest mark that was chosen
 };
 
 // The tags of a row's witnesses, the rarest first. `salt` turns shingles into marks, so that only rows with the same
@@ -84,10 +84,10 @@ inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
-    std::uint32_t places; // its rows
-    std::uint64_t tags;   // of all their witnesses, fewer than 2^32
+    std::uint32_t places; // how many rows it has
+    std::uint64_t tags;   // how many witnesses these have together, fewer than 2^32
     std::uint64_t indexed;
-    probe_secret secret; // of the process that made it
+    probe_secret secret; // the secret of the process that made the index
 };
 
 struct place_note {
@@ -112,7 +112,7 @@ struct witness_index {
     std::uint32_t* postings; // places, in rising order within a bucket
     std::uint8_t* least;     // met_of() of each place's note
     std::uint64_t* filter;   // a bit for each tag that is indexed, and by chance for others
-    std::size_t filter_mask; // of its words
+    std::size_t filter_mask; // one less than its number of words
 };
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;

@@ -54,17 +54,17 @@ struct evaluation {
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
-    std::uint32_t* keys; // for each leader
+    std::uint32_t* keys; // the key of each leader
 
     growing<candidate> candidates;
     std::size_t candidate_count;
-    growing<true_pair> pairs; // of different leaders
+    growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
     double* near;       // for each leader of anchors: true pairs that one of its anchors is in,
     double* found;      // and those of them that a setting finds
     double* seen_near;  // for each row: anchors that it is near to,
     double* seen_found; // and those of them that a setting finds
-    void* buffer;       // of slots
+    void* buffer;       // a buffer for slots
 };
 
 std::uint64_t hash_slots(const std::uint32_t* slots, int count)

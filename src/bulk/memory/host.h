@@ -22,7 +22,7 @@ using shared_number = std::uint64_t;
 
 // How long a phase, and the phases after it, are expected to keep each process, in nanoseconds.
 struct expected_cost {
-    std::uint64_t rows; // of the call
+    std::uint64_t rows; // how many rows the call has
     double phase;
     double after;
 };
@@ -51,7 +51,7 @@ struct host {
     const volatile int* reporting;
     const char* phase; // while report() is called, the phase before
 
-    std::optional<expected_cost> cost; // of the phase; none: it has no estimate
+    std::optional<expected_cost> cost; // the expected cost of the phase; none: it has no estimate
 
     // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h). The bytes are good
     // until the next call.
@@ -70,7 +70,7 @@ struct host {
     // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
     // most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // from this many bytes of texts on, workers are worth it
+    std::uint64_t least_work; // the bytes of texts from which on workers are worth it
     bool sharing;             // there can be workers: shared memory and files that are asked for are accessible to them
     // Sets `sharing`, if it can be done.
     void (*start_sharing)(host& self);

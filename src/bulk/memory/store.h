@@ -34,7 +34,7 @@ struct store_note {
     std::size_t chunk_bytes;
     int file;
     std::uint32_t chunk_count;
-    shared_number chunks; // their numbers
+    shared_number chunks; // the numbers of the chunks' memory
 };
 
 inline bool has_store(const store_note& note)
@@ -64,10 +64,10 @@ struct byte_store {
     char* end;
     int file;         // 0: none
     reading how;      // how it will be read; the first values of `reading` go to files first
-    bool shared;      // with other processes, if there are any
+    bool shared;      // it is shared with other processes, if there are any
     bool view;        // this is a view of a store that was left to a note
-    void* buffer;     // for a piece that is in the file; null: none was read yet
-    byte_store* next; // in the budget's list
+    void* buffer;     // holds a piece read from the file; null: none was read yet
+    byte_store* next; // the next store in the budget's list
 };
 
 // The chunk size for `stores` stores, at most `wanted`, with which one chunk of each, which always stays in memory,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
-constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // as shared memory may be scarce
+constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, because shared memory may be scarce
 constexpr std::size_t large_stores = 4;                     // slots, documents, and two of the host's
 
 // Bytes of memory per row that later steps need: two links to twins, a root, and two entries.

@@ -17,14 +17,14 @@ namespace minhash::bulk {
 
 // What the engine is to do with the rows.
 struct task {
-    minhash::scheme scheme;              // of all signatures
+    minhash::scheme scheme;              // the scheme of all signatures
     band_choice shape;                   // bands and rows (core/bands.h); bands = 0: not chosen
     double threshold;                    // the least similarity, 0 to 1
     bool exact;                          // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket;            // larger buckets are left out; 0: no limit
     bool scoped;                         // rows are near others of their scope only
     bool sets_only = false;              // texts are compared as sets, and not signed
-    double recall = 0.99;                // of exact tasks: the share of pairs to be found
+    double recall = 0.99;                // the share of pairs that an exact task is to find
     bool whole_slots = false;            // signatures are kept unshortened in exact tasks, too
     bool given = false;                  // rows come as signatures
     std::optional<bands_plan> plan = {}; // if the shape was chosen by cost
@@ -42,18 +42,18 @@ struct row_set {
     // The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to
     // choose which given signatures to compare, slots of 2 or 4 bits do.
     minhash::scheme kept;
-    minhash::scheme start; // of the slots that are stored apart: the first ones, or all
+    minhash::scheme start; // the scheme of the slots that are stored apart: the first ones, or all
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8 or slots: those that the host cannot read again
     byte_store** brought;           // those that the host has read again (bulk/search/far_documents.cpp)
     byte_store* document_at;        // where the document of each row lies
-    byte_store* document_sizes;     // of texts, else null
+    byte_store* document_sizes;     // the sizes of texts; null for signatures
     byte_store* starts;             // the first slots of each row,
     byte_store* rests;              // and the others
     byte_store** keys;              // for each band; the last for the whole signature
-    host_signer* signer;            // of tasks with texts, else null
+    host_signer* signer;            // signs texts; null if there are none
     const std::uint32_t* set_sizes; // for each row, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // for each row, in scoped tasks
     std::uint32_t* leader;          // for each row (candidates.h); null: not known yet

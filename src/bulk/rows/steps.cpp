@@ -9,7 +9,7 @@ namespace {
 
 // Shared bytes for each row: leader, link to a twin, root or first row of the other query, scope.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 24;           // and more in containment.cpp
+constexpr std::size_t shared_set_bytes = 24;           // containment.cpp asks for more
 constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
 
 // Does without workers if shared memory has no room for what has to be there.

@@ -28,15 +28,15 @@ enum class step : std::uint32_t {
 };
 
 struct shared_rows {
-    shared_number number; // of this struct
+    shared_number number; // the shared memory with this struct
     bulk::task task;
     std::uint32_t count;
     std::uint32_t first_count;
     bool texts;
-    std::uint32_t processes; // that do steps
+    std::uint32_t processes; // how many processes do steps
     bool helped;             // workers wait for the next step
-    std::size_t memory;      // that all processes may use
-    double foretold_cost;    // of verifying, as in the plan at first: only process 0 knows
+    std::size_t memory;      // how much memory all processes may use
+    double foretold_cost;    // the cost of verifying that the plan foretold; only process 0 knows it
     double foretold_candidates;
 
     bulk::step step;         // the current step,

@@ -12,10 +12,10 @@ namespace minhash::bulk {
 struct bucket_walk {
     row_set* rows;
     const std::uint32_t* leader; // rows with another leader are left out; null: no row is
-    int bits;                    // that choose a row's partition
+    int bits;                    // how many bits choose a row's partition
     growing<std::uint64_t> entries;
     std::uint32_t* starts;         // where partitions start, and the end of the last
-    growing<std::uint32_t> memory; // of `room`
+    growing<std::uint32_t> memory; // the memory behind `room`
     bucket_room room;
 };
 

@@ -42,7 +42,7 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
 // each group, its size, marked, and its rows in rising order.
 struct bucket_groups {
     std::uint32_t member;
-    std::uint32_t count; // of rows and sizes
+    std::uint32_t count; // how many numbers, rows and sizes together
     std::uint64_t offset;
 };
 
@@ -132,7 +132,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
 // Reads numbers of a bucket's groups from their store, which gives them in pieces.
 struct group_reader {
     byte_store* from;
-    std::uint64_t begin; // of the piece
+    std::uint64_t begin; // where the piece begins
     std::span<const char> piece;
 
     std::uint32_t at(std::uint64_t offset)

@@ -10,7 +10,7 @@ namespace minhash::bulk {
 // Where the pairs of a range are: in the store of a member.
 struct found_range {
     std::uint32_t member;
-    std::uint64_t first; // of its pairs
+    std::uint64_t first; // the first of its pairs
     std::uint64_t count;
 };
 

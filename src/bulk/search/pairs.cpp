@@ -42,7 +42,7 @@ struct pair_verifier {
     row_candidates candidates;
     verifier check;
     found_pairs found;
-    growing<found_pair> of_row; // of the current row
+    growing<found_pair> of_row; // the pairs of the current row
     std::size_t count;
 };
 

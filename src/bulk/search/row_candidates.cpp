@@ -22,7 +22,7 @@ struct collector {
     byte_store** ranges;      // candidates: the upper half is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
     std::uint32_t bucket_count;
-    growing<std::uint32_t> before;                // of a bucket's rows: the last bucket of each before it
+    growing<std::uint32_t> before; // for each row of a bucket, the last bucket before this one that had it
     growing<std::array<std::uint32_t, 2>> likely; // pairs of a bucket that may be near, by their places in it
     byte_store* large_buckets;
     byte_store* large_rows;

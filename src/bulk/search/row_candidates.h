@@ -69,7 +69,7 @@ inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t righ
 // + m.
 struct large_bucket {
     std::uint64_t offset;
-    std::uint32_t count; // of rows
+    std::uint32_t count; // how many rows
 };
 
 // Calls take(rows) for the rows of a large bucket, in their order and piece by piece.

@@ -24,9 +24,9 @@ struct verifier {
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
     growing<std::uint16_t> agreements; // equal slots of one of them with each after it
 
-    exact_sets sets; // of exact tasks
+    exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;
-    growing<std::uint8_t> copy; // of a text
+    growing<std::uint8_t> copy; // a copy of a text
     void* whole;                // an original signature, if rows keep fewer bits,
     std::uint32_t whole_row;
 };

@@ -25,8 +25,8 @@ struct repeated_element {
 struct distinct_elements {
     host* owner;
     growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
-    std::size_t entries;          // of the table in use, a power of two
-    growing<std::uint64_t> list;  // by number, from 1 on; list[0] is unused
+    std::size_t entries;          // the size of the table in use, a power of two
+    growing<std::uint64_t> list;  // the elements at their numbers, from 1 on; list[0] is unused
     std::size_t listed;           // numbers in use
     std::size_t count;            // distinct elements
 

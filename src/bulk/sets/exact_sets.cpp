@@ -349,7 +349,7 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
     if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))
-        load(state, a); // and not b: the next pairs are more likely to have a
+        load(state, a); // a, not b, because the next pairs more likely have a
     if (!is_at_hand(state, b)) {
         if (const kept_row* const record = record_of(state, a))
             load_at(state, leader_of(state, *record));

@@ -32,13 +32,13 @@ struct kept_row;
 struct exact_sets {
     host* owner;
     element_source source;
-    std::uint32_t* sizes; // of each row's set, or not_counted
+    std::uint32_t* sizes; // the size of each row's set, or not_counted
 
     // Rows met lately: a ring of records, and where a row's record may begin.
     std::uint64_t* ring;
     std::size_t ring_words;
     std::uint64_t ring_end; // words written so far
-    std::uint64_t* places;  // by the row's lowest bits: where its record starts
+    std::uint64_t* places;  // where a row's record starts, found by the row's lowest bits
     std::size_t place_mask;
 
     distinct_elements loaded;       // the row that others are looked up in
@@ -47,8 +47,8 @@ struct exact_sets {
     distinct_elements fresh;        // the row read last
     distinct_elements others;       // elements of a row that its leader lacks
     std::uint32_t others_row;       // or none
-    growing<std::uint64_t> scratch; // to list the elements of a row kept by its leader
-    growing<std::uint64_t> marked;  // which elements of the loaded row the fresh one has, as bits
+    growing<std::uint64_t> scratch; // room to list the elements of a row kept by its leader
+    growing<std::uint64_t> marked;  // bits that say which elements of the loaded row the fresh one has
 
     std::uint32_t first; // the rows of the previous call
     std::uint32_t second;

@@ -17,7 +17,7 @@ constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) 
 // elsewhere, written only when needed: most leaders are never met again, while their rows are compared with each other
 // by bits.
 struct kept_row {
-    std::uint64_t leader = nowhere; // its record's place, or nowhere: kept by itself
+    std::uint64_t leader = nowhere; // where the leader's record is; nowhere: the row is kept by itself
     std::uint64_t list = nowhere;   // if kept by itself: where its elements are
     std::uint32_t row;
     std::uint32_t bits = 0; // how long the leader's list is

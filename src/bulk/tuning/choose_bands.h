@@ -41,9 +41,9 @@ tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t
 
 // What work takes, in nanoseconds.
 struct work_costs {
-    double hash;    // of signing a row, for each hash
-    double band;    // of banding a row, for each band
-    double meeting; // of two rows, for each band that they share
+    double hash;    // signing a row, for each hash
+    double band;    // banding a row, for each band
+    double meeting; // handling two rows that meet, for each band that they share
     double look;    // comparing the start of the signatures of a candidate
     double slot;    // comparing the rest of the signatures, for each hash
     double check;   // comparing its texts
@@ -59,9 +59,9 @@ constexpr double share_missed(double promised) noexcept { return (1 - promised) 
 
 struct bands_wanted {
     double rows;
-    double pairs; // that the call compares: of n rows, n (n - 1) / 2
+    double pairs; // how many pairs there are to compare: n (n - 1) / 2 among n rows
     double threshold;
-    double recall;    // of pairs at the threshold
+    double recall;    // the recall wanted for pairs at the threshold
     double missed;    // share_missed(), of exact comparisons
     int least_hashes; // equals most_hashes if signatures are given
     int most_hashes;
@@ -73,7 +73,7 @@ struct bands_plan {
     band_choice shape; // bands = 0: no choice reaches the recall
     double candidates; // expected for each row
     double checks;     // candidates that are compared by their texts
-    double cost;       // of all rows, in nanoseconds: the sum of the next three
+    double cost;       // the cost of all rows in nanoseconds, the sum of the next three
     double signing;
     double banding;
     double verifying;

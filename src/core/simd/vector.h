@@ -289,7 +289,7 @@ MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halv
 {
     const vec front = load_as<vec>(from);
     const vec back = load_as<vec>(from + lanes / 2);
-#if MINHASH_VECTOR_BYTES == 32 // for which gcc finds no short sequence
+#if MINHASH_VECTOR_BYTES == 32 // gcc finds no short sequence for this
     const auto take = [](__m256 parts) { return (vec)_mm256_permute4x64_epi64((__m256i)parts, 0xD8); };
     low_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0x88));
     high_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0xDD));
@@ -364,7 +364,7 @@ MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
 MINHASH_INLINE u32 sum_of(bytes value)
 {
     constexpr u64 even = 0x00FF00FF00FF00FF;
-    u64 sums = 0; // of up to 2 * 255 times the vector's words, in 16 bits each
+    u64 sums = 0; // sums of up to 2 * 255 times the vector's words, in 16 bits each
     for (std::size_t word = 0; word < vector_bytes / 8; word++) {
         const u64 given = load_as<u64>(reinterpret_cast<const u8*>(&value) + word * 8);
         sums += (given & even) + (given >> 8 & even);

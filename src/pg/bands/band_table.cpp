@@ -120,7 +120,7 @@ MINHASH_FUNCTION(lsh_require_band_table)
                 errdetail("Trigger functions name it."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 
-    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // that of lsh_band_keys(), too
+    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // the same schema has lsh_band_keys()
     require_usage(get_rel_namespace(table));
 
     constexpr struct {

@@ -22,19 +22,19 @@ struct bulk_call : bulk_host {
 
     bool crossing;       // between two queries
     bulk::row_set* rows; // null until the first signature gives the scheme
-    datum_store ids;     // of the engine's rows
+    datum_store ids;     // the ids of the engine's rows
     datum_store ranks;
-    int rank_column; // of the current query; 0: it has none
+    int rank_column; // the rank column of the current query; 0: it has none
     int scope_column;
-    numbered_values scopes; // of scoped tasks
-    datum_store lone_ids;   // of rows that are near nothing, which the engine does not get
+    numbered_values scopes; // the scopes, in scoped tasks
+    datum_store lone_ids;   // the ids of rows near nothing, which the engine does not get
     std::uint32_t lone_count;
     std::uint64_t skipped;     // rows with a NULL
-    double expected_rows;      // of the current query
-    std::uint32_t rows_before; // that the engine had before that query
+    double expected_rows;      // how many rows the current query is expected to return
+    std::uint32_t rows_before; // how many rows the engine had before that query
 
     Oid signature_type;
-    Oid short_id;                      // of the current query: convert_id()
+    Oid short_id;                      // for convert_id(), in the current query
     std::uint8_t header[header_bytes]; // the stored header of the first signature,
     std::size_t header_size;
     MemoryContext row_memory;

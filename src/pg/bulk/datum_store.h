@@ -12,7 +12,7 @@ struct datum_store {
     Oid type; // InvalidOid: not open
     std::int16_t length;
     bool by_value;
-    bool plain;               // by value, without NULLs: `values` has only Datums
+    bool plain;               // values are passed by value, none is NULL: `values` has only Datums
     bulk::byte_store* values; // Datums; for types by reference, their places
     bulk::byte_store* bytes;
 };
@@ -42,11 +42,11 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {
-    bool plain; // of type bigint
+    bool plain; // the values are of type bigint
     Oid collation;
     FmgrInfo hash;
     FmgrInfo equal;
-    datum_store values; // by their numbers
+    datum_store values; // each value at its number
     bulk::numbering numbers;
 };
 

@@ -26,18 +26,18 @@ constexpr int most_members = 64; // processes of a call
 struct shared_call;
 
 struct bulk_host : bulk::host {
-    MemoryContext memory;  // of what the engine asks for now: in a phase, what goes when it ends
-    MemoryContext lasting; // of the call
+    MemoryContext memory;  // where the engine's memory comes from now; in a phase, it ends with the phase
+    MemoryContext lasting; // lasts as long as the call
     progress shown;
     bool estimated; // the total of the present phase is an estimate
 
     rereading again;
-    bool from_texts; // else from signatures
+    bool from_texts; // false: the work is on signatures
     text_reader reader;
     bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
 
     // pg/bulk/workers.cpp
-    ResourceOwner resources; // of the call
+    ResourceOwner resources; // owns the call's resources
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
     shared_call* shared;
@@ -48,8 +48,8 @@ struct bulk_host : bulk::host {
     bool in_step;                            // all processes are in a step, not between steps
     double start_time;                       // this process's CPU time when the call began,
     double step_time;                        // when the present step or pause began,
-    double shared_time;                      // and the sum of all steps
-    bulk::growing<File> files[most_members]; // by member; open in this process
+    double shared_time;                      // and in all steps together
+    bulk::growing<File> files[most_members]; // the files open in this process, for each member
 };
 
 // (allow_workers(), file_of() and end_host() are in pg/bulk/workers.cpp.)

@@ -19,7 +19,7 @@ struct cluster_call : bulk_call {
     SortSupportData id_order;
     SortSupportData rank_order; // if the query has ranks
     MemoryContext cluster_memory;
-    std::uint32_t first_by_id; // of the current component: the row with the smallest id
+    std::uint32_t first_by_id; // the row with the smallest id in the current component
 };
 
 struct member {

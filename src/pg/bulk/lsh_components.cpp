@@ -37,7 +37,7 @@ struct waiting_pair {
 };
 
 struct component_call : bulk_call {
-    SortSupportData order;              // of ids
+    SortSupportData order;              // how ids are ordered
     std::span<const double> thresholds; // falling; empty: there are none
 
     numbered_values numbered; // ids
@@ -52,8 +52,8 @@ struct component_call : bulk_call {
     // start_row()
     Datum values[5];
     bool nulls[5];
-    Datum* columns;       // of the row; those after the first are the same in a component
-    TupleTableSlot* slot; // of the tuple that has them; null: they are `values`
+    Datum* columns;       // the row's columns; those after the first are the same in a component
+    TupleTableSlot* slot; // holds the tuple with these columns; null: they are `values`
 };
 
 // Joins the collected pairs.

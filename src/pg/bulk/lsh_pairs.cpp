@@ -21,7 +21,7 @@ namespace {
 
 // Between two queries, the left row of a pair is of the first query.
 struct pair_call : bulk_call {
-    SortSupportData order; // of ids
+    SortSupportData order; // how ids are ordered
     MemoryContext pair_memory;
 };
 

@@ -23,7 +23,7 @@ struct rereading {
     const TupleTableSlot* scanned; // the row that the current query scans; null: it scans no table
     scanned_column columns[most_scanned];
     Relation tables[most_scanned];
-    TupleTableSlot* slots[most_scanned]; // of the row read last
+    TupleTableSlot* slots[most_scanned]; // each holds the row read last
     int count;
     bool sharing;                            // workers may read again, too
     bool far;                                // a table is larger than memory
@@ -31,7 +31,7 @@ struct rereading {
     std::size_t read;                        // how many of them have been read,
     std::size_t ahead;                       // how many at least have been prefetched,
     int blocks;                              // and how many blocks of these are still unread
-    MemoryContext memory;                    // of the call
+    MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;
 };
 

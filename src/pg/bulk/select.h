@@ -15,7 +15,7 @@ namespace minhash::pg {
 struct planned_select {
     SPIPlanPtr plan;
     const char* text;
-    double rows; // that PostgreSQL expects
+    double rows; // how many rows PostgreSQL expects
 };
 
 // Plans the query in an argument, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is

@@ -69,9 +69,9 @@ struct shared_build {
 
     slock_t lock; // protects all members below
     meta made;    // the meta page; the first signature read decides its scheme
-    double rows;  // of the table
+    double rows;  // how many rows the table has
     bool broken_hot_chain;
-    sorted_leaves leaves[max_num_hashes]; // by band; each is written by one process only
+    sorted_leaves leaves[max_num_hashes]; // the leaves of each band, written by one process only
 };
 
 struct build_crew {
@@ -371,7 +371,7 @@ meta make_meta(Relation index)
     fresh.magic = format_magic;
     fresh.version = format_version;
     fresh.next_id = 2;
-    fresh.tail_first = fresh.tail_last = meta_block + 1; // with id 1
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // the page has id 1
     fresh.tail_pages = 1;
     fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
     fresh.threshold = constraint_threshold(index);

@@ -56,7 +56,7 @@ struct checker {
     std::uint8_t* living; // a bit for each place of each block
     BlockNumber blocks;
     counts tail;
-    counts all; // of the tail and the runs together
+    counts all; // the counts for the tail and the runs together
 
     // The walk through one run, or the tail.
     const run* which;     // null: the tail

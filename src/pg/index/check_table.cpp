@@ -27,7 +27,7 @@ struct known_entry {
     rank tid; // a rank without a distance: the TID only
     std::uint32_t checksum;
     bool is_row;
-    std::uint64_t number; // of a record
+    std::uint64_t number; // the record's number
 };
 
 // Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a row comes after the

@@ -17,7 +17,7 @@ struct known_records {
     meta now;
     layout shape;
     columns which;
-    Tuplesortstate* sort; // of living records, then also of rows; null if the table is not checked
+    Tuplesortstate* sort; // sorts living records, later rows too; null if the table is not checked
 };
 
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);

@@ -45,7 +45,7 @@ columns columns_of(Relation index)
     const int count = IndexRelationGetNumberOfKeyAttributes(index);
     columns found = {-1, 0};
     int signatures = 0;
-    std::uint16_t* constraint = nullptr; // its strategies
+    std::uint16_t* constraint = nullptr; // the strategies of the constraint's operators
     if (index->rd_index->indisexclusion) {
         Oid* operators;
         Oid* functions;

@@ -13,7 +13,7 @@ namespace minhash::pg::index {
 // Strategy numbers of operators, in addition to similar_strategy.
 enum {
     distance = similar_to_query + 1,
-    equality,   // of a column of the scope
+    equality,   // for a column of the scope
     inequality, // not searched, only checked: a constraint's column that tells rows apart
     strategies = inequality,
 };
@@ -21,7 +21,7 @@ enum {
 constexpr int scope_hash_bytes = sizeof(std::uint32_t);
 
 struct columns {
-    int signature;       // its position, from 0
+    int signature;       // the position of the column of signatures, from 0
     std::uint32_t scope; // a bit for each column of the scope
 
     bool in_scope(int column) const { return (scope >> column & 1) != 0; }

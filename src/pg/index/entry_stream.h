@@ -17,7 +17,7 @@ struct leaf_chain {
 struct entry_stream {
     struct source {
         leaf_chain rest;
-        std::uint64_t key; // of the next entry
+        std::uint64_t key; // the key of the next entry
         leaf_view view;
         PGAlignedBlock page;
     };

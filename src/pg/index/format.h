@@ -68,7 +68,7 @@ struct page_trailer {
     std::uint64_t id;
     BlockNumber next;
     page_kind kind;
-    std::uint16_t level; // of inner pages: those above leaves have 1
+    std::uint16_t level; // the level of an inner page: 1 just above the leaves
 };
 
 constexpr int contents_offset = MAXALIGN(SizeOfPageHeaderData);
@@ -95,7 +95,7 @@ struct run {
 
 // A merge of neighbouring runs: the part of the new tree that has been written.
 struct merge {
-    std::uint64_t id;              // of the run that it becomes
+    std::uint64_t id;              // the id that the merged run will have
     std::uint64_t entries;         // how many have been written
     BlockNumber last_leaf;         // none: nothing has been written
     std::uint32_t height;          // levels of inner pages
@@ -122,7 +122,7 @@ struct meta {
     std::uint16_t bands;               // 0 before the first signature
     std::uint16_t rows;
     std::uint32_t run_count;
-    std::uint64_t next_id;   // for the next run or page of records
+    std::uint64_t next_id;   // the id that the next run or page of records gets
     std::uint64_t unswept;   // 0: no pages are lost; else the id of work that may have left some
     std::uint64_t rewritten; // 0, or the run that VACUUM is rewriting without dead records
     std::uint32_t merge_count;
@@ -130,8 +130,8 @@ struct meta {
     BlockNumber tail_first;    // pages of records that are in no run
     BlockNumber tail_last;     // the open one
     std::uint32_t tail_pages;  // including the open one
-    std::uint32_t scope_bytes; // of a record: 0 or 4
-    double threshold;          // of an exclusion constraint, or no_threshold
+    std::uint32_t scope_bytes; // bytes of the scope in a record: 0 or 4
+    double threshold;          // the threshold of an exclusion constraint, or no_threshold
     std::uint32_t null_rows;   // 1: the table may have rows whose signature is NULL; they have no record
     std::uint32_t unused;
     run runs[most_runs]; // oldest first
@@ -146,7 +146,7 @@ struct node_head {
     std::uint16_t count;
     std::uint8_t key_width;
     std::uint8_t number_width;
-    std::uint32_t room; // of an inner page: how many children fit
+    std::uint32_t room; // how many children fit on an inner page
 };
 
 constexpr int node_room = page_room - static_cast<int>(sizeof(node_head));

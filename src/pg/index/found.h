@@ -45,7 +45,7 @@ inline ItemPointerData tid_of(rank value)
 
 struct candidate {
     rank where;
-    std::uint64_t number; // of its record
+    std::uint64_t number; // the number of its record
 };
 
 struct found_rows {

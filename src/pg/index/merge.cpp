@@ -21,7 +21,7 @@ namespace {
 // How much work is done in one go.
 struct pace {
     std::uint32_t run_pages; // a run of the tail has at most this many
-    int leaves;              // at most this many are written
+    int leaves;              // at most this many leaves are written
     int frees;               // about this many pages are freed
     std::uint64_t factor;    // a run up to this many times as large as all newer ones is merged;
                              // 0: no merge is begun

@@ -120,7 +120,7 @@ struct inner_view {
 // Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is about to be freed
 // has no child.
 bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
-inner_view inner_view_of(Page page); // of a page that has been checked
+inner_view inner_view_of(Page page); // the page must have been checked
 
 // Makes an inner page without children, as a copy or in place.
 void init_inner(Page page, std::uint64_t run_id, std::uint32_t level, int room);

@@ -33,7 +33,7 @@ struct index_options {
 constexpr index_options not_given = {0, 0, 0, -1};
 
 relopt_kind option_kind;
-object_access_hook_type next_hook; // of other modules
+object_access_hook_type next_hook; // the hook that other modules set before
 
 // The fewest bands with a recall of 95% at a similarity of 0.5 with 3 rows, or of 0.6 with 4.
 constexpr int default_bands = 23;

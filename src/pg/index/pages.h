@@ -35,7 +35,7 @@ BlockNumber count_blocks(Relation index);
 // extended by many pages at once, so some are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;
-    pg_atomic_uint32 end; // of the file
+    pg_atomic_uint32 end; // the end of the file, in blocks
 };
 
 // Frees the pages that are left over, for insertions to use.

@@ -65,7 +65,7 @@ double cost_of_bands(const index_size& size, const scan_plan& plan)
 // What the conditions of a scan ask for.
 struct conditions {
     bool similar;        // there is a condition on the signature
-    double threshold;    // of this condition, if known; else a guess
+    double threshold;    // the threshold of this condition, if known; else a guess
     std::uint32_t equal; // a bit for each column that must be equal to something
     List* scope;         // these conditions
 };

@@ -30,7 +30,7 @@ struct index_size {
     double tail_records;
     double tail_pages;
     double runs;
-    double levels; // of all runs together, including leaves
+    double levels; // the levels of all runs together, including leaves
     double random_page;
     double sequential_page;
 };

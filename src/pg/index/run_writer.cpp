@@ -35,7 +35,7 @@ struct band_writer {
     growing<std::uint64_t> other;
     BlockNumber next;
     BlockNumber last;
-    leaf_entries entries; // from the greatest key to the least
+    leaf_entries entries; // collected from the greatest key to the least
 };
 
 // Writes a complete leaf to a locked page.

@@ -34,11 +34,11 @@ struct scan_state {
     bool complete;   // nothing more can be found in the index
     bool table_read; // nor by find_in_table()
 
-    scan_plan plan;         // of the search; depth 0: all records are compared
+    scan_plan plan;         // the plan of the search; depth 0: all records are compared
     bool searching;         // entries are left
     std::size_t entries;    // how many to read next of each range
     std::size_t wanted;     // how many the next search keeps; 0: all
-    std::uint64_t compared; // in look.work, before this scan
+    std::uint64_t compared; // how many look.work counted before this scan
 
     // What may be returned now: these rows of look.found, or all of its sort.
     std::size_t at;

@@ -108,7 +108,7 @@ int filtered_child(const inner_view& page, int first, std::uint64_t key, std::ui
     return page.keys[page.count() - 1] <= key && next_key <= key ? page.count() - 1 : -1;
 }
 
-constexpr std::size_t at_once = 6; // below the 8 pins that PostgreSQL tracks fast
+constexpr std::size_t at_once = 6; // PostgreSQL tracks up to 8 pins fast
 
 // Prefetches the first bytes and the trailer of a pinned page.
 void prefetch(Buffer buffer, int bytes)

@@ -12,25 +12,25 @@ namespace minhash::pg::index {
 
 // Counters of what searches did, for EXPLAIN.
 struct search_work {
-    scan_plan plan;         // of the last one
+    scan_plan plan;         // the plan of the last search
     std::uint64_t compared; // records compared with the query
     std::uint64_t found;
 };
 
 // Entries of a run, still to be read, whose keys begin with the query's slots of a band.
 struct entry_range {
-    std::uint32_t run;     // its position in the meta page
+    std::uint32_t run;     // the run's position in the meta page
     std::uint64_t key;     // the least
-    BlockNumber block;     // of the next entry
-    std::optional<int> at; // its position on that leaf, once known
+    BlockNumber block;     // the leaf with the next entry
+    std::optional<int> at; // the entry's position on that leaf, once known
 };
 
 struct search {
     Relation index;
     search_work work;
     layout shape;
-    meta now;           // as read at the start of the search
-    BlockNumber blocks; // of the index at that time
+    meta now;           // the meta page as read at the start of the search
+    BlockNumber blocks; // how many blocks the index had then
 
     const std::uint8_t* narrowed_by; // the shortened copy of the signature of %, or null
     const std::uint8_t* ordered_by;  // of the one in ORDER BY, or the same
@@ -45,7 +45,7 @@ struct search {
     growing<std::uint64_t> keys;
     std::uint64_t span; // prefix_span() of the depth searched
     growing<entry_range> ranges;
-    bool has_ranges; // else find_ranges() comes first
+    bool has_ranges; // false: find_ranges() comes first
     growing<std::uint64_t> numbers;
     std::uint64_t entries; // read since the search began
 };

@@ -10,7 +10,7 @@ namespace minhash::pg::index {
 struct tree_writer {
     Relation index;
     merge state;
-    std::uint32_t record_pages; // of the run
+    std::uint32_t record_pages; // how many pages of records the run has
     const entry_stream* stream;
 };
 

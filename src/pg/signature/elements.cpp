@@ -45,8 +45,8 @@ array_members members_of(ArrayType* array)
 
 // Signs the sets of one call site in a query.
 struct element_signer : set_signer {
-    MemoryContext memory; // of bags
-    Oid type;             // of array elements; InvalidOid: not known yet
+    MemoryContext memory; // memory for bags
+    Oid type;             // the type of array elements; InvalidOid: not known yet
     Oid member;           // what it is hashed as
 };
 

@@ -16,7 +16,7 @@ struct exact_texts {
     std::uint8_t* buffer; // the folded texts, one after the other
     std::size_t used;
     std::size_t capacity;
-    std::uint32_t end[2]; // for each text in the buffer
+    std::uint32_t end[2]; // where each text ends in the buffer
     shingle_counts counts;
 };
 
@@ -40,11 +40,11 @@ void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 // Finds the differences of two texts whose shingles have been counted, in the order of the text.
 struct difference_walk {
     exact_texts* texts;
-    int which; // of the two texts
+    int which; // which of the two texts: 0 or 1
     shingle_walk shingles;
     coverage shared;
     bool finished;
-    text_reader reader; // of the original text
+    text_reader reader; // reads the original text
     original_walk original;
     std::size_t work;
 };

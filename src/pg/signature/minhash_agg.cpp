@@ -26,9 +26,9 @@ struct growing_set {
     minhash::scheme scheme;
     bool integers;          // waiting members are integers, not hashed yet
     std::uint32_t waiting;  // how many members the slots lack yet
-    std::uint32_t room;     // of `members`, always more than are waiting
-    std::uint64_t* members; // that wait
-    std::uint32_t* slots;   // of all other members; null if there are none
+    std::uint32_t room;     // how many fit into `members`, always more than are waiting
+    std::uint64_t* members; // the waiting members
+    std::uint32_t* slots;   // the signature of all other members; null if there are none
 };
 
 constexpr std::uint32_t first_room = 16;

@@ -36,8 +36,8 @@ struct gin_options {
 
 // Kept from call to call within a scan, because choosing takes longer than making the keys.
 struct gin_choice {
-    banding given;  // in the options, or 0
-    int num_hashes; // for which `chosen` was chosen
+    banding given;  // as the options give it, or 0
+    int num_hashes; // `chosen` was chosen for this many
     banding chosen;
 };
 

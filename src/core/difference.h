@@ -46,8 +46,8 @@ struct original_walk {
     text_place next;         // the end of what was read
     text_span last;          // the last character written that was not a separator
     text_place gap;          // the end of the one before: separators between begin here
-    std::uint32_t gap_from;  // where the folded text has the space for these separators,
-    std::uint32_t last_from; // if there were any, and the character itself
+    std::uint32_t gap_from;  // where the folded text has a space for these separators,
+    std::uint32_t last_from; // if there were any, and where it has the character itself
     std::uint32_t written_to;
 };
 

@@ -1,5 +1,5 @@
-// Signs sets, whose members come batch by batch, one set after the other with the same memory. Whoever signs says where
-// members are from and where memory is.
+// Signs sets, whose members come batch by batch, one set after the other with the same memory. The caller says where
+// members come from, and provides the memory.
 #pragma once
 
 #include "core/bag.h"

@@ -39,7 +39,7 @@ bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 
-// A stored signature, or that in an argument, detoasted.
+// A stored signature, or the one in an argument, detoasted.
 signature signature_of(Datum stored);
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
@@ -61,7 +61,7 @@ void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(Datum* values, std::size_t count);
 
-// A bigint[] of what `of` makes of each value.
+// A bigint[] with what `of` returns for each value.
 template <std::ranges::sized_range Values, typename Of = std::identity>
 Datum make_bigint_array(const Values& values, Of of = {})
 {
@@ -88,8 +88,8 @@ std::span<const Value> values_of(ArrayType* array)
 // How texts are cut into shingles by default.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
-// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range. NULL is the default
-// of each.
+// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range. NULL stands for the
+// default of each.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);

@@ -35,26 +35,26 @@ extern "C" {
 #endif
 }
 
-// Below, PostgreSQL is called as 19 is. These are the calls in older versions.
+// The code below calls PostgreSQL as version 19 is called. These macros turn that into calls of older versions.
 
-#if PG_VERSION_NUM < 190000 // flags for the purpose of a scan
+#if PG_VERSION_NUM < 190000 // 19 added flags for the purpose of a scan
 #define table_beginscan_parallel(table, scan, flags) table_beginscan_parallel(table, scan)
 #define table_index_fetch_begin(table, flags)        table_index_fetch_begin(table)
 #endif
 
-#if PG_VERSION_NUM < 180000 // that a query runs only once; room before a tuple; whether the caller is ANALYZE
+#if PG_VERSION_NUM < 180000 // 18 changed these arguments
 #define ExecutorRun(...) ExecutorRun(__VA_ARGS__, true)
 #define heap_form_minimal_tuple(form, v, n, r)                                                                         \
     heap_form_minimal_tuple(form, const_cast<Datum*>(v), const_cast<bool*>(n))
 #define vacuum_delay_point(analyze) vacuum_delay_point()
 #endif
 
-#if PG_VERSION_NUM < 170000 // whether stronger locks count, too
+#if PG_VERSION_NUM < 170000 // 17 added whether stronger locks count, too
 #define LockHeldByMe(tag, mode, or_stronger) LockHeldByMe(tag, mode)
 #define AmAutoVacuumWorkerProcess            IsAutoVacuumWorkerProcess
 #endif
 
-#if PG_VERSION_NUM < 160000 // one function checks the owner of, or privileges on, any object, by its catalogue
+#if PG_VERSION_NUM < 160000 // since 16, one function checks the owner or privileges of any object
 #define object_ownercheck(catalogue, ...)            pg_class_ownercheck(__VA_ARGS__)
 #define object_aclcheck(catalogue, ...)              pg_namespace_aclcheck(__VA_ARGS__)
 #define tuplesort_getdatum(sort, forward, copy, ...) tuplesort_getdatum(sort, forward, __VA_ARGS__)
@@ -191,7 +191,7 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
         return false;
     pgstat_count_buffer_read(relation);
     pgstat_count_buffer_hit(relation);
-    if (VacuumCostActive) // as ReadBuffer() does
+    if (VacuumCostActive) // ReadBuffer() counts costs in the same way
         VacuumCostBalance += VacuumCostPageHit;
     return true;
 }

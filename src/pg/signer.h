@@ -35,8 +35,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL is the default of
-// each.
+// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL stands for the
+// default of each.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
 // The same for elements: the arguments num_hashes, seed and method, from `first` on.

@@ -15,7 +15,7 @@ namespace minhash::pg {
 
 namespace {
 
-// So many bytes fit into a slice after conversion.
+// This many bytes fit into a slice after conversion.
 constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
 
 std::size_t character_bytes(const text_reader& reader)

@@ -1,6 +1,6 @@
-// Rows with equal band keys, found in cache: the entries of a band are scattered by the top bits of their keys into
-// partitions of a few thousand, and each partition is grouped by a small hash table. An entry is 64 bits: the key's
-// upper half, and the row. Rows that share only this half, about a hundred pairs in a band of a million rows, are false
+// Finds rows with equal band keys within the cache. The entries of a band are scattered by the top bits of their keys
+// into partitions of a few thousand, and a small hash table groups each partition. An entry is 64 bits: the key's upper
+// half, and the row. Rows that share only this half, about a hundred pairs in a band of a million rows, are false
 // candidates, which verification drops.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// The most rows that can be grouped if all have one key: slots of the table have 32-bit numbers.
+// The most rows that can be grouped if all have one key, because slots of the table have 32-bit numbers.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
@@ -25,8 +25,8 @@ constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcep
 // How many top bits of the key choose the partition of a row.
 constexpr int partition_bits(std::size_t rows) noexcept
 {
-    constexpr std::size_t wanted = 2048; // entries: they and their table fit into the L1 cache
-    constexpr int most = 12;             // more streams than this and scattering misses the cache
+    constexpr std::size_t wanted = 2048; // this many entries and their table fit into the L1 cache
+    constexpr int most = 12;             // with more streams, scattering misses the cache
     const int bits = rows <= wanted ? 0 : static_cast<int>(std::bit_width((rows - 1) / wanted));
     return bits < most ? bits : most;
 }

@@ -10,14 +10,14 @@ std::span<std::uint32_t> parents_of(component_finder& finder, int level)
     return {finder.parents[level].values, finder.count};
 }
 
-// The first pair that has a row makes it its own parent.
+// The first pair with a row makes the row its own parent.
 void enter(std::span<std::uint32_t> parent, std::uint32_t row)
 {
     if (parent[row] == no_row)
         parent[row] = row;
 }
 
-// Connects at a level what the level before has connected: `roots` has each row's root there.
+// Connects at a level the rows that the level before has connected. `roots` has each row's root at that level before.
 void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> roots)
 {
     for (std::uint32_t row = 0; row < roots.size(); row++) {

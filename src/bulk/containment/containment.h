@@ -3,7 +3,7 @@
 //
 // Each row chooses some of its rare shingles as witnesses (witnesses.h), which go into an index. Then each row that may
 // contain others is read once, and its shingles are looked up in the index. While its set is in memory, it is compared
-// with the rows of whose witnesses it has enough. An index that does not fit into memory is made in parts, and all rows
+// with the rows that it has enough witnesses of. An index that does not fit into memory is made in parts, and all rows
 // are read again for each part.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Looks rows up in the index of witnesses, and compares each with the rows of whose witnesses it has enough.
+// Looks rows up in the index of witnesses, and compares each with the rows that it has enough witnesses of.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
@@ -96,7 +96,7 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on, of which `met` were counted down.
+// Resets the counts of the places from `from` on; `met` of them were counted down.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -132,7 +132,7 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds rows, by their places from `from` on, of whose indexed witnesses the current row may have enough. Returns how
+// Finds rows, by their places from `from` on, whose indexed witnesses the current row may have enough of. Returns how
 // many.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {

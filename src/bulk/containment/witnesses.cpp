@@ -12,12 +12,12 @@ namespace minhash::bulk {
 
 namespace {
 
-// A row usually has this many witnesses. With fewer, more of the rows that have the least number of them do not contain
-// the row; with more, the index is larger.
+// A row usually has this many witnesses. With fewer, more rows would have enough of them without containing the row;
+// with more, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// The least size of the pool that witnesses are drawn from, beyond twice the shingles that may be missing: so that
-// there is a pool at thresholds near 1, too.
+// The pool that witnesses are drawn from has at least twice the shingles that may be missing, and this many more, so
+// that there is a pool at thresholds near 1, too.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
 // How many rows have their shingles counted, at most (a counter holds no more), and how many counters there are for
@@ -115,7 +115,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     while (pool < plan.pool)
         pool += of_class[++most_frequent];
 
-    // The smallest marks, of twice as many as are wanted.
+    // Collects up to twice as many marks as are wanted, and keeps the smallest.
     const std::size_t count = plan.witnesses.count;
     grow(owner, choice.marks, 0, 2 * count);
     std::uint64_t* const marks = choice.marks.values;
@@ -139,7 +139,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort by count, the rarest first: the upper half of a mark gives way to the count.
+    // Sort by count, the rarest first: the count replaces the upper half of a mark.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);

@@ -28,8 +28,8 @@ struct witness_plan {
     std::uint32_t least;
 };
 
-// Plans for a pool of shingles, of which a row that contains theirs has at least `shared`, which is not 0. All but a
-// share `missed` of such rows have the plan's least number of witnesses.
+// Plans for a pool of a row's shingles. A row that contains this one has at least `shared` of them, which is not 0. All
+// but a share `missed` of such rows have the plan's least number of witnesses.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
 // The fewest shared shingles that reach the threshold for a set of a given size, at least 1.

@@ -43,12 +43,12 @@ struct evaluation {
     std::uint32_t* members; // for each leader, how many rows it stands for
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;                    // of their leaders, numbered as they come:
-    std::uint32_t* leaders;                 // the row of each,
-    std::uint32_t* first_anchor;            // the first anchor of each,
-    std::uint32_t* anchors_of;              // how many each stands for,
-    std::uint32_t* slots;                   // their signatures,
-    std::uint32_t* number;                  // and of each row its number as a leader, or no_row
+    std::uint32_t count;                    // how many leaders they have, numbered as they come;
+    std::uint32_t* leaders;                 // the row of each leader,
+    std::uint32_t* first_anchor;            // the first anchor that it stands for,
+    std::uint32_t* anchors_of;              // how many anchors it stands for,
+    std::uint32_t* slots;                   // and its signature
+    std::uint32_t* number;                  // each row's number as a leader, or no_row
 
     // The table of a band: anchors' leaders, chained where they hash to the same place.
     std::uint32_t* heads;
@@ -60,7 +60,7 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each leader of anchors: true pairs that one of its anchors is in,
+    double* near;       // for each leader of anchors, the true pairs with one of its anchors,
     double* found;      // and those of them that a setting finds
     double* seen_near;  // for each row: anchors that it is near to,
     double* seen_found; // and those of them that a setting finds
@@ -241,7 +241,7 @@ std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// How many pairs of rows, one of each of two leaders, have an anchor in them.
+// How many pairs of a row of one leader and a row of another contain an anchor.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);

@@ -20,7 +20,7 @@ namespace minhash::bulk {
 // Names shared memory in all processes alike. 0 is none.
 using shared_number = std::uint64_t;
 
-// How long a phase, and the phases after it, are expected to keep each process, in nanoseconds.
+// How long a phase, and the phases after it, are expected to keep each process busy, in nanoseconds.
 struct expected_cost {
     std::uint64_t rows; // how many rows the call has
     double phase;
@@ -49,7 +49,7 @@ struct host {
     // known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
-    const char* phase; // while report() is called, the phase before
+    const char* phase; // the current phase; still the one before while report() is called
 
     std::optional<expected_cost> cost; // the expected cost of the phase; none: it has no estimate
 

@@ -50,8 +50,8 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Moves a chunk to a file: of the stores that are read most seldom, from the largest. `most_read`: stores that are read
-// more often keep theirs.
+// Moves a chunk to a file, from the largest of the stores that are read least often. Stores that are read more often
+// than `most_read` keep theirs.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;

@@ -142,7 +142,7 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// A value of a store of nothing else, by its number.
+// A value, by its number, from a store that holds only such values.
 template <typename Value>
 Value fetch_value(byte_store& store, std::uint64_t number)
 {

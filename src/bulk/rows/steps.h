@@ -43,26 +43,26 @@ struct shared_rows {
     std::uint64_t next_unit; // and which of its units is next: atomic
     std::size_t allowance;   // bytes that each process may keep in memory in this step
     std::uint64_t used;      // bytes that processes have left in memory in this step: atomic
-    std::uint64_t filed;     // and in files
+    std::uint64_t filed;     // bytes that they have left in files
 
     store_note starts;
     store_note rests;
     store_note documents;
     store_note document_at;
     store_note document_sizes;
-    shared_number keys; // notes of each band, and of the whole signature
+    shared_number keys; // notes for each band, and for the whole signature
     shared_number scopes;
 
     // far_documents.cpp
-    shared_number marks;    // a bit of each row
-    shared_number bringing; // notes of each member's documents: while they are brought,
-    shared_number brought;  // and afterwards
+    shared_number marks;    // a bit for each row
+    shared_number bringing; // notes of each member's documents, while these are brought
+    shared_number brought;  // the same notes afterwards
 
     // candidates.h
     shared_number leader;
     shared_number next;
     int slice_bits;
-    std::uint64_t large_buckets; // left out: atomic
+    std::uint64_t large_buckets; // how many were left out: atomic
 
     // row_candidates.h
     bool for_clusters;

@@ -37,7 +37,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots of two rows, if they may be near by it.
+// The number of equal slots of two rows, if it is large enough for them to be near.
 std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;

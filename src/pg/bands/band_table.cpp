@@ -107,7 +107,7 @@ void require_usage(Oid schema)
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
 // True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks the name, too:
-// functions of triggers use it, and a renamed table may have got it.
+// trigger functions use the name, and a renamed table may have it now.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);

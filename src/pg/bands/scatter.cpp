@@ -168,9 +168,9 @@ void each_row(const char* query, const Oid (&types)[count], long at_once, Take t
     MemoryContextDelete(memory);
 }
 
-// The blocks that are being filled, one of each part.
+// The blocks that are being filled, one for each part.
 struct open_blocks {
-    key_entry* entries; // `room` of each part
+    key_entry* entries; // `room` entries for each part
     std::uint32_t* counts;
     std::size_t room;
 };
@@ -351,7 +351,7 @@ MINHASH_FUNCTION(lsh_gather)
     call.result = &result;
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
-    // So many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept,
+    // This many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept,
     // halved again as often as needed, and the query is run again for the other keys.
     const std::size_t most = static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
     growing<placed_entry> entries;

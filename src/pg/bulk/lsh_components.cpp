@@ -105,7 +105,7 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
                     errcode(ERRCODE_DATA_EXCEPTION),
                     errmsg("similarity of a pair is NaN"),
                     errhint("Leave such pairs out of the query, or make their similarity NULL."));
-        // The first one that the similarity reaches.
+        // Finds the first threshold that the similarity reaches.
         while (level < call.finder.levels && similarity < thresholds[level])
             level++;
         if (level == call.finder.levels)

@@ -1,4 +1,4 @@
-// Calls that return pairs of a query's rows, or of the rows of two. lsh_pairs(): all near-duplicate pairs.
+// Functions that return pairs of the rows of one query, or of two queries. lsh_pairs(): all near-duplicate pairs.
 // lsh_contained(): which texts are contained in others.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
@@ -44,8 +44,8 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     return call;
 }
 
-// Returns a pair as a result row, except one of equal ids within one query. Unless it is of two queries, its ids are
-// swapped if is_turned(call, pair, order of the left id and the right one) says so.
+// Returns a pair as a result row, unless it has equal ids within one query. Within one query, the ids are swapped if
+// is_turned(call, pair, order of the left id and the right one) says so.
 template <auto is_turned>
 void put_pair(bulk::host& host, const bulk::found_pair& pair)
 {

@@ -19,7 +19,7 @@ struct planned_select {
 };
 
 // Plans the query in an argument, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
-// only the name of a table: we guess the columns that are meant only for a hint.
+// only the name of a table. (Columns are guessed only for the hint of that error.)
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
 // What the executor gives the rows of a query to.

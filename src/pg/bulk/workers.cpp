@@ -46,7 +46,7 @@ struct shared_call {
 
 namespace {
 
-// As many bytes of texts as are processed in the time that workers take to start.
+// How many bytes of texts are processed while workers start.
 constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
@@ -127,8 +127,9 @@ void start_sharing(bulk::host& host)
             dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
-    // An area grows by ever larger segments. A limit makes the last one fit what is left, where PostgreSQL would fail
-    // to make a larger one. The other half is for another call, and for what workers need to start.
+    // An area grows by ever larger segments. A limit makes the last segment fit into what is left; without it,
+    // PostgreSQL would try to make a larger one, and fail. The other half is for another call, and for what workers
+    // need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
@@ -383,7 +384,8 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.area = dsa_attach_in_place(place_of_area(segment), segment);
     self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
-    debug_query_string = static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // to the end
+    debug_query_string =
+        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // stays until the worker ends
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);

@@ -51,10 +51,10 @@ struct candidate {
 struct found_rows {
     growing<candidate> rows;
     rank after;           // only rows of a higher rank are found,
-    rank limit;           // and of no higher rank, because enough better ones were found,
-    growing<rank> given;  // and none of these, sorted
+    rank limit;           // and of at most this rank, because enough better ones were found,
+    growing<rank> given;  // but not these, sorted, which were given already
     std::size_t wanted;   // about this many of the best are kept; 0: all
-    std::size_t room;     // if all are kept: how many fit here; then they go elsewhere:
+    std::size_t room;     // if all are kept, how many fit here; the others go
     TIDBitmap* bitmap;    // if not null, to this;
     Tuplesortstate* sort; // else to this, which is made when it is needed
 

@@ -62,7 +62,7 @@ struct leaf_entries {
     std::uint64_t least_number;
     std::uint64_t most_number;
 
-    // A page has hardly room for more.
+    // A page hardly has room for more.
     static constexpr int most = node_room / 2;
     std::uint64_t keys[most];
     std::uint64_t numbers[most];

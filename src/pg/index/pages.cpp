@@ -28,8 +28,8 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// Recalling a page does not raise its buffer's usage count. So one use in so many goes the usual way: else the hottest
-// pages would be evicted first.
+// Recalling a page does not raise its buffer's usage count. So one use out of this many goes the usual way; otherwise
+// the hottest pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
@@ -71,7 +71,8 @@ Buffer take_free_page(Relation index)
     return InvalidBuffer;
 }
 
-// How many pages the file is extended by, at most, and as a share: so that few are left over.
+// The file is extended by at most this many pages, and at most by its length divided by `left_share`, so that few pages
+// are left over.
 constexpr BlockNumber most_at_once = 1024;
 constexpr BlockNumber left_share = 64;
 

@@ -68,7 +68,7 @@ void write_entry(band_writer& writer, std::uint64_t key, std::uint64_t number)
     Assert(added);
 }
 
-// So few values are sorted by comparing: an insertion sorts a few for each of up to 4,096 bands.
+// Up to this many values are sorted by comparing: an insertion sorts a few for each of up to 4,096 bands.
 constexpr std::size_t few_values = 256;
 
 // Sorts by keys, stably. Returns which of the two arrays has the result.

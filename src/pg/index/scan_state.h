@@ -36,7 +36,7 @@ struct scan_state {
 
     scan_plan plan;         // the plan of the search; depth 0: all records are compared
     bool searching;         // entries are left
-    std::size_t entries;    // how many to read next of each range
+    std::size_t entries;    // how many to read next from each range
     std::size_t wanted;     // how many the next search keeps; 0: all
     std::uint64_t compared; // how many look.work counted before this scan
 

@@ -1,6 +1,6 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
-// query, and is then compared by its signature. So with the index % returns no rows that it would not return without,
-// but misses those that share no key. If these may be more than a few, a notice says so.
+// query, and is then compared by its signature. So % returns only rows with the index that it also returns without it,
+// but it misses rows that share no key. If these may be more than a few, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -69,8 +69,8 @@ bool is_first_in_statement()
 
 // A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
 // the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only
-// the process that scans an index knows its use and the threshold. So each such process gives the notice: parallel
-// workers may each scan the index, or one for all.
+// the process that scans an index knows that it is used, and the threshold. So each such process gives the notice:
+// parallel workers may each scan the index, or one for all.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
     const double share = band_probability(threshold, shape.bands, shape.rows);

@@ -1,4 +1,4 @@
--- Band tables kept in step by the triggers that lsh_create_band_table() writes: through every kind of statement, for
+-- The triggers that lsh_create_band_table() writes keep band tables in step: through every kind of statement, and for
 -- every kind of source and id, until they are dropped.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -9,7 +9,7 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- How many keys a band table has, how many it lacks, and how many are too many, by keys made anew from the source.
+-- How many keys a band table has, lacks, and has too many, compared with keys made anew from the source.
 CREATE FUNCTION pg_temp.state(source regclass, id name DEFAULT 'id', signature name DEFAULT 'sig',
     bands int DEFAULT 13,
     rows int DEFAULT 7, band_table regclass DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
@@ -41,7 +41,7 @@ SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'docs'::re
 SELECT obj_description('docs_bands'::regclass), obj_description('docs_bands_insert'::regproc);
 SELECT pg_temp.state('docs');
 
--- Every statement. Empty and NULL texts have no keys.
+-- Every kind of statement. Empty and NULL texts have no keys.
 INSERT INTO docs (id, body) VALUES (1001, 'A text'), (1002, ''), (1003, NULL), (1004, 'A text');
 SELECT pg_temp.state('docs');
 UPDATE docs SET body = body || ' changed' WHERE id % 7 = 0;
@@ -88,7 +88,7 @@ TRUNCATE docs, docs_bands;
 SELECT pg_temp.state('docs');
 ROLLBACK;
 SELECT pg_temp.state('docs');
--- Whatever the plans were made for first: one row, then many, then one.
+-- Plans stay good, whatever they were made for first: for one row, then many, then one.
 CREATE FUNCTION pg_temp.cost_of_one() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := pg_stat_get_xact_tuples_returned('docs_bands'::regclass);
@@ -103,7 +103,7 @@ UPDATE docs SET body = body || ' all';
 DELETE FROM docs WHERE id % 3 = 0;
 SELECT pg_temp.cost_of_one(), pg_temp.state('docs');
 
--- Out of step: an error if keys would be left behind.
+-- When the table is out of step, a statement that would leave keys behind is an error.
 ALTER TABLE docs DISABLE TRIGGER USER;
 INSERT INTO docs (id, body) VALUES (5001, 'Written without triggers');
 ALTER TABLE docs ENABLE TRIGGER USER;
@@ -128,7 +128,7 @@ UPDATE docs SET n = -1 WHERE id = 101;
 SELECT pg_temp.error_of('UPDATE docs SET n = -2, body = ''both'' WHERE id = 101');
 SELECT pg_temp.state('docs');
 DROP FUNCTION change_again CASCADE;
--- A function that a statement calls.
+-- A statement that calls a function which deletes the new row.
 CREATE FUNCTION remove(bigint) RETURNS bigint LANGUAGE sql AS 'DELETE FROM docs WHERE id = $1 RETURNING id';
 SELECT pg_temp.error_of('INSERT INTO docs (id, body) VALUES (5001, ''gone at once'') RETURNING remove(id)');
 DROP FUNCTION remove;
@@ -197,7 +197,7 @@ DROP ROLE regress_lsh_columns;
 DELETE FROM docs WHERE id = 100;
 SELECT pg_temp.state('docs');
 
--- A second one, with other bands. Dropping either side drops everything.
+-- A second band table, with other bands. Dropping either side drops everything.
 SELECT lsh_create_band_table('docs', bands => 4, rows => 3, band_table => 'few');
 INSERT INTO docs (id, body) VALUES (6002, 'of both');
 SELECT pg_temp.state('docs'), pg_temp.state('docs', bands => 4, rows => 3, band_table => 'few');
@@ -309,7 +309,7 @@ UPDATE optional SET id = NULL WHERE id = 1;
 DELETE FROM optional WHERE id IS NULL;
 SELECT pg_temp.state('optional');
 DROP TABLE optional;
--- Signatures that cannot be cut into such bands: an error, which leaves nothing behind.
+-- Signatures that cannot be cut into such bands are an error, which leaves nothing behind.
 CREATE TABLE narrow (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('narrow', bands => 64, rows => 2);
 SELECT pg_temp.error_of('INSERT INTO narrow VALUES (1, minhash(''a'', 64))'),
@@ -392,7 +392,7 @@ DROP TABLE parts_low;
 SELECT to_regclass('parts_low_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~ '^parts');
 DROP TABLE parts;
 
--- What is refused.
+-- Calls that are refused.
 CREATE TABLE base (id int PRIMARY KEY, sig minhash_signature, other minhash_signature, body text);
 CREATE TABLE child () INHERITS (base);
 CREATE TABLE bare (id int, sig minhash_signature, odd json, PRIMARY KEY (id) DEFERRABLE, CHECK (id > 0));

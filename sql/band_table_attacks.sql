@@ -77,7 +77,7 @@ BEGIN
 END $$;
 SELECT count(DISTINCT proname) > 60 AS names, count(*) > 500 AS functions FROM pg_proc
 WHERE pronamespace = 'evil'::regnamespace;
--- One that suits constants and columns alike.
+-- A function that suits constants and columns alike.
 CREATE FUNCTION public._lsh_require_band_table(regclass, name, name) RETURNS bool LANGUAGE plpgsql AS
     'BEGIN PERFORM evil.strike(''require''); RETURN true; END';
 -- Types by the names of PostgreSQL's; domains, and a type that converts to others by itself.
@@ -230,7 +230,7 @@ SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[
 SELECT pg_temp.as_role('regress_lsh_owner', statement) FROM unnest(ARRAY['TRUNCATE own.docs',
     $$SELECT public.lsh_drop_band_table('own.docs_bands'::pg_catalog.regclass)$$]) statement;
 SELECT (SELECT count(*) FROM own.precious), to_regclass('own.docs_bands');
--- A table by the name of one that was renamed is not written to.
+-- If a table was renamed, another table with its old name is not written to.
 SELECT pg_temp.as_role('regress_lsh_owner',
     $$DROP TRIGGER planted ON own.docs; ALTER TABLE own.docs_bands RENAME TO renamed$$);
 SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE TABLE own.docs_bands (key bigint,
@@ -240,7 +240,7 @@ SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE TABLE own.docs_bands (key big
 SELECT pg_temp.as_role('regress_lsh_writer', $$INSERT INTO own.docs VALUES ('c', public.minhash('a text'))$$);
 TABLE evil.loot;
 
--- Those with further arguments that may be left out make calls fail, in the extension's own schema. They are not called
+-- Functions in the extension's own schema with further optional arguments make calls fail. They are not called
 -- either.
 SELECT pg_temp.as_role('regress_lsh_owner', 'DROP TABLE own.docs CASCADE');
 SELECT pg_temp.as_role('regress_lsh_eve', 'DROP TABLE own.docs_bands');

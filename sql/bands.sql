@@ -17,7 +17,7 @@ SELECT band FROM lsh_bands(minhash('some text', 16), bands => 4, rows => 3);
 SELECT band, key = (lsh_band_keys(minhash('some text', 16), 4, 4))[band] AS same
     FROM lsh_bands(minhash('some text', 16), 4, 4);
 
--- Keys change with any slot of their band and with no other slot. Slots behind the last band are not used.
+-- Keys change with any slot of their band and with no other slot. Slots after the last band are not used.
 SELECT slot, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(pg_temp.signature_of(a), 3, 4) x
     JOIN lsh_bands(pg_temp.signature_of(a[1:slot - 1] || 99::bigint || a[slot + 1:16]), 3, 4) y USING (band)
     WHERE x.key <> y.key) AS changed_bands
@@ -112,7 +112,7 @@ SET plan_cache_mode = force_generic_plan;
 SELECT pg_temp.expected_rows('EXECUTE p(12)');
 RESET plan_cache_mode;
 DEALLOCATE p;
--- Nonsense is an error when it runs, not when it is planned.
+-- Nonsense is an error when the query runs, not when it is planned.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), -3, 6)');
 
 DROP TABLE three_by_four, first_band, sixteen_by_six;
@@ -160,7 +160,7 @@ SELECT cardinality(left_ids), stars FROM _lsh_gather($$SELECT block
     FROM _lsh_scatter('SELECT id::bigint, ARRAY[7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 6);
 -- The smallest block: one entry, whose id is the base.
 SELECT * FROM _lsh_scatter('SELECT -1::bigint, ARRAY[-1]::bigint[]', 1, 2);
--- Damaged blocks, and arguments that are no queries.
+-- Damaged blocks, and arguments that are not queries.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common

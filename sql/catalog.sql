@@ -10,13 +10,13 @@ WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_e
   OR (t.oid = objid AND typrelid <> 0)));
 CREATE TEMP VIEW functions AS SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid;
 
--- What there is, by kind: anything new shows up here.
+-- The number of objects of each kind: anything new shows up here.
 SELECT catalog, count(*) FROM members GROUP BY catalog ORDER BY catalog::text COLLATE "C";
 SELECT p.oid::regprocedure AS function, prorettype::regtype AS returns FROM functions p
     ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT extrelocatable AS relocatable FROM pg_extension WHERE extname = 'minhash_lsh';
 
--- Without COMMENT.
+-- Objects without a COMMENT.
 SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL ORDER BY object;
 -- Comments that are empty, end in a full stop or start with a space.
 SELECT object, obj_description(objid, catalog::text) FROM members
@@ -59,8 +59,8 @@ SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatil
     proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef
     OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
--- C functions whose symbol does not start with the function's name but its underscore (overloads add to it), or which
--- come from another library.
+-- C functions whose symbol does not start with the function's name without its underscore (overloads add to it), or
+-- which come from another library.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
     WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_')) AND prosrc <> 'lsh_call_of_names'
     OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash_similar')) ORDER BY 1;
@@ -116,7 +116,7 @@ WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexem
 SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
 WHERE argument ~ 'positive|negative|in_vain|documents|document_id|look|copies' ORDER BY 1;
 
--- Arguments and columns of one name and several types, or arguments of several defaults. Not a mistake: lsh_evaluate()
+-- Arguments and columns of one name and several types, or arguments with several defaults. Not mistakes: lsh_evaluate()
 -- tries several bands and rows; a band table has a name before it exists; the few largest buckets, but all
 -- near-duplicates; bulk functions choose hashes; a query by signature is not one in SQL; sets and ids are of any type.
 CREATE TEMP VIEW arguments AS

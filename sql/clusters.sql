@@ -1,7 +1,7 @@
 -- lsh_clusters(): the connected components of the pairs that lsh_pairs() finds.
 
--- 150 documents of 40 words of their own; 60 near-copies of some; 60 copies of one with a word changed each, which fill
--- large buckets; a chain, in which each has three words other than the one before; 15 copies each of two documents.
+-- 150 documents of 40 words of their own; 60 near-copies of some; 60 copies of one, with a word changed in each, which
+-- fill large buckets; a chain, each with three words changed from the one before; 15 copies each of two documents.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id,
@@ -172,7 +172,7 @@ SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1');
 SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 7 OR id BETWEEN 211 AND 270',
     bands => 1, rows => 7, max_bucket => 30);
 
--- 20,000 texts that all share keys, and one that shares some without being near: a few comparisons a row, not 20,000.
+-- 20,000 texts that all share keys, and one that shares some without being near: a few comparisons per row, not 20,000.
 CREATE TABLE crowd AS SELECT n AS id, same || n AS body FROM generate_series(1, 20000) n,
     (SELECT string_agg(md5(word::text), ' ') AS same FROM generate_series(1, 30) word) s;
 SET statement_timeout = '60s';
@@ -189,7 +189,7 @@ DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) AS rank FROM
 SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true))
     AS clustered FROM kept;
 
--- The same by what is to be kept: rows whose text is NULL or empty are kept.
+-- The same, written as which rows to keep: rows whose text is NULL or empty are kept, too.
 CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
 DELETE FROM remaining
 WHERE id NOT IN (SELECT id
@@ -199,7 +199,7 @@ SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER 
     (SELECT count(*) FROM kept) AS kept FROM remaining;
 DROP TABLE remaining;
 
--- Ids of other types, by the value that follows the query; it has no name.
+-- Ids of other types, which a value after the query tells; this argument has no name.
 SELECT q.n, c.id, pg_typeof(c.id), c.size
 FROM (VALUES (1), (2)) q (n), LATERAL
     lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text,

@@ -38,7 +38,7 @@ SELECT o, size, min(id), max(id), count(*), count(DISTINCT cluster_id)
 FROM (VALUES (''), ('ORDER BY n DESC'), ('ORDER BY hashint4(n)')) v (o),
     lsh_components('SELECT n, n + 1 FROM generate_series(1, 100000) n ' || o) GROUP BY o, size ORDER BY o;
 
--- Ids of all kinds; both columns as the type that is asked for.
+-- Ids of all kinds; both columns have the type that is asked for.
 CREATE TYPE kind AS ENUM ('b', 'a');
 CREATE DOMAIN document_number AS int;
 SELECT *, pg_typeof(id) FROM lsh_components('VALUES (3::smallint, 2::bigint), (7, 3)') ORDER BY id;
@@ -79,7 +79,7 @@ SELECT count(*) FROM (SELECT FROM lsh_components('SELECT a, b FROM edges', NULL:
 SELECT size
 FROM lsh_components($$SELECT id, cluster_id FROM lsh_components('VALUES (1, 2), (4, 2), (8, 9)')$$) ORDER BY id;
 
--- What is refused.
+-- Calls that are refused.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common

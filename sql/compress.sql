@@ -14,7 +14,7 @@ FROM (SELECT sig, bits, minhash_compress(sig, bits) AS compressed FROM signed,
 SELECT count(*) FILTER (WHERE minhash_compress(minhash_compress(sig, more), fewer) <> minhash_compress(sig,
     fewer)) AS different, count(*) AS compared
 FROM signed, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS more, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS fewer WHERE fewer <= more;
--- What it is, and what it needs: 16 bytes, and a byte for eight bits.
+-- Its scheme, and its size: 16 bytes, and one byte for every eight bits.
 SELECT pg_column_size(minhash_compress(sig, width)) AS bytes, s.*
     FROM (SELECT sig FROM signed WHERE id = 1 AND hashes = 128 AND method = 'fss') AS one,
     unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS width, minhash_scheme(minhash_compress(sig, width)) AS s ORDER BY width;
@@ -66,7 +66,7 @@ SELECT bits, round(exact, 3) AS exact, abs(avg(error)) < 4 * s / sqrt(count(*)) 
 FROM (SELECT bits, exact, minhash_similarity(minhash_compress(a, bits), minhash_compress(b, bits)) - exact AS error,
     minhash_standard_error(exact, bits => bits) AS s FROM pairs, unnest(ARRAY[2, 4, 8, 16]) AS bits) AS errors
 GROUP BY bits, exact, s ORDER BY bits, exact;
--- One bit says little of one pair: half of all slots agree by accident.
+-- One bit says little about one pair: half of all slots agree by accident.
 SELECT round(avg(minhash_similarity(minhash_compress(a, 1), minhash_compress(b, 1)))::numeric, 1) AS of_one_bit,
     round(minhash_standard_error(0.8, 128, 1)::numeric, 4) AS error FROM pairs WHERE round(exact, 1) = 0.7;
 SELECT min(minhash_similarity(minhash_compress(x.a, 1), minhash_compress(y.a, 1))) AS least,
@@ -102,7 +102,7 @@ SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 4) FROM docs');
 SELECT * FROM lsh_pairs('SELECT id, CASE WHEN id = 3 THEN minhash_compress(sig, 4) ELSE sig END FROM docs', bands => 13,
     rows => 7);
 
--- What cannot be done with it.
+-- What cannot be done with a compressed signature.
 SELECT minhash_union(c, c) FROM minhash_compress(minhash('a text'), 8) AS c;
 SELECT minhash_union_agg(minhash_compress(minhash('a text'), 8));
 SELECT minhash_union_agg(minhash_compress(minhash('', 16), 8)) OVER ();

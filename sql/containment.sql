@@ -3,7 +3,7 @@
 CREATE SCHEMA containment;
 SET search_path = containment, public;
 
--- 30 documents of 200 words, and parts of them, of a half down to a sixteenth, some with a word of their own in ten;
+-- 30 documents of 200 words, and parts of them, from a half down to a sixteenth, some with every tenth word their own;
 -- copies of a document, and of a part; a text that is shorter than a shingle.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word)
@@ -78,7 +78,7 @@ SELECT count(*) FROM lsh_contained('SELECT id, body FROM documents WHERE id = 1'
 SELECT count(*) AS share_a_shingle
 FROM lsh_contained('SELECT id, body FROM documents WHERE id < 10', 0);
 
--- What cannot be.
+-- Calls that are refused.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common

@@ -4,7 +4,7 @@
 \i :common
 \pset null '<null>'
 
--- A word in place of another, one that is not there, and white space and case, which are no difference.
+-- A word in place of another, a word that is missing, and white space and case, which make no difference.
 SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog near the bank of the river.',
     'A quick brown fox jumps over the  LAZY dog near the bank of the river.');
 SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog.', 'The quick fox jumps over a lazy dog.',
@@ -32,9 +32,9 @@ SELECT d.*, substr(a, position, length) = passage AS there
 FROM (SELECT 'STRAẞE ȺȺ東京xy e' || chr(769) || 'n' AS a, 'straße xy e' || chr(769) || 'n' AS b) t,
     shingle_difference(a, b, 3) AS d;
 
--- On texts of all kinds of shingles: the differences of each side in the order of the text, none beside another, each
--- where it says. With one character in place of each difference, all shared shingles are left, which gives the
--- similarity; and the differences are the same again, so no other character could have been among them.
+-- On texts of all kinds of shingles: the differences of each side come in the order of the text, none next to another,
+-- each at its stated place. With one character in place of each difference, all shared shingles are left, which gives
+-- the similarity; and the differences are the same again, so no other character could have been among them.
 CREATE TEMP TABLE texts AS
 SELECT i, translate(left(repeat(md5((i / 3)::text) || md5((i / 2 + 9)::text), 4), i % 90)
     || substr(md5(i::text), 1, i % 5), '0123456789', 'ab ,É.ẞ東cd') AS body
@@ -100,7 +100,7 @@ FROM unnest(ARRAY['MaxWords=3', 'MaxWords=4', 'maxwords=1', 'MaxWords=5, MaxFrag
 SELECT quote_literal(shingle_headline(' one two three', 'One Two Three', 'MaxWords=2')) AS no_difference,
     pg_temp.headline('MaxWords=4', '') AS all_of_it, quote_literal(shingle_headline('', 'b')) AS empty,
     quote_literal(shingle_headline(E' \n', '')) AS blank, shingle_headline('a', NULL) AS "null";
--- A passage longer than a fragment is cut; what has no white space counts a word for every 20 characters.
+-- A passage longer than a fragment is cut; text without white space counts as a word for every 20 characters.
 SELECT shingle_headline(string_agg('new' || i, ' '), 'old', 'MaxWords=3, MaxFragments=9', 1, 'word')
 FROM generate_series(1, 100) i;
 SELECT shingle_headline(long || '東京' || long, long, 'MaxWords=2', 2) AS two,

@@ -72,7 +72,7 @@ SELECT minhash_elements('{a,b,c}'::text[]) = minhash_elements('{c,b,a,a,b}'::tex
        minhash_elements('{1,2,2}'::int[])::bigint[] AS of_integers,
        minhash_elements('{1,2}'::int[], bag => true)::bigint[] =
        minhash_elements('{1,2}'::int[])::bigint[] AS nothing_repeated;
--- NULL elements are no members; all dimensions are.
+-- NULL elements are not members; elements of all dimensions are.
 SELECT minhash_elements('{1,NULL,2,NULL}'::int[]) = minhash_elements('{1,2}'::int[]) AS integers,
     minhash_elements('{NULL,a,NULL,b}'::text[]) = minhash_elements('{a,b}'::text[]) AS texts,
     minhash_elements(ARRAY[NULL, '\x00'::bytea]) = minhash_elements(ARRAY['\x00'::bytea]) AS bytes,
@@ -89,7 +89,7 @@ SELECT minhash_elements('{}'::int[], 16) AS empty, minhash_elements('{NULL}'::te
 SELECT minhash_cardinality(minhash_elements('{""}'::text[])) > 0.9 AS one,
     minhash_elements('{""}'::text[]) <> minhash_elements('{}'::text[]) AS not_empty;
 
--- Lexemes are members as texts are; the positions of a bag are occurrences, no position is one.
+-- Lexemes are members as texts are; in a bag, each position is an occurrence, and no position counts as one.
 SELECT minhash_elements('a b c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS lexemes,
     minhash_elements('a:1,5,9 b:2 c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS positions,
        minhash_elements('a:1,5,9 b:2 c'::tsvector, bag => true) = minhash_elements('{a,a,a,b,c}'::text[],
@@ -133,7 +133,7 @@ SELECT max(abs(minhash_similarity(minhash_elements(a.numbers, 2048), minhash_ele
                SELECT unnest(b.numbers)) AS shared)::float8 / (SELECT count(*)
                FROM (SELECT unnest(a.numbers) UNION SELECT unnest(b.numbers)) AS either))) < 0.045 AS near
 FROM collections a, collections b WHERE a.id < b.id;
--- Arguments that change from row to row, and an array out of line.
+-- Arguments that change from row to row, and an array stored out of line.
 SELECT bool_and((minhash_scheme(minhash_elements(numbers, 16 + id))).num_hashes = 16 + id) AS hashes,
     bool_and((minhash_scheme(minhash_elements(texts, seed => id))).seed = id) AS seeds,
     bool_and((minhash_scheme(minhash_elements(ids, bag => id > 5))).bag = (id > 5)) AS bags FROM collections;
@@ -160,7 +160,7 @@ SELECT element_jaccard('{1,2,3}'::int[], '{2,3,4}'::int[]) AS half,
        element_containment('{1,2,2,2}'::int[], '{2,2,5}'::int[], bag => true) AS bag_in_bag,
        element_jaccard('{1,NULL,NULL}'::int[], '{1,NULL}'::int[], bag => true) AS nulls,
        element_jaccard('{{1,2},{3,4}}'::int[], '{4,3,2,1}'::int[]) AS dimensions;
--- Nothing shares nothing, as with texts; NULL is unknown.
+-- Empty arrays share nothing, as with texts; NULL is unknown.
 SELECT element_jaccard('{}'::int[], '{}'::int[]) AS empty, element_containment('{}'::int[], '{1}'::int[]) AS of_nothing,
     element_containment('{1}'::int[], '{}'::int[]) AS in_nothing,
     element_jaccard('{NULL}'::int[], '{NULL}'::int[]) AS nulls,

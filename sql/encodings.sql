@@ -51,7 +51,7 @@ SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
 SELECT shingles('5 µm', 4);
 \echo :SQLSTATE
--- Differences stand where substr() finds them, also behind a letter whose folding LATIN1 does not have.
+-- Differences stand where substr() finds them, also after a letter whose folding LATIN1 does not have.
 SELECT d.*, substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there,
     shingle_headline(a, b, '', 3)
 FROM (VALUES ('µÿß Élan vital, naïve', 'µÿß élan total')) t (a, b), shingle_difference(a, b, 3) d;
@@ -94,7 +94,7 @@ SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) |
     :'kanji' AS pieces FROM generate_series(500, 530) n;
 SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)],
     16)::text = :'kanji_members' AS members;
--- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, beyond the last code point.
+-- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, a code point beyond the last one.
 SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes,
     (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ')
     FROM unnest(shingles(document, 1)) s) AS characters,

@@ -17,7 +17,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
     'minhash(''a'', shingle_size => 65541)', 'shingles(''a'', 0)', 'shingles(''a'', 1)',
     'shingles(''a'', 255)', 'shingles(''a'', 256)', 'shingle_jaccard(''a'', ''b'', 0)',
     'shingle_containment(''a'', ''b'', -1)']) call;
--- Unknown unit and method: the choices. They are compared to the letter.
+-- Unknown unit and method: the hint lists the choices. Upper case is not accepted.
 SELECT call, pg_temp.error_of('SELECT ' || call)
     FROM unnest(ARRAY['minhash(''a'', unit => ''line'')', 'minhash(''a'', unit => '''')',
     'minhash(''a'', unit => ''Char'')', 'shingles(''a'', 5, ''words'')', 'shingle_jaccard(''a'', ''b'', unit => ''x'')',

@@ -52,8 +52,8 @@ SELECT true_pairs, candidates, found
 FROM lsh_evaluate('SELECT id, body, (id / 10)::text AS scope FROM texts, generate_series(1, 2) WHERE body > $$$$',
     bands => '{13}', rows => '{7}');
 
--- Near-duplicates are rare: 200 pairs among 4,000 texts, of which 200 anchors have some 20, too few. With 1,200 anchors
--- the interval misses the true recall twice in 20 draws at most.
+-- Near-duplicates are rare: 200 pairs among 4,000 texts, of which 200 anchors see about 20, too few. With 1,200 anchors
+-- the interval misses the true recall in at most 2 of 20 draws.
 CREATE TABLE rare AS
 SELECT n AS id, string_agg(md5(n % 3800 || ' ' || word) || CASE WHEN n > 3800 AND word % 4 = 0 THEN n::text ELSE '' END,
     ' ' ORDER BY word) AS body
@@ -83,11 +83,11 @@ FROM generate_series(1, 20) seed,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 1000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) part,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 100000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) whole;
 DROP TABLE families;
--- Nothing to be found, nothing at all.
+-- No true pairs, and no rows at all.
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
 
--- Mistakes.
+-- Errors.
 \set VERBOSITY terse
 SELECT * FROM lsh_evaluate('SELECT id, minhash(body) FROM texts WHERE body IS NOT NULL');
 SELECT * FROM lsh_evaluate('SELECT id FROM texts');

@@ -12,7 +12,7 @@ SELECT minhash_to_values(minhash_from_values(pg_temp.series(n, n * 16), 1)) = pg
 -- Ends of the range; an array that does not start at 1.
 SELECT minhash_to_values(minhash_from_values(('[5:20]={0,4294967295' || repeat(',7', 14) || '}')::bigint[],
     1)) AS values;
--- The empty set has nothing but the value that minima start from, there and here.
+-- The empty set has nothing but the value that minima start from, in other systems as in ours.
 SELECT e::bigint[] AS slots, minhash_to_values(e) = array_fill(4294967295, ARRAY[16]) AS values,
     minhash_similarity(e, e) AS similarity, lsh_band_keys(e, 4, 4) AS keys
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS e;

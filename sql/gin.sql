@@ -93,7 +93,7 @@ EXECUTE look_up(NULL);
 RESET plan_cache_mode;
 SELECT count(*) FROM documents WHERE sig % ANY (ARRAY[minhash('cat'), minhash('dog'), minhash(''), NULL]);
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('CAT') OR sig % minhash('dog');
--- A text that was signed in another way meets no key: nothing is found, where a sequential scan says why.
+-- A text that was signed in another way shares no key: the index finds nothing, where a sequential scan says why.
 SELECT count(*) FROM documents WHERE sig % minhash('cat', seed => 43);
 SET enable_seqscan = on;
 SET enable_bitmapscan = off;
@@ -256,7 +256,7 @@ SET enable_seqscan = on;
 :cat;
 RESET minhash_lsh.similarity_threshold;
 
--- What cannot be.
+-- Indexes and options that are refused.
 CREATE INDEX ON documents USING gin (sig gin_minhash_ops (bands = 20, rows = 7));
 CREATE INDEX ON documents USING gin (sig gin_minhash_ops (bands = 0, rows = 7));
 CREATE INDEX ON documents USING gin (sig gin_minhash_ops (bands = 4097, rows = 1));

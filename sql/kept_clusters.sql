@@ -36,7 +36,7 @@ BEGIN
     RETURN found;
 END $$;
 
--- A story. Ids of the families' rows: 10s and 20s are chains, the others are alone.
+-- Clusters over time. Ids from 10 and from 20 on are chains of a family each, the others are alone.
 CREATE TABLE docs (id int PRIMARY KEY, body text);
 INSERT INTO docs SELECT 10 + i, passage(1, 4 * i) FROM generate_series(0, 4) i;
 INSERT INTO docs SELECT 20 + i, passage(2, i) FROM generate_series(0, 2) i;
@@ -301,8 +301,8 @@ SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
     FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
         singletons => true)) AS wrong;
 
--- Nor functions in the extension's own schema that PostgreSQL's parser prefers where it may choose. The ids are of a
--- domain, for which one could be made that fits exactly.
+-- They do not use functions in the extension's own schema either that PostgreSQL's parser prefers if it may choose. The
+-- ids are of a domain, for which one could be made that fits exactly.
 BEGIN;
 CREATE DOMAIN number_of_doc AS integer;
 CREATE TABLE among (id number_of_doc PRIMARY KEY, body text);
@@ -343,13 +343,13 @@ SELECT count(*), (SELECT count(*) FROM (SELECT id, representative, similarity FR
         near_representative => true, singletons => true)) AS wrong) AS wrong FROM of_domain;
 ROLLBACK;
 
--- The functions that they are called by say what is wrong with a call.
+-- The functions that refreshes call say what is wrong with a call.
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false) AS x(a bigint)$$);
 
--- Whoever refreshes is the owner himself: the query runs with his rights.
+-- Only the owner himself may refresh, because the query runs with his rights.
 CREATE ROLE regress_lsh_member IN ROLE regress_lsh_kept;
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('among_decoys')$$);
 SET ROLE regress_lsh_member;

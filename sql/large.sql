@@ -25,7 +25,7 @@ SELECT minhash(repeat('Žluťoučký kůň ', 100000)) = minhash(repeat('žluťo
        minhash(repeat('😀😁', 100000), shingle_size => 255) = minhash(repeat('😀😁', 128),
        shingle_size => 255) AS four_bytes;
 
--- One word of 5 MB is one word: what stands around it does not count, its last letter does.
+-- One word of 5 MB is one word: the text around it does not matter, but its last letter does.
 SELECT minhash(word, shingle_size => 1, unit => 'word') = minhash('  "' || upper(word) || E'"!\n', shingle_size => 1,
     unit => 'word') AS same,
        minhash_similarity(minhash(word, shingle_size => 1, unit => 'word'),

@@ -25,16 +25,16 @@ INSERT INTO tickets VALUES (1000, 1, doc(7, 1));
 SET minhash_lsh.similarity_threshold = 0.1;
 INSERT INTO tickets VALUES (1000, 1, doc(7, 3));
 RESET minhash_lsh.similarity_threshold;
--- Others: another customer, nobody, no text, the empty text.
+-- Rows without a conflict: of another customer, of no customer, with no text, with the empty text.
 INSERT INTO tickets VALUES (1001, 0, doc(7, 1));
 INSERT INTO tickets VALUES (1002, NULL, doc(7)), (1003, NULL, doc(7)), (1004, 1, NULL), (1005, 1, NULL), (1006, 1, ''),
     (1007, 1, '');
--- Skipped, also those near another one of the same statement.
+-- Rows are skipped, also those near another row of the same statement.
 INSERT INTO tickets SELECT 2000 + i, 1, doc(i, 1) FROM generate_series(1, 20) i ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO tickets SELECT 3000 + i, 5, doc(9, i % 2) FROM generate_series(1, 5) i ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO tickets VALUES (1, 1, doc(11)) ON CONFLICT ON CONSTRAINT tickets_near DO NOTHING RETURNING id;
 SELECT pg_temp.error_of('INSERT INTO tickets SELECT 4000 + i, 6, doc(9, i) FROM generate_series(0, 1) i');
--- UPDATE: of itself, to the text of another, to another customer.
+-- UPDATE to nearly the same text, to the text of another row, and to another customer.
 UPDATE tickets SET body = doc(7, 1) WHERE id = 7;
 UPDATE tickets SET body = doc(7) WHERE id = 7;
 SELECT pg_temp.error_of('UPDATE tickets SET body = doc(9) WHERE id = 7');
@@ -118,7 +118,7 @@ SELECT id FROM later;
 BEGIN;
 INSERT INTO later VALUES (3, minhash(doc(1)));
 COMMIT;
--- Different ids only: the same one may have several.
+-- Only rows with different ids conflict: one id may have several near signatures.
 CREATE TABLE versions (id int, sig minhash_signature,
     EXCLUDE USING lsh (id WITH <>, sig WITH %) WITH (threshold = 0.8));
 INSERT INTO versions VALUES (1, minhash(doc(1))), (1, minhash(doc(1, 1)));
@@ -151,7 +151,7 @@ INSERT INTO parted SELECT 200 + i, 1 + i % 3, minhash(doc(i, 1)) FROM generate_s
 SELECT pg_temp.error_of('UPDATE parted SET customer = 2 WHERE id = 101');
 DELETE FROM parted WHERE id = 7;
 UPDATE parted SET customer = 2 WHERE id = 101 RETURNING tableoid::regclass, id;
--- A partition that comes with its rows.
+-- A partition that already has rows when it is attached.
 CREATE TABLE parted_4 AS SELECT id, 4 AS customer, sig FROM parted_1;
 ALTER TABLE parted ATTACH PARTITION parted_4 FOR VALUES IN (4);
 \if :one_for_all
@@ -165,7 +165,7 @@ RESET enable_seqscan;
 SELECT relname, pg_get_constraintdef(c.oid), l.records FROM pg_class r JOIN pg_constraint c ON conrelid = r.oid,
     lsh_check(conindid, heap => true) l WHERE relname ~ '^parted_' ORDER BY relname;
 
--- What it cannot be.
+-- Constraints that are refused.
 SELECT statement, replace(pg_temp.error_of(statement), 'public.', '') AS error_of FROM unnest(ARRAY[
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 1.5)',
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = -0.1)',

@@ -33,7 +33,7 @@ SET enable_indexscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
 RESET enable_indexscan;
--- At 0 every row is found except those that have nothing to be found by.
+-- At 0 every row is found, except those whose signature is NULL or that of the empty set.
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
     0]) threshold, pg_temp.compare(threshold) c;
 
@@ -211,7 +211,7 @@ SELECT name, pg_index_column_has_property('documents_sig', 1, name) FROM unnest(
     'orderable', 'returnable', 'search_array']) name;
 DROP INDEX documents_sig;
 
--- What an index cannot be.
+-- Indexes that are refused.
 SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE UNIQUE INDEX ON documents USING lsh (sig)',
     'CREATE INDEX ON documents USING lsh (sig, sig)',
@@ -239,7 +239,7 @@ SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash_compress(minhash(''
 INSERT INTO schemes VALUES (minhash('cat', 64));
 SELECT count(*) FROM schemes WHERE sig % minhash('cat', 64);
 SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
--- The first one decides, also when it is gone; after REINDEX another one can.
+-- The first signature decides, even when it is gone; after REINDEX another one can.
 DELETE FROM schemes;
 VACUUM (INDEX_CLEANUP ON) schemes;
 SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'another scheme' AS refused;

@@ -24,8 +24,8 @@ SELECT threshold,
 FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE NOT sig % pg_temp.sig_of(7)');
--- What it costs by the index alone: the lower the threshold the more, or about the same; the same by the setting
--- and by an argument, whether the signature is known or not; the first rows for less than all.
+-- Costs by the index alone: they rise as the threshold falls, or stay about the same; they are the same by the setting
+-- and by an argument, whether the signature is known or not; the first rows cost less than all.
 CREATE FUNCTION pg_temp.costs(query text, OUT first float8, OUT "all" float8) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -67,7 +67,7 @@ CREATE INDEX many_scope ON many USING lsh (customer, sig);
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 AND sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
--- GIN beside it.
+-- A GIN index beside it.
 DROP INDEX many_scope;
 CREATE INDEX many_gin ON many USING gin (sig);
 SELECT threshold,

@@ -85,7 +85,7 @@ SELECT b.* FROM pg_temp.both_ways(
 SELECT records, dead, in_tail, runs FROM lsh_check('tickets_scope', heap => true);
 DROP INDEX tickets_scope;
 
--- Every type for which there is an operator class; also one of a domain, and texts under a collation of their own.
+-- Every type for which there is an operator class; also a domain, and texts with a collation of their own.
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
 CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 BEGIN
@@ -127,7 +127,7 @@ BEGIN
 END $$;
 SELECT t.*, count(*) FROM generate_series(1, 32) place, pg_temp.try_wide(place) t GROUP BY rows, same;
 
--- What it cannot be.
+-- Scopes that are refused.
 SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE INDEX ON tickets USING lsh (customer)',
     'CREATE INDEX ON tickets USING lsh (sig, sig)',

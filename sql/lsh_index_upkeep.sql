@@ -80,7 +80,7 @@ VACUUM many;
 SELECT pg_relation_size('many_sig') <= :size AS size_stays;
 SELECT * FROM pg_temp.state();
 SELECT pg_temp.lost();
--- Nothing left, and something again.
+-- All rows go, and others come.
 DELETE FROM many;
 VACUUM many;
 SELECT * FROM pg_temp.state();
@@ -196,7 +196,7 @@ UPDATE hot SET note = 'newest';
 SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
 REINDEX INDEX hot_sig_excl;
 SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
--- Chains of versions of which an index made later has the last.
+-- Chains of row versions: an index made later has only the last version.
 ALTER TABLE hot DROP CONSTRAINT hot_sig_excl;
 UPDATE hot SET note = 'changed', sig = minhash(md5((id + 20)::text), 16);
 CREATE INDEX hot_sig ON hot USING lsh (sig);
@@ -270,7 +270,7 @@ DROP ROLE lsh_index_stranger;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'documents_text'::regclass;
 SELECT pg_temp.error_of('SELECT lsh_check(''documents_text'')');
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'documents_text'::regclass;
--- A row that the index does not have is seen.
+-- A row that the index lacks is noticed.
 UPDATE pg_index SET indisready = false WHERE indexrelid = 'documents_text'::regclass;
 INSERT INTO documents VALUES (250002, 'cat');
 UPDATE pg_index SET indisready = true WHERE indexrelid = 'documents_text'::regclass;

@@ -143,7 +143,7 @@ SELECT minhash_elements_agg(id, num_hashes => 16) FROM items;
 SELECT small_group, (minhash_scheme(minhash_elements_agg(id, 16 + small_group, 42, 'fss'))).num_hashes AS hashes
     FROM items
     GROUP BY small_group ORDER BY 1;
--- A row without a value asks for nothing.
+-- In a row without a value, other arguments may be NULL.
 SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42,
     'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
 -- What the aggregate is made of cannot be called by hand.

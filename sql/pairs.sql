@@ -1,6 +1,6 @@
 -- lsh_pairs(): all near-duplicate pairs of a query's rows, compared with what plain SQL finds.
 
--- 200 documents of 40 words of their own; 60 near-copies with some words changed; 60 copies of one with a word changed
+-- 200 documents of 40 words of their own; 60 near-copies with some words changed; 60 copies of one, a word changed in
 -- each, which fill large buckets; 20 copies each of two documents, the second in capitals; empty and very short ones.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
@@ -158,8 +158,8 @@ SELECT * FROM compare(
     'SELECT p.* FROM lsh_pairs(''SELECT id, body FROM scoped WHERE id % 2 = 0'', 0.6,
          other_query => ''SELECT id, body FROM scoped WHERE id % 2 = 1'') p WHERE (left_id - right_id) % 3 = 0');
 DROP VIEW scoped;
--- More rows than wait for the choice of bands, and texts for workers: of four rows with one text, each is near one
--- other of its scope.
+-- So many rows that not all of them wait for the choice of bands, and enough text for workers: of four rows with one
+-- text, each is near one other row of its scope.
 CREATE TEMP VIEW scoped AS SELECT n, repeat(md5((n / 4)::text), 8) AS body, n % 2 AS scope
     FROM generate_series(4, 15003) n;
 SELECT call, (SELECT count(*) || ' pairs, of other scopes ' || count(*) FILTER (WHERE right_id - left_id <> 2)
@@ -239,7 +239,7 @@ SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
 SELECT * FROM lsh_pairs('TABLE two', NULL);
 \set VERBOSITY default
 
--- Rows of one id make no pair with each other; with others, each row makes its own.
+-- Rows with the same id make no pair with each other; with other rows, each makes its own.
 SELECT * FROM lsh_pairs('SELECT id / 322, body FROM documents WHERE id IN (321, 322, 323)') ORDER BY 1, 2;
 -- NULLs are left out. An empty text is near nothing.
 SELECT * FROM lsh_pairs('SELECT id, body FROM two UNION ALL VALUES (NULL, ''x''), (5, NULL), (NULL, NULL), (6, '''')');
@@ -321,7 +321,7 @@ SELECT * FROM lsh_pairs('SELECT id, ''same text''::text FROM two');
 SELECT * FROM lsh_pairs('SELECT id, body FROM two');
 RESET ROLE;
 
--- What is refused, each in a subtransaction.
+-- Calls that are refused, each in a subtransaction.
 CREATE FUNCTION refusal(call text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     detail text;

@@ -7,7 +7,7 @@ SET client_min_messages = warning;
 CREATE SCHEMA sample;
 SET search_path = sample, public;
 
--- Families of 2, 5 and 40 texts, which differ in a word each, and texts that are alone.
+-- Families of 2, 5 and 40 texts, which differ in one word each, and texts like no other.
 CREATE TABLE docs AS SELECT i AS id, i % 2 AS part, (
     SELECT string_agg(left(md5(concat(family, '-', w, CASE WHEN w = 1 + i % 20 THEN '-' || i END)), 6), ' ')
     FROM generate_series(1, 20) AS w) AS body
@@ -18,7 +18,7 @@ SELECT count(*) AS pairs FROM lsh_pairs('SELECT id, body FROM docs', threshold =
 CREATE VIEW near AS SELECT count(*) / 8000.0 AS share
 FROM lsh_clusters('SELECT id, body FROM docs', threshold => 0.6, recall => 0.9999);
 
--- All rows are no sample.
+-- A share of 1 reads all rows, so nothing is estimated.
 SELECT row_count, s.pairs = t.pairs AS all, pairs_low = s.pairs AS low, pairs_high = s.pairs AS high,
     near_share_low <= share AND share <= near_share_high AS near_share, seconds > 0 AS takes_time
 FROM lsh_sample('SELECT id, body FROM docs; ', threshold => 0.6, share => 1) AS s, truth AS t, near;

@@ -51,7 +51,7 @@ FROM (VALUES
     ('Olivia Thomas', 'Olive Thomason', 2, 'char', true, false, 9, 16)
 ) AS example (a, b, size, unit, fold, bag, shared, either);
 
--- How many windows, and how many of them distinct.
+-- How many windows there are, and how many of them are distinct.
 SELECT document, cardinality(shingles(document, 3, bag => true)) AS windows,
     cardinality(shingles(document, 3)) AS distinct_ones
 FROM (VALUES ('this is really rude'), ('this is really crude')) AS example (document);
@@ -154,7 +154,7 @@ CREATE TEMP TABLE word_windows AS
 SELECT i, k, position, array_to_string(words[position:position + k - 1], ' ') AS shingle
 FROM folded, string_to_array(f, ' ') words, unnest(ARRAY[1, 2, 5, 9]) k,
     generate_series(1, greatest(cardinality(words) - k + 1, least(cardinality(words), 1))) position;
--- Bags and sets, characters and words: texts on which the two disagree, of how many with shingles.
+-- Bags and sets, characters and words: on how many texts the two disagree, and how many have shingles.
 SELECT unit, count(*) AS compared,
        count(*) FILTER (WHERE shingles(document, k, unit, bag => true) <> bag) AS bags_differ,
        count(*) FILTER (WHERE (SELECT array_agg(s ORDER BY s)

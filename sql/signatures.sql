@@ -90,8 +90,8 @@ WITH texts AS (
 SELECT method, n, bool_and(abs(estimate - 0.5) <= 4 * minhash_standard_error(0.5, n)) AS within_4
 FROM estimates GROUP BY method, n ORDER BY method, n;
 
--- Matches are counted by position: the same values one slot further are no match at all, half of them in place are a
--- half.
+-- Matches are counted by position: the same values one slot further do not match at all; if half of them are in place,
+-- half match.
 CREATE FUNCTION pg_temp.signature_of(slots bigint[]) RETURNS minhash_signature LANGUAGE sql AS $$
     SELECT (format('fss1:%sx32:char5:fold:set:42:', cardinality(slots)) || string_agg(lpad(to_hex(slot), 8, '0'), ''
     ORDER BY position))::minhash_signature

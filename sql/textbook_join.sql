@@ -60,7 +60,7 @@ FROM (SELECT *, lsh_probability(exact, :bands, :rows) AS p FROM all_pairs WHERE 
 SELECT id, other_id, round(exact::numeric, 2) AS exact, estimate FROM all_pairs JOIN candidates USING (id, other_id)
     WHERE other_id > 390 ORDER BY id, other_id;
 
--- Verified pairs, the estimate first: 0.7 lets only candidates through that are worth an exact look.
+-- Verified pairs, the estimate first: 0.7 lets through only candidates that are worth an exact comparison.
 CREATE TEMP TABLE verified AS
 SELECT c.id, other_id, shingle_jaccard(x.body, y.body) AS similarity
 FROM candidates c

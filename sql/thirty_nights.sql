@@ -48,7 +48,7 @@ END $$;
 SELECT told, count(*) AS nights, sum(added) AS added, sum(removed) > 100 AS removed, sum(changed) > 100 AS changed,
     sum(joined) > 0 AS joined, sum(split) > 0 AS split, sum(wrong) AS wrong, sum(lost) AS lost
 FROM nights GROUP BY told ORDER BY told;
--- What the refreshes said adds up to what there is.
+-- What the refreshes reported adds up to what the table has.
 SELECT count(*) = 2400 + (SELECT sum(added - removed) FROM nights) AS rows, count(DISTINCT cluster_id)
         = (SELECT clusters + sum(made - joined - dissolved) FROM first_night, nights GROUP BY clusters) AS clusters,
     (SELECT count(*) FROM article_cluster_log WHERE event = 'join') = (SELECT sum(joined) FROM nights) AS log

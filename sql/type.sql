@@ -299,7 +299,7 @@ SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s)
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- Hash partitions take each signature to its place.
+-- Hash partitions: each signature goes to its partition.
 CREATE TEMP TABLE parts (id int, s minhash_signature) PARTITION BY HASH (s);
 CREATE TEMP TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TEMP TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);

@@ -37,8 +37,8 @@ WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP TABLE texts;
 DROP FUNCTION answers;
 
--- The number of rows that the planner expects changes nothing. Three texts in each family, with 0.9 and more; more rows
--- than hashes and bands are chosen by.
+-- The number of rows that the planner expects changes nothing. Families of three texts, whose similarity is more than
+-- 0.9; more rows than the sample for choosing bands.
 CREATE FUNCTION of_few() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 1 AS
     $$SELECT n, md5((n / 3)::text) || md5((n / -3)::text) || ' ' || n % 3 FROM generate_series(3, 11999) n$$;
 CREATE FUNCTION of_many() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 2000000000 AS 'SELECT * FROM of_few()';

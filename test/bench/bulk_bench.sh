@@ -61,7 +61,8 @@ compare 'lsh_pairs of texts, exact, 1.9 GB / count(minhash(body))' "$larger; $se
     "$larger; $see_texts" "$sign" '<= 4'
 figure 'its peak of memory' "$(peak_of "$exact")" MB '<= 2000'
 
-# What two calls cost all processes of the server, in ms of CPU time: the postmaster knows that of those that have ended.
+# The CPU time that two calls cost all processes of the server, in ms: the postmaster knows the time of processes that
+# have ended.
 cpu_of() {
     local postmaster before
     postmaster=$(head -n 1 "$PGHOST/data/postmaster.pid")

@@ -15,7 +15,7 @@ on_server "-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=of
     -c max_parallel_workers_per_gather=0 -c maintenance_work_mem=1GB" "$@"
 runs=${RUNS:-3}
 
-# CPU seconds of a query, run once before it in the same session; the result is thrown away.
+# The CPU seconds of a query that has run once before in the same session; its result is thrown away.
 cpu_of() {
     run -c "$1" -c "CREATE TEMP TABLE before AS SELECT * FROM ($cpu) AS t(seconds)" -c "$1" \
         -c "SELECT 'cpu', round((($cpu) - (SELECT * FROM before))::numeric, 2)" | sed -n 's/^cpu|//p'

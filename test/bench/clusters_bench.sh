@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clusters that are kept: what a refresh costs, in CPU time of the session, so that a machine with other work will do.
+# What a refresh of kept clusters costs, in CPU time of the session, so that other work on the machine does not matter.
 #
 #   clusters_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
@@ -16,7 +16,7 @@ on_server "-c shared_buffers=4GB -c max_wal_size=16GB -c jit=off -c autovacuum=o
     -c work_mem=256MB" "$@"
 
 new=$((documents / 100))
-# A statement's CPU seconds; what follows it is run, too, and not counted.
+# A statement's CPU seconds. What follows it is run, too, but not counted.
 cpu_of() {
     run -c "CREATE TEMP TABLE before (seconds float8)" -c 'BEGIN' -c "INSERT INTO before $cpu" -c "$1" \
         -c "SELECT 'cpu', round((($cpu) - (SELECT seconds FROM before))::numeric, 2)" -c "${2:-COMMIT}" |

@@ -5,7 +5,7 @@
 //
 // FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces of these, of 500 to
 // 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of them, of 20 words at least, in which
-// some words are replaced. What is there to be found is counted for every EVERYth row, by all its shingles.
+// some words are replaced. The true pairs are counted for every EVERYth row, by all its shingles.
 #include "bulk/containment/containment.h"
 
 #include "core/kernels.h"
@@ -110,7 +110,7 @@ bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::siz
 
 using pair_map = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
 
-// For every n-th row, the rows within which it lies.
+// For every n-th row, the rows that it lies within.
 pair_map truth_of(const std::vector<element_list>& sets, double threshold, std::uint32_t every)
 {
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> having;
@@ -143,8 +143,9 @@ double share_of(const element_list& row, const element_list& within)
 
 void keep_pair(bulk::host& to, const bulk::found_pair& pair) { static_cast<engine_host&>(to).pairs.push_back(pair); }
 
-// Candidates of bands that find the recall at the similarity which a row has with the largest of a class of sizes that
-// it lies within: sizes of a class differ by a factor of 2 at most.
+// The candidates that bands would have, chosen for classes of sizes, in which sizes differ by a factor of 2 at most.
+// The bands of a class reach the recall at the similarity of a row with the largest row of the class that it could lie
+// within.
 double ensemble_candidates(const std::vector<std::string>& texts,
                            const std::vector<element_list>& sets,
                            double threshold,
@@ -163,7 +164,7 @@ double ensemble_candidates(const std::vector<std::string>& texts,
     std::uint64_t asked = 0;
     for (std::size_t row = 0; row < sets.size(); row += 100) {
         asked++;
-        std::map<int, band_choice> chosen; // by class
+        std::map<int, band_choice> chosen; // the bands and rows of each class
         const double size = static_cast<double>(sets[row].size());
         for (std::size_t within = 0; within < sets.size(); within++) {
             if (!is_smaller(sets, row, within))

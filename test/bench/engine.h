@@ -114,8 +114,8 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// The choice by cost for rows that have been taken; or what is foretold of another one, if `given` has hashes and
-// bands. It is set as their task.
+// The choice by cost for rows that have been taken; if `given` has hashes and bands, this choice, and what is foretold
+// of it. The choice becomes the task of the rows.
 inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& given = {})
 {
     bulk::task task = rows.task;

@@ -52,7 +52,7 @@ struct plain_host : bulk::host {
 
 struct result {
     double seconds;
-    double sum; // of similarities
+    double sum; // the sum of similarities
     std::size_t pairs;
 };
 

@@ -324,7 +324,7 @@ measure_tail() {
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/tail.sql"
     (cd "$work" && PGOPTIONS='-c statement_timeout=200ms' "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n \
         -M prepared -c 1 -t "$rows" -f tail.sql -l --log-prefix=tail --failures-detailed) >"$work/pgbench" 2>&1
-    # The time is the third field, in us, which may be 0; of what failed it is a word.
+    # The time is the third field, in us, which may be 0; for a statement that failed it is a word.
     awk '$3 ~ /^[0-9]+$/ { print $3 }' "$work"/tail.[0-9]* | sort -n >"$work/times"
     grep -E 'ERROR|aborted' "$work/pgbench" || true # pgbench ends with the first error
     figure 'rows that failed, or came after that' "$((rows - $(wc -l <"$work/times")))" '' '<= 0'

@@ -1,5 +1,5 @@
-// Prints texts as rows for COPY, with near-duplicates planted among them, and writes what there is to be found to a
-// file: make_pairs COUNT CHARACTERS TRUTH [SEED]
+// Prints texts as rows for COPY, with near-duplicates planted among them, and writes the true pairs to a file:
+// make_pairs COUNT CHARACTERS TRUTH [SEED]
 //
 // Every tenth fresh text starts a family of two to five: copies of it with spans of up to 20 letters replaced, as many
 // as bring a similarity drawn from 0.5 to 1. They follow within the next 50,000 texts. TRUTH gets a row (left_id,
@@ -31,7 +31,7 @@ struct planted {
     std::shared_ptr<family> of;
 };
 
-// Of a text in ASCII, written down without the code that is measured.
+// The shingles of a text in ASCII, made without the code that is measured.
 shingle_set shingles_of(const std::string& text)
 {
     std::string folded;

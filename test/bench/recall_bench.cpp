@@ -28,7 +28,7 @@ using pair_map = std::unordered_map<std::uint64_t, double>;
 
 std::uint64_t key_of(std::size_t left, std::size_t right) { return std::uint64_t{left} << 32 | right; }
 
-// The pairs of the least threshold or more: by a list for each shingle of the texts that have it.
+// The pairs that reach the least threshold, found by listing, for each shingle, the texts that have it.
 pair_map all_pairs(const std::vector<std::string>& texts)
 {
     engine_host host;

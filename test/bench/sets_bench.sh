@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What signatures of sets that are given cost inside SQL, on a throw-away server with everything in memory:
+# What signatures of given sets cost inside SQL, on a throw-away server with everything in memory:
 #
 #   sets_bench.sh [ROWS]
 #

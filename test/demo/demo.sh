@@ -19,7 +19,7 @@ dir=${DIR:-}
 dir=${dir/#\~\//$HOME/}
 
 if [[ ${1:-} != --on-server ]]; then
-    # Known without a server, so said without starting one.
+    # This can be told without starting a server.
     if [[ -n $dir && ! -d $dir ]]; then
         echo "not a folder: $dir" >&2
         exit 1

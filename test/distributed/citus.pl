@@ -258,7 +258,7 @@ is(result_of('SELECT minhash_union_agg(sig) FROM docs'), result_of('SELECT minha
 is(result_of('SELECT minhash_union_agg(minhash(body)) FROM docs'), result_of('SELECT minhash_agg(body) FROM one.docs'),
     'the signature of all texts');
 
-# Band tables: not of a distributed table, nor of one that Citus manages.
+# Band tables are refused for a distributed table, and for one that Citus manages.
 like(error_of(q{SELECT lsh_create_band_table('docs')}), qr/triggers are not supported on distributed tables|cannot run function command/,
     'a distributed table takes no band table');
 is(result_of(q{SELECT to_regclass('docs_bands')}), '', 'and nothing is left of it');

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lines have at most 120 characters, of C++, SQL and pages alike: a difference in them can be read side by side. Only
-# tables of pages and results of statements are as wide as they are. (doc/examples draws pictures, in long strings.)
+# Lines have at most 120 characters, of C++, SQL and pages alike: a diff of them can be read side by side. Only tables
+# in pages and results of statements may be wider. (doc/examples draws pictures, in long strings.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -71,7 +71,7 @@ sub changes_of
     {
         chomp(my $line = $lines[$number]);
         my $code = code_of($line);
-        # Messages are the tests' own output; cancel is tested by TAP; the compiler alone is told the rest.
+        # The tests' own output shows messages; TAP tests try cancel; the rest only informs the compiler.
         next if $code =~ /^\s*(#|static_assert|using|template|case|MINHASH_FUNCTION)\b|\b(elog|err\w+|CHECK_FOR_INTERRUPTS|pg_unreachable|[Aa]ssert)\b/;
         for my $change (@changes)
         {

@@ -77,8 +77,8 @@ CREATE TABLE compared AS
         ON (a.size, a.id) < (b.size, b.id) AND a.size >= $threshold * b.size;
 SQL
 
-# Pairs of the same texts are found or missed together. How much so is not known, hence the largest
-# standard error possible: that of all pairs of one family being found or missed as one.
+# Pairs of the same texts are found or missed together. How much so is not known, so this assumes the most, and with it
+# the largest standard error: all pairs of one family are found or missed as one.
 my ($true, $found, $predicted, $error, $candidates, $compared, $shape) =
   split /\|/, $node->safe_psql('postgres', <<"SQL");
 WITH RECURSIVE pairs AS MATERIALIZED (

@@ -50,7 +50,7 @@ for my $call ("minhash($text)", "minhash($text, unit => 'word', num_hashes => 40
     cmp_ok($extra, '<', $limit, sprintf '%s takes %.1f MB more', $call, $extra);
 }
 
-# Each call of these in its turn, many times in one query.
+# Each of these calls in turn, many times in one query.
 for my $calls (
     'sum(key) FROM generate_series(1, 300000) n, lsh_bands(minhash(n::text, 16), 2, 8)',
     'count(p) FROM (SELECT lsh_curve(n % 9 + 1, 5, 2) p FROM generate_series(1, 300000) n) c',

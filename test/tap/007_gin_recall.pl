@@ -109,7 +109,7 @@ sub is_likely
         $variance += $p * (1 - $p);
     }
     my $error = sqrt $variance;
-    # Half a pair for counting whole ones, where hardly any is missed.
+    # Half a pair more, because pairs are counted as whole ones, where hardly any is missed.
     cmp_ok(abs($count - $expected), '<=', 3 * $error + 0.5, $name);
     note(sprintf '%d of %d, expected %.1f +- %.1f', $count, scalar @probabilities, $expected, $error);
 }

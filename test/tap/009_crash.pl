@@ -123,7 +123,7 @@ SQL
 }
 unlike(slurp_file($node->logfile), qr/PANIC|inconsistent page/, 'no page was replayed wrongly');
 
-# Differences would be seen.
+# The comparison notices differences.
 $node->safe_psql('postgres', <<'SQL');
 DELETE FROM docs_bands WHERE id = (SELECT max(id) FROM docs_bands);
 INSERT INTO docs_bands VALUES (1, -1);

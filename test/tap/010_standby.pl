@@ -51,7 +51,7 @@ SELECT count(*), md5(string_agg(concat_ws('|', p.id, d.id, d.sig <%> p.sig), ','
 FROM docs p JOIN docs d ON d.sig % p.sig WHERE p.id % 5 = 0;
 SQL
 
-# What bands say, without either of the two.
+# What a join of bands gives, without index and band table.
 my $truth = <<'SQL';
 WITH k AS MATERIALIZED (SELECT k.key, d.id FROM docs d, lsh_bands(sig, 13, 7) k),
      c AS MATERIALIZED (SELECT DISTINCT x.id AS p, y.id FROM k x JOIN k y USING (key) WHERE x.id % 5 = 0)

@@ -139,7 +139,7 @@ for my $run (@runs)
     check($command);
 }
 
-# A row that is not in the index would be seen.
+# The comparison notices a row that is not in the index.
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = false WHERE indexrelid = 'docs_sig'::regclass});
 $node->safe_psql('postgres', q{INSERT INTO docs (id, body) VALUES (700000, 'Not in the index')});
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = true WHERE indexrelid = 'docs_sig'::regclass});

@@ -133,7 +133,7 @@ is(result(4, $pairs), $alone{$pairs}, 'max_worker_processes is 0');
 $node->append_conf('postgresql.conf', 'max_worker_processes = 10');
 $node->restart;
 
-# A long call, by its session: runs it, has something done to it when its workers run, and gives what it said.
+# Runs a long call in a session of its own, has something done to it when its workers run, and returns what it said.
 sub disturb
 {
     my ($settings, $what) = @_;
@@ -172,7 +172,7 @@ my $late = disturb('BEGIN; SELECT count(*) FROM far', sub {
 ok($gone, 'workers are gone');
 is($state, 'active', 'before the transaction has ended');
 like($late, qr/57014: canceling statement/, 'which was cancelled');
-my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # its workers are seen before, also on a busy machine
+my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # even on a busy machine, its workers are seen before that
 like($timed_out, qr/57014: canceling statement due to statement timeout/, 'a call takes too long');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 my $terminated = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });
@@ -189,7 +189,7 @@ is(result(2, $pairs), $alone{$pairs}, 'the next call works');
 like($err, qr/53400: temporary file size exceeds/, 'temp_file_limit holds');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 
-# Nothing is logged of a call that works.
+# A call that works logs nothing.
 my $logged = -s $node->logfile;
 result(2, $pairs);
 is(substr(slurp_file($node->logfile), $logged), '', 'nothing is logged');

@@ -68,7 +68,7 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
-# One session alone, during a statement; all others are told to go, and the server recovers by itself.
+# Only one session is killed, during a statement. The server ends all others, and recovers by itself.
 sub kill_session
 {
     my $pid = server_pid($node);
@@ -150,7 +150,7 @@ my $log = slurp_file($node->logfile);
 unlike($log, qr/PANIC|TRAP|inconsistent page/, 'no page was replayed wrongly');
 unlike($log, qr/ERROR:.*(?:damaged|could not read)/, 'no session met a damaged page');
 
-# A row that is not in the index would be seen.
+# The comparison notices a row that is not in the index.
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = false WHERE indexrelid = 'docs_sig'::regclass});
 $node->safe_psql('postgres', 'INSERT INTO docs (sig) VALUES (some_signature())');
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = true WHERE indexrelid = 'docs_sig'::regclass});

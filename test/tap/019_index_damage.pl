@@ -154,7 +154,7 @@ sub write_file
     return;
 }
 
-# Records of a block that no table has: to PostgreSQL, its number is a wish for a new page of the table.
+# Records of a block that no table has: to PostgreSQL, its number asks for a new page of the table.
 my $without_rows = $whole[1];
 for my $block (1 .. length($without_rows) / 8192 - 1)
 {

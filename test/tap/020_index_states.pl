@@ -63,7 +63,7 @@ $node->safe_psql('postgres', 'INSERT INTO brief VALUES (1, doc(1)), (2, doc(2))'
 like(($node->psql('postgres', 'SET minhash_lsh.similarity_threshold = 1; INSERT INTO brief VALUES (3, doc(2))'))[2],
     qr/violates exclusion constraint/, 'the constraint of an unlogged table after a crash');
 
-# Builds and VACUUM are cancelled at any time; what is there stays sound, and is brought to its end by the next.
+# Builds and VACUUM are cancelled at any time; what they leave stays sound, and the next one finishes it.
 my %ended;
 for my $round (1 .. 12)
 {

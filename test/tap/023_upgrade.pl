@@ -1,6 +1,6 @@
-# The way from this version to the next: a database with everything that keeps data, then the files
-# of a made-up next version, then ALTER EXTENSION UPDATE. All is as it was, the new is there, and the
-# database has the same extension as one where the next version was created at once.
+# The way from this version to the next: a database with everything that keeps data, then the files of a made-up next
+# version, then ALTER EXTENSION UPDATE. Everything is as it was, the new things are there, and the database has the same
+# extension as one where the next version was created at once.
 use strict;
 use warnings;
 
@@ -107,7 +107,7 @@ $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $
 is($node->safe_psql('restored', $members), $updated, 'the same as restored');
 is($node->safe_psql('restored', $questions), $before, 'with the same answers');
 
-# There is no way back, and no way to what is not there.
+# There is no update back, and none to a version that does not exist.
 (undef, undef, $error) = $node->psql('postgres', "ALTER EXTENSION minhash_lsh UPDATE TO '$version'");
 like($error, qr/has no update path/, 'no way back');
 

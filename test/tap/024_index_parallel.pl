@@ -70,7 +70,7 @@ sub workers_left
     return $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
-# The same records and runs that say what they say, by workers and without.
+# The same records, and runs with the same contents, with workers and without.
 sub same_as_alone
 {
     my ($columns, $what, $more) = (@_, '');
@@ -88,7 +88,7 @@ same_as_alone('sig', 'no rows', 'WHERE id < 0');
 same_as_alone('sig', 'empty sets', 'WHERE id = 0');
 same_as_alone('doc(id % 200)', 'an expression');
 
-# Who takes part.
+# Which processes take part.
 my $slow = 'CREATE INDEX few_sig ON few USING lsh';
 my ($processes) = build("$slow (slow(sig))");
 cmp_ok($processes, '>', 1, "$processes processes read the table");

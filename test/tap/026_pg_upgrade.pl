@@ -134,7 +134,7 @@ $old->stop;
 
 $new->init(@init_new);
 my ($old_bindir, $bindir) = map { $_->config_data('--bindir') } $old, $new;
-# It writes where it is.
+# pg_upgrade writes into the current directory.
 chdir $PostgreSQL::Test::Utils::tmp_check or die $!;
 for my $check ([ '--check' ], [])
 {
@@ -158,7 +158,7 @@ is(answers_of($new), $before, 'restored, all is as it was');
 $new->safe_psql('postgres', 'DROP DATABASE docs');
 $new->safe_psql('postgres', 'ALTER DATABASE upgraded RENAME TO docs');
 
-# It goes on.
+# The new cluster goes on working.
 $new->safe_psql('docs', 'SET ROLE keeper; INSERT INTO docs SELECT i, i % 2, doc(i) FROM generate_series(5002, 6000, 3) i; DELETE FROM docs WHERE id % 10 = 4');
 for my $way ('', 'VACUUM (INDEX_CLEANUP ON) docs', 'REINDEX INDEX CONCURRENTLY by_lsh')
 {

@@ -191,8 +191,8 @@ UPDATE docs SET body = (SELECT string_agg(md5(concat(id / 20, word)), ' ') FROM 
     $node->safe_psql('postgres', 'DROP TABLE kept') if $near eq 'true';
 }
 
-# The server is killed while rows change and clusters are refreshed: what is there then is of one refresh, and the next
-# one makes it right.
+# The server is killed while rows change and clusters are refreshed: the clusters are then those of one refresh, and the
+# next one makes them right.
 $node->safe_psql('postgres', qq{DROP TABLE kept; TRUNCATE docs; INSERT INTO docs (id, body) SELECT i, some_text() FROM generate_series(1, 300) i;
 SELECT lsh_create_clusters('kept', $all, $settings); CREATE TABLE refreshed AS SELECT 0 AS times;});
 my @scripts = (

@@ -43,7 +43,7 @@ for my $call ('lsh_pairs', 'lsh_clusters')
     my ($read, $expected) = measure('texts', "$call('TABLE texts')", '1GB', 0);
     like($expected, qr/^[1-9]\d{3,} /, "$call finds something");
     cmp_ok($read, '>', 3, 'and reads pages more than once where memory is said to hold the table');
-    # The scan, signing, and 1.3 for what is compared.
+    # Pages are read once by the scan, once for signing, and 1.3 times for comparing.
     for my $workers (0, 2)
     {
         my ($far, $rows) = measure('texts', "$call('TABLE texts')", '4MB', $workers);

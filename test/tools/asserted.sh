@@ -20,7 +20,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 chmod 755 "$dir"
 
-# One command after the other, with what it says shown only if it fails.
+# Runs commands one after the other, and shows the output of one only if it fails.
 quietly() {
     "$@" >"$dir/log" 2>&1 </dev/null || {
         tail -n 30 "$dir/log"

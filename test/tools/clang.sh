@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=$PWD/test/tools build=build/clang
 (($# > 0)) || set -- REGRESS='install golden bands shingles gin lsh_index pairs clusters containment' ISOLATION=
 
-# What the server's own headers and flags, made for gcc, give warnings of.
+# Warnings that the server's own headers and flags cause, because they are made for gcc.
 cxx='clang++ -Wno-ignored-attributes -Wno-unknown-warning-option'
 
 "$here/copy_project.sh" "$build"

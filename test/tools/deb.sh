@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 if [[ ${2:-} == --test ]]; then
-    # On a network of its own: its cluster listens on 5432, as one outside may.
+    # It has a network of its own, because its cluster listens on port 5432, as one outside may, too.
     autopkgtest --no-built-binaries ../*.deb ./ -- null
     exit
 fi
@@ -31,8 +31,8 @@ if [[ ${2:-} == --build ]]; then
         cat build/*/regression.diffs
         exit 1
     }
-    # Who uploads the package puts in an address, and the number of the bug that it closes.
-    # An older release knows older standards and fewer fields.
+    # Whoever uploads the package adds an address, and the number of the bug that it closes. An older release knows
+    # older standards and fewer fields.
     unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
     unknown+=,newer-standards-version,unknown-field
     as_builder lintian --fail-on error,warning --suppress-tags "$unknown" ../minhash-lsh_"$version"-*.changes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run tests with a server that valgrind's memcheck watches: reads of what was never written, of what
-# was freed, and behind the end of what was asked for. By hand: it takes 20 to 50 times as long.
+# Run tests with a server that valgrind's memcheck watches: reads of what was never written, of what was freed, and
+# beyond the end of what was asked for. By hand: it takes 20 to 50 times as long.
 #
 #   valgrind.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands ISOLATION=
 #

@@ -66,7 +66,7 @@ TEST(bands, end_within_the_slots)
             }
         }
     }
-    std::size_t expected = 0; // for each of 8, 16 and 32 bits
+    std::size_t expected = 0; // the number for each of 8, 16 and 32 bits
     for (const int num_hashes : {16, 17, 128})
         for (int rows = 1; rows <= num_hashes; rows++)
             expected += static_cast<std::size_t>(num_hashes / rows);
@@ -88,7 +88,7 @@ TEST(bands, meet_where_all_rows_agree)
     const slot_list a = {1, 3, 6, 0, 2, 3, 1, 0, 5, 5, 5, 5, 0, 0, 0, 0};
     slot_list b = a;
     b[11] = 6;
-    b[15] = 1; // behind the last band: never seen
+    b[15] = 1; // after the last band: never read
     for (int band = 0; band < 3; band++)
         EXPECT_EQ(key_of(a, band, 4) == key_of(b, band, 4), band < 2);
 }

@@ -27,7 +27,7 @@ bucket_list group(const entry_list& entries)
     return found;
 }
 
-// The same slowly: what is asked for, and no more.
+// The same buckets, found in a slow and simple way.
 bucket_list group_slowly(const entry_list& entries)
 {
     std::map<std::uint64_t, std::vector<std::uint32_t>> by_key;

@@ -41,10 +41,10 @@ using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 // those of the first.
 struct test_host : bulk::host {
     test_host* first = this;
-    std::set<void*> memory; // of this process alone,
+    std::set<void*> memory; // memory of this process alone,
     std::set<void*> of_phase;
     bool in_phase = false;
-    std::mutex guard; // of what follows, in the first host
+    std::mutex guard; // guards what follows, in the first host
     std::set<void*> shared;
     std::map<int, std::string> files;
     int next_file = 1;
@@ -57,11 +57,11 @@ struct test_host : bulk::host {
     volatile int always = 1;
     volatile int never = 0;
     std::jmp_buf back;
-    int left = 0; // of a worker: how it ended
+    int left = 0; // how a worker ended
 
     std::vector<bulk::found_pair> pairs;
     cluster_list clusters;
-    std::vector<std::uint32_t> ranks; // of rows; none: rows come in their order
+    std::vector<std::uint32_t> ranks; // the ranks of rows; none: rows come in their order
     std::vector<std::string> phases;
 
     std::vector<std::unique_ptr<test_host>> workers;
@@ -73,7 +73,7 @@ struct test_host : bulk::host {
     std::vector<std::vector<std::uint8_t>> documents;
     std::vector<std::uint8_t> read_last;
     std::vector<std::uint64_t> expected; // places to be read, the next one last
-    std::atomic<long> reads = 0;         // of documents
+    std::atomic<long> reads = 0;         // how many documents were read
 
     test_host()
     {
@@ -268,7 +268,8 @@ private:
         if ((number & bulk::private_mark) == 0)
             return reinterpret_cast<void*>(number ^ sharing_mask);
         void* const memory = bulk::private_memory(number);
-        if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) == 0) // of another process
+        if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) ==
+            0) // it belongs to another process
             std::abort();
         return memory;
     }
@@ -417,13 +418,13 @@ struct problem {
     bool from_texts = true;
     bool crossing = false;
     std::vector<std::string> texts;
-    std::vector<std::vector<std::uint8_t>> slots; // of signatures, as they are stored
+    std::vector<std::vector<std::uint8_t>> slots; // the slots of signatures, as they are stored
     std::uint32_t first_count = 0;
     std::size_t memory = 1 << 24;
     bulk::cluster_options clusters = {};
     std::vector<std::uint32_t> ranks;
     int workers = 0;
-    std::vector<std::uint32_t> scopes; // of scoped tasks
+    std::vector<std::uint32_t> scopes; // the scopes of rows, in scoped tasks
     bool far = false;
     std::uint32_t elsewhere = 0; // rows that can be read again: of all numbers but its multiples
 

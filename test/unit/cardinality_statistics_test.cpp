@@ -51,7 +51,7 @@ TEST(cardinality_statistics, fss_is_as_exact_as_measured_in_its_paper_figures)
 {
     struct {
         std::size_t size;
-        double error; // at 128 hashes
+        double error; // the error at 128 hashes
     } const cases[] = {{1, 0.06}, {3, 0.06}, {20, 0.07}, {100, 0.07}, {1000, 0.09}, {20000, 0.095}};
 
     for (const auto& [size, error] : cases) {

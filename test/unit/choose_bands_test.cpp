@@ -117,7 +117,7 @@ TEST(choose_bands, cost_grows_far_slower_than_pairs)
     EXPECT_GT(many.shape.rows, choose_by_cost(wanted_of(1e3, 0.5, 0.9975), sample, costs).shape.rows);
     const minhash::band_choice usual = minhash::choose_by_recall(0.5, 128, 0.99);
     EXPECT_LT(many.cost, 0.5 * foretell(wanted_of(100e3, 0.5, 0.99), 128, usual, sample, costs).cost);
-    // Nothing helps at 0.2: that is told.
+    // At 0.2 no choice helps, and the plan says so.
     EXPECT_GT(choose_by_cost(wanted_of(100e3, 0.2, 0.9975), sample, costs).candidates, 1000);
     EXPECT_LT(many.candidates, 1000);
 }

@@ -112,7 +112,7 @@ TEST(containment, pairs_are_those_that_brute_force_finds)
     }
 }
 
-// Of texts that lie within others by 0.8 and more.
+// Texts, of which some lie within others by 0.8 and more.
 problem without_texts(double recall)
 {
     problem given;
@@ -132,7 +132,7 @@ TEST(containment, long_texts_are_searched_as_well)
     given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
     EXPECT_EQ(find_pairs(given).size(), 3u);
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
-    given.elsewhere = 3; // but for the first and the last
+    given.elsewhere = 3; // except the first and the last part
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
     given.task.recall = 1;
     EXPECT_EQ(find_pairs(given).size(), 3u);

@@ -12,7 +12,7 @@ using minhash::text_place;
 using minhash::unit;
 using reference::string_list;
 
-// A span of a text by the number of its first character and of the one behind it, with its bytes.
+// A span of a text by the number of its first character and of the one after it, with its bytes.
 struct span {
     std::size_t from;
     std::size_t to;

@@ -36,7 +36,7 @@ struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
     std::size_t reads = 0;
-    std::size_t most = 0; // that a row is said to have; 0: what it has
+    std::size_t most = 0; // the most elements that a row is said to have; 0: as many as it has
 
     minhash::bulk::element_source source()
     {

@@ -47,7 +47,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
                 const std::size_t half = table.size() / 2;
                 minhash::move(counts.table.first(half), moved);
                 minhash::move(counts.table.subspan(half), moved);
-                if (moved.used != counts.used) // or the walk below would never find a free entry
+                if (moved.used != counts.used) // otherwise the walk below would never find a free entry
                     throw std::logic_error("entries were lost");
                 table.swap(larger);
                 counts = {buffer.get(), table, moved.used};

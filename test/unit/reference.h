@@ -346,7 +346,7 @@ inline slot_list sketch(method method, const hash_list& elements, std::uint32_t 
     return method == method::fss ? fss(elements, num_hashes) : classic(elements, num_hashes);
 }
 
-// Of the empty set: no slots at all, as it is stored and written.
+// The signature of the empty set has no slots at all, as it is stored and written.
 inline slot_list sign(const hash_list& elements, const minhash::scheme& scheme)
 {
     if (elements.empty())

@@ -236,7 +236,7 @@ TEST(sketch, counts_equal_slots_by_position)
     }
 }
 
-// Slots are all that a signature under construction needs to be kept of, between any two batches.
+// Between any two batches, it is enough to keep the slots of a signature under construction.
 TEST(sketch, goes_on_with_slots)
 {
     support::random_source random = {39};

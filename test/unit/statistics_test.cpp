@@ -33,7 +33,7 @@ struct measurement {
     double jaccard;
     double bias;
     double bias_error;
-    double ratio;    // of the mean squared error to J (1 - J) / k
+    double ratio;    // the ratio of the mean squared error to J (1 - J) / k
     double found[4]; // share of trials in which at least one band was equal
 };
 
@@ -212,7 +212,7 @@ TEST(estimate, is_unbiased_for_disjoint_and_equal_sets)
             equal += minhash::kernels->count_equal(a.data(), b.data(), 128);
             EXPECT_EQ(minhash::kernels->count_equal(a.data(), a.data(), 128), 128u);
         }
-        EXPECT_LE(equal, 1u); // of 25,600; a chance meeting of 32-bit words is a rarity
+        EXPECT_LE(equal, 1u); // among 25,600 slots; 32-bit words are seldom equal by chance
     }
 }
 

@@ -104,7 +104,7 @@ TEST(tuning, similarities_of_given_probabilities)
 {
     static const struct {
         int bands, rows;
-        double similarity[4]; // at .05, .50, .95, .99
+        double similarity[4]; // those found with .05, .50, .95, .99
     } choices[] = {
         {20, 5, {.303, .509, .674, .729}},
         {16, 8, {.488, .674, .802, .841}},
@@ -128,7 +128,7 @@ TEST(tuning, standard_errors)
     EXPECT_EQ(minhash::standard_error(0, 128), 0);
     EXPECT_EQ(minhash::standard_error(1, 128), 0);
 
-    // Of few bits (measured with trial programs, 128 hashes at 0.8).
+    // For slots of few bits (measured with trial programs, 128 hashes at 0.8).
     const struct {
         int bits;
         double error;

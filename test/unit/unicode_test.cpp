@@ -123,7 +123,7 @@ TEST(unicode, a_cut_sequence_is_single_bytes)
     EXPECT_EQ(decode(whole).code_point, 0x1F600u);
 }
 
-// Whatever the bytes, a prefix that whole_characters lets through reads the same with more behind.
+// Whatever the bytes, a prefix that whole_characters lets through reads the same when more bytes follow.
 TEST(unicode, whole_characters_never_cuts)
 {
     support::random_source random = {1};

@@ -12,10 +12,10 @@ struct result {
     pair_list pairs;
     cluster_list clusters;
     std::uint64_t large_buckets;
-    long helped; // by workers
+    long helped; // how often workers helped
     bool filed;  // something, as the call's budget knows
     bool files;  // were made
-    long reads;  // of documents again
+    long reads;  // how often documents were read again
 };
 
 result solve(problem given, job what, int workers)
@@ -74,7 +74,7 @@ TEST(workers, read_far_documents_in_order_and_once)
             given.far = false;
             const result near = solve(given, what, 0);
             const auto count = static_cast<long>(given.count());
-            reads += near.reads - count; // beside those for signing
+            reads += near.reads - count; // besides the reads for signing
             given.far = true;
             for (const int workers : {0, 2}) {
                 const result far = solve(given, what, workers);
@@ -108,7 +108,7 @@ TEST(workers, share_large_texts)
     EXPECT_FALSE(alone.pairs.empty());
 }
 
-// Neither does the memory, which says of how many parts the index of witnesses is.
+// Nor does the memory, which decides how many parts the index of witnesses has.
 TEST(workers, find_rows_within_others_in_one_order)
 {
     support::random_source random = {93};
@@ -140,10 +140,10 @@ TEST(workers, find_rows_within_others_in_one_order)
                 const result shared = solve(given, job::pairs, workers);
                 ASSERT_EQ(shared.left, finished);
                 ASSERT_EQ(shared.pairs, alone.pairs) << memory << " bytes, " << workers;
-                with_help += shared.helped > 0; // at times there is no room to share
+                with_help += shared.helped > 0; // sometimes there is no room to share
             }
     }
-    EXPECT_GE(with_help, 6); // of 12 runs
+    EXPECT_GE(with_help, 6); // at least half of the 12 runs
 }
 
 } // namespace

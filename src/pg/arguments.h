@@ -7,9 +7,7 @@
 #include "core/scheme.h"
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
-#include <ranges>
 
 extern "C" {
 #include "nodes/execnodes.h"
@@ -61,17 +59,14 @@ void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(Datum* values, std::size_t count);
 
-// A bigint[] with what `of` returns for each value.
-template <std::ranges::sized_range Values, typename Of = std::identity>
-Datum make_bigint_array(const Values& values, Of of = {})
+// A bigint[] with what value_at() returns for each index below `count`.
+template <typename ValueAt>
+Datum make_bigint_array(std::size_t count, ValueAt value_at)
 {
-    Datum* const made = static_cast<Datum*>(palloc(sizeof(Datum) * (std::ranges::size(values) + 1)));
-    std::ranges::transform(
-        values,
-        made,
-        [](std::int64_t value) { return Int64GetDatum(value); },
-        of);
-    const Datum array = make_bigint_array(made, std::ranges::size(values));
+    Datum* const made = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
+    for (std::size_t at = 0; at < count; at++)
+        made[at] = Int64GetDatum(static_cast<std::int64_t>(value_at(at)));
+    const Datum array = make_bigint_array(made, count);
     pfree(made);
     return array;
 }

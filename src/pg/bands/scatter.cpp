@@ -220,7 +220,7 @@ constexpr std::size_t most_pairs = std::size_t{1} << 18;
 void emit_pairs(gathering& call)
 {
     std::ranges::sort(call.pairs, is_before);
-    const auto [end, rest] = std::ranges::unique(call.pairs);
+    const placed_pair* const end = std::unique(call.pairs.begin(), call.pairs.end());
     for (const placed_pair* at = call.pairs.at; at != end;) {
         CHECK_FOR_INTERRUPTS();
         const std::int32_t place = at->left_place;
@@ -229,9 +229,12 @@ void emit_pairs(gathering& call)
         });
         const std::span group(at, next);
         at = next;
-        const Datum arrays[] = {make_bigint_array(group, &placed_pair::left),
-                                make_bigint_array(group, &placed_pair::right),
-                                make_bigint_array(group, &placed_pair::right_place)};
+        const auto array_of = [group](auto member) {
+            return make_bigint_array(group.size(), [=](std::size_t pair) { return group[pair].*member; });
+        };
+        const Datum arrays[] = {array_of(&placed_pair::left),
+                                array_of(&placed_pair::right),
+                                array_of(&placed_pair::right_place)};
         put_row(*call.result, {Int32GetDatum(place), arrays[0], arrays[1], arrays[2], Int32GetDatum(call.stars)});
         for (const Datum array : arrays)
             pfree(DatumGetPointer(array));
@@ -368,9 +371,9 @@ MINHASH_FUNCTION(lsh_gather)
                     continue;
                 while (entries.count >= most && upper - lower > 1) {
                     upper = lower + (upper - lower) / 2;
-                    const auto dropped =
-                        std::ranges::remove_if(entries, [&](const placed_entry& e) { return e.key >= upper; });
-                    entries.count -= dropped.size();
+                    const auto is_above = [&](const placed_entry& e) { return e.key >= upper; };
+                    const auto* const end = std::remove_if(entries.begin(), entries.end(), is_above);
+                    entries.count = static_cast<std::size_t>(end - entries.at);
                 }
                 if (entry.key < upper)
                     entries.add({entry.key, block.header.place, entry.id});

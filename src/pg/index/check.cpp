@@ -332,13 +332,14 @@ MINHASH_FUNCTION(lsh_check)
     SetUserIdAndSecContext(user, context);
     relation_close(state.known.index, AccessShareLock);
     table_close(table, AccessShareLock);
+    const std::span<const index::run> runs = index::runs_of(state.known.now);
     return make_row(fcinfo,
                     {
                         Int64GetDatum(static_cast<std::int64_t>(state.all.records)),
                         Int64GetDatum(static_cast<std::int64_t>(state.all.dead)),
                         Int64GetDatum(static_cast<std::int64_t>(state.tail.records)),
                         Int32GetDatum(static_cast<std::int32_t>(state.known.now.run_count)),
-                        make_bigint_array(index::runs_of(state.known.now), &index::run::records),
+                        make_bigint_array(runs.size(), [&](std::size_t run) { return runs[run].records; }),
                         Int64GetDatum(static_cast<std::int64_t>(state.all.contents)),
                         Int64GetDatum(static_cast<std::int64_t>(lost_pages)),
                     });

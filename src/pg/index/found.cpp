@@ -28,7 +28,8 @@ void found_rows::add(rank where, std::uint64_t number)
 void found_rows::sort_rows()
 {
     sort_answering(std::span(rows), [](const candidate& a, const candidate& b) { return a.where < b.where; });
-    rows.count = static_cast<std::size_t>(std::ranges::unique(rows, {}, &candidate::where).begin() - rows.at);
+    const auto is_same = [](const candidate& a, const candidate& b) { return a.where == b.where; };
+    rows.count = static_cast<std::size_t>(std::unique(rows.begin(), rows.end(), is_same) - rows.at);
 }
 
 // Keeps the best.

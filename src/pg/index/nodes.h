@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
 
 namespace minhash::pg::index {
 
@@ -46,8 +45,17 @@ struct leaf_view {
     // The first entry whose key is not less than `least`.
     int lower_bound(std::uint64_t least) const
     {
-        return *std::ranges::partition_point(std::views::iota(0, int{head->count}),
-                                             [&](int at) { return key(at) < least; });
+        int first = 0;
+        for (int count = head->count; count > 0;) {
+            const int half = count / 2;
+            if (key(first + half) < least) {
+                first += half + 1;
+                count -= half + 1;
+            } else {
+                count = half;
+            }
+        }
+        return first;
     }
 };
 

@@ -252,8 +252,8 @@ bool consider_numbers(search& state)
 {
     state.entries += state.numbers.count;
     sort_answering(std::span(state.numbers));
-    const std::uint64_t* const numbers = state.numbers.at;
-    const auto count = static_cast<std::size_t>(std::ranges::unique(state.numbers).begin() - numbers);
+    std::uint64_t* const numbers = state.numbers.at;
+    const auto count = static_cast<std::size_t>(std::unique(numbers, state.numbers.end()) - numbers);
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();

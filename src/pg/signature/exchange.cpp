@@ -17,8 +17,8 @@ namespace minhash::pg {
 MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");
-    return make_bigint_array(std::views::iota(0, int{value.scheme.num_hashes}),
-                             [&](int slot) { return value.empty() ? empty_slot : value.slots[slot]; });
+    return make_bigint_array(value.scheme.num_hashes,
+                             [&](std::size_t slot) { return value.empty() ? empty_slot : value.slots[slot]; });
 }
 
 namespace {

@@ -92,8 +92,7 @@ MINHASH_FUNCTION(minhash_slots)
 {
     const signature value = arg_signature(fcinfo, 0);
     const std::size_t count = value.empty() ? 0 : value.scheme.num_hashes;
-    return make_bigint_array(std::views::iota(std::size_t{0}, count),
-                             [&](std::size_t slot) { return slot_of(value, slot); });
+    return make_bigint_array(count, [&](std::size_t slot) { return slot_of(value, slot); });
 }
 
 } // namespace minhash::pg

@@ -62,7 +62,7 @@ SELECT * FROM check_clusters('0.05, bands => 60, rows => 2');
 SELECT * FROM check_clusters('1, bands => 1, rows => 128');
 SELECT form, missing, surplus, clusters > 5 AS several FROM check_clusters('0.7, bands => 128, rows => 1');
 
--- Neither the order of rows matters, nor memory.
+-- Neither the order of rows nor memory matters.
 CREATE TEMP TABLE clusters AS SELECT * FROM lsh_clusters('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
     compare(format('SELECT * FROM lsh_clusters(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled),

@@ -84,7 +84,7 @@ FROM (SELECT bits, lsh_band_keys(minhash_compress(a, bits), 13, 7) AS keys,
 SELECT lsh_band_keys(minhash_compress(minhash('a text'), 4), 13, 7);
 SELECT * FROM lsh_bands(minhash_compress(minhash('a text'), 1), 13, 7);
 SELECT lsh_band_keys(minhash_compress(minhash('a text'), 8), 129, 1);
--- An index and all pairs of compressed signatures find what those of whole ones do.
+-- With compressed signatures, an index and all pairs find what they find with whole ones.
 CREATE TABLE docs AS SELECT row_number() OVER (ORDER BY id, exact, side) AS id, minhash_compress(sig, 8) AS sig
     FROM pairs, LATERAL (VALUES ('a', a), ('b', b)) AS sides (side, sig) WHERE id <= 100;
 ALTER TABLE docs ADD PRIMARY KEY (id);

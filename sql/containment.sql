@@ -57,7 +57,7 @@ SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 0.3, rec
 SELECT find_truth(1, 5, 'char', false);
 SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 1)$$);
 
--- Ids of another type; the order of the rows is that of their sizes, not of their ids.
+-- Ids of another type; pairs come in the order of the sizes of rows, not of their ids.
 SELECT * FROM lsh_contained($$VALUES ('z', 'a part of it'), ('a', 'the whole, and a part of it'),
     ('m', 'A Part of it')$$,
     NULL::text) ORDER BY 1, 2;

@@ -52,7 +52,7 @@ SELECT minhash_elements('{a,b}'::name[]);
 SELECT minhash_elements('{t,f}'::boolean[]);
 SELECT minhash_elements(ARRAY['{}'::json]);
 \set VERBOSITY terse
--- Equal integers are one member, whatever their type; other types' values are others.
+-- Equal integers are one member, whatever their type; values of other types are other members.
 SELECT count(DISTINCT signature) FROM (VALUES (minhash_elements('{1,2,-3}'::smallint[])),
     (minhash_elements('{1,2,-3}'::integer[])), (minhash_elements('{1,2,-3}'::bigint[]))) AS made (signature);
 SELECT minhash_similarity(minhash_elements('{97}'::int[]), minhash_elements('{a}'::text[])) AS integer_and_text,

@@ -62,7 +62,7 @@ END $$;
 CREATE INDEX documents_sig ON documents USING gin (sig);
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.9, 0.8, 0.7, 0.5, 0.1, 0]) threshold, compare(threshold) c;
 
--- With options, which the index shows; any bands and rows that fit.
+-- With options, which the index shows: any bands and rows that fit are allowed.
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 25, rows = 5));
 SELECT pg_get_indexdef('documents_sig'::regclass);

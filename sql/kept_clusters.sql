@@ -12,7 +12,7 @@ SET search_path = kept_clusters, public;
 CREATE FUNCTION passage(family int, place int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word) FROM generate_series(1, 16) AS word
 $$;
--- What lsh_clusters() gives and the table does not, or the other way round, names of clusters aside.
+-- What lsh_clusters() gives and the table lacks, or the other way round, apart from the names of clusters.
 CREATE FUNCTION differences(kept regclass, query text, near boolean DEFAULT true, threshold float8 DEFAULT 0.56)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE

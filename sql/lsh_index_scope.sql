@@ -73,7 +73,7 @@ SELECT count(*) FROM (SELECT FROM tickets WHERE customer = 5 AND shop = 1 ORDER 
 RESET enable_seqscan;
 RESET minhash_lsh.ordered_scan_limit;
 
--- It follows the table.
+-- The index follows the table.
 UPDATE tickets SET customer = 6 WHERE id = 13;
 INSERT INTO tickets SELECT 3000, 6, 1, pg_temp.sig_of(13);
 DELETE FROM tickets WHERE id % 4 = 0;
@@ -85,7 +85,7 @@ SELECT b.* FROM pg_temp.both_ways(
 SELECT records, dead, in_tail, runs FROM lsh_check('tickets_scope', heap => true);
 DROP INDEX tickets_scope;
 
--- Every type for which there is an operator class; also a domain, and texts with a collation of their own.
+-- Every type that has an operator class; also a domain, and texts with a collation of their own.
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
 CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 BEGIN

@@ -26,7 +26,7 @@ CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint,
     OUT runs int) LANGUAGE sql AS $$
     SELECT records, dead, in_tail, runs FROM lsh_check(index::regclass, heap => true)
 $$;
--- Whether an index made anew has the same rows.
+-- Whether a new index has the same rows.
 CREATE FUNCTION pg_temp.as_new() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     kept bigint := (SELECT contents FROM lsh_check('many_sig'));

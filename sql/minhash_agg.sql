@@ -146,7 +146,7 @@ SELECT small_group, (minhash_scheme(minhash_elements_agg(id, 16 + small_group, 4
 -- In a row without a value, other arguments may be NULL.
 SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42,
     'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
--- What the aggregate is made of cannot be called by hand.
+-- The functions of the aggregate cannot be called by hand.
 CREATE FUNCTION pg_temp.is_refused(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE query;

@@ -9,7 +9,7 @@
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
 SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
--- The choices of this machine.
+-- The instruction sets that this machine has.
 DO $$
 DECLARE
     choices text;
@@ -55,7 +55,7 @@ SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting))
 SELECT pg_temp.error_of('SELECT a % minhash(''x'', 64) FROM pair');
 SELECT pg_temp.error_of('SELECT a <%> minhash(''x'', shingle_size => 4) FROM pair');
 SELECT pg_temp.error_of('SELECT a % 1 FROM pair') ~ 'operator does not exist';
--- It depends on a setting, so it cannot be used where results must not change.
+-- The operator depends on a setting, so it cannot be used where results must not change.
 SELECT pg_temp.error_of('CREATE INDEX ON pair (a) WHERE a % b');
 \pset tuples_only off
 \pset format aligned

@@ -89,7 +89,7 @@ SET maintenance_work_mem = '1GB'; -- or candidates go to files, which is reporte
 SELECT count(*) FROM lsh_pairs('SELECT i, md5(i::text) FROM generate_series(1, 3000) i', 0.1, shingle_size => 2);
 RESET maintenance_work_mem;
 
--- The order of rows does not matter, nor does memory. (Texts longer than the pieces that memory is taken in.)
+-- The order of rows does not matter, nor does memory. (Texts are longer than the chunks of memory.)
 CREATE TEMP TABLE pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
     compare(format('SELECT * FROM lsh_pairs(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE pairs') c;

@@ -1,5 +1,5 @@
--- What is found of pairs that are known: no filter before a comparison may lose more than it is allowed to, however
--- many hashes and bits there are, and however low the threshold is.
+-- How many known pairs are found: no filter before a comparison may lose more than it is allowed to, however many
+-- hashes and bits there are, and however low the threshold is.
 
 CREATE SCHEMA recall;
 SET search_path = recall, public;

@@ -19,7 +19,7 @@ CREATE FUNCTION vault.some_texts() RETURNS TABLE (id int, body text) LANGUAGE sq
     AS 'SELECT id, body FROM vault.texts WHERE id < 54';
 ANALYZE vault.texts;
 
--- The reader finds one pair of a family: the other five are of rows that are hidden. All with workers, and without.
+-- The reader finds one pair of each family: the other five have hidden rows. All with workers, and without.
 SET ROLE regress_lsh_reader;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');

@@ -15,7 +15,7 @@ FROM sets a JOIN sets b ON a.id <= 20 AND b.id IN (a.id, a.id + 1, a.id + 100),
      (VALUES (16, 'fss', true, false), (128, 'fss', true, false), (100, 'classic', false, false),
      (256, 'fss', false, false), (128, 'classic', true, false)) AS scheme (num_hashes, method, fold, bag)
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
--- The union of bags has each element as often as the one that has it more often.
+-- The union of two bags has each element as often as the bag that has it more often.
 SELECT minhash_union(minhash('a a b', shingle_size => 1, unit => 'word', bag => true),
     minhash('b b b c', shingle_size => 1, unit => 'word', bag => true))
      = minhash('a a b b b c', shingle_size => 1, unit => 'word', bag => true) AS equal;

@@ -160,7 +160,7 @@ DROP TABLE short;
 -- Another scheme is an error where rows are compared.
 SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash('cat', 64), 0.8);
 
--- How many rows the planner expects: as many as of the operator with that setting, for thresholds that it knows.
+-- If it knows the threshold, the planner expects as many rows as for the operator with that setting.
 CREATE FUNCTION expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

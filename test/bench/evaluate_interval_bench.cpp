@@ -64,7 +64,7 @@ std::vector<std::string> make_texts(bool chains)
     return texts;
 }
 
-// The pairs with this many anchors, of the settings and of all.
+// Evaluates the settings with this many anchors. Returns the number of true pairs.
 std::uint64_t evaluate(const std::vector<std::string>& texts,
                        std::uint64_t seed,
                        std::size_t anchors,

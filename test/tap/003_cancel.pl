@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $working = 100;    # ms that a query may work before it is cancelled
-my $limit = 250;      # ms from then to its end, on a machine that does other things too
+my $limit = 250;      # ms that it may still take then, on a machine that does other things, too
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
@@ -54,7 +54,7 @@ sub time_of_text
     return int $alone;
 }
 
-# The quick ones work on the larger text.
+# The quick functions work on the larger text.
 my ($large, $larger) = ('repeat(body, 20)', 'repeat(body, 60)');
 my @queries = (
     # The default signs 100 MB before it can be told to end.
@@ -67,7 +67,7 @@ my @queries = (
     [ $large => 'length(shingle_headline(TEXT, body || \'more\', \'HighlightAll=true\'))' ],
     [ $large => 'cardinality(shingles(TEXT))' ],
     [ $large => 'cardinality(shingles(TEXT, bag => true))' ],
-    # These read no text.
+    # These functions read no text.
     [ q('') => 'minhash_elements(words, num_hashes => 4096, method => \'classic\')' ],
     [ q('') => 'element_jaccard(words, words)' ]);
 my ($states, $times, $timeout, $longest);
@@ -106,7 +106,7 @@ is("@$states", '57014 57014 57014', 'counting equal elements is cancelled');
 cmp_ok($longest - $timeout, '<', $limit, 'counting equal elements ends in time');
 note("told to end after $timeout ms of $whole ms, ended after @$times ms");
 
-# Texts are signed, then compared with anchors: somewhere in between.
+# Texts are signed, then compared with anchors. The call is cancelled in both parts.
 my $evaluate = q{SELECT count(*) FROM lsh_evaluate('SELECT n, body || n FROM seed, generate_series(1, 2) n')};
 ($states, $times) = run($evaluate, 0);
 ($whole) = sort { $a <=> $b } @$times;

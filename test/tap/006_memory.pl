@@ -1,5 +1,5 @@
-# Signing a text takes little memory beyond the text, however large it is; and a call leaves none
-# behind before its query ends.
+# Signing a text takes little memory beyond the text, however large it is. A call frees its memory before its query
+# ends.
 use strict;
 use warnings;
 

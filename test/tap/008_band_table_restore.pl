@@ -82,7 +82,7 @@ SQL
     is(differences($database, $_, $wanted{$_}), '0|0', "$what: $_ follows") for sort keys %wanted;
     like(($node->psql($database, q{SET ROLE writer; INSERT INTO app."Two words" VALUES ('his', 'A text')}))[2],
         qr/permission denied for table Few\nHINT:  GRANT INSERT ON app\."Few" TO writer;/, "$what: what a writer lacks");
-    # The control of the comparison above.
+    # A control: the comparison above notices a difference.
     $node->safe_psql($database, q{DELETE FROM app."Few" WHERE id = 'new'});
     is(differences($database, 'app."Few"', $wanted{'app."Few"'}), '4|0', "$what: missing keys are seen");
     like(($node->psql($database, q{DELETE FROM app."Two words" WHERE "Der Name" = 'new'}))[2],

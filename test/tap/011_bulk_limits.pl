@@ -8,11 +8,11 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $limit = 250;    # ms from being told to end to the end
+my $limit = 250;    # ms that a call may still take after it was told to end
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-# Little shared memory, because a process that has touched it seems to use it.
+# Little shared memory, because a process seems to use all that it has touched.
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nshared_buffers = '8MB'\n");
 $node->start;
 # near: all alike but for a number, same: all alike, apart: of one bucket, but far from each other,
@@ -107,7 +107,7 @@ SKIP:
     skip 'no /proc', 4 if !-r '/proc/self/status';
     my ($alone) = peak('SELECT count(_minhash_hash(sig)) FROM signatures');
     note(sprintf 'reading the signatures: %.0f MB', $alone);
-    # 16 MB, 28 bytes a row in memory, and some buffers.
+    # Allowed are 16 MB, 28 bytes for each row in memory, and some buffers.
     for my $call (q{lsh_pairs('TABLE signatures')}, q{lsh_clusters('TABLE signatures')})
     {
         my ($roomy, $expected) = peak("SET maintenance_work_mem = '1GB'; SELECT count(*) FROM $call");
@@ -116,7 +116,7 @@ SKIP:
         cmp_ok($cramped - $alone, '<', 16 + 6 + 12, sprintf '%s takes %.0f MB more, in plenty %.0f', $call, $cramped - $alone, $roomy - $alone);
         is(temporary_files(), '', 'and no file is left');
     }
-    # What is emitted goes to disk, too.
+    # Results go to disk, too.
     my ($pairs) = peak(q{SET work_mem = '4MB'; SELECT count(*) FROM lsh_pairs('SELECT id::text, body FROM same LIMIT 2000', NULL::text)});
     cmp_ok($pairs, '<', 60, sprintf '%.0f MB for two million pairs', $pairs);
 }

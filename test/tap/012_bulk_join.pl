@@ -98,8 +98,8 @@ SQL
     }
 }
 
-# Exactly: precision 1, with exact values; recall as the bands promise. Pairs of the same texts are found or missed
-# together, so the largest standard error applies: all pairs of one text count as one.
+# With exact comparison, precision is 1, values are exact, and recall is what the bands promise. Pairs of the same texts
+# are found or missed together, so the largest standard error applies: all pairs of one text count as one.
 my ($found, $surplus, $missing) =
   differences("SELECT * FROM lsh_pairs('SELECT id, body FROM texts', $threshold)", 'TABLE truth');
 is($surplus, 0, 'all pairs are true, and their similarities exact');

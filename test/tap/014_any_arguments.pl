@@ -104,10 +104,10 @@ my %unusual = (
 srand($seed);
 sub one_of { return $_[ rand @_ ] }
 
-# How often a value of the next call is unusual: a call of many arguments comes far if few are.
+# How often a value of the next call is unusual: a call with many arguments only comes far if few of them are unusual.
 my $wild;
 
-# The types that the catalogue names and the lists above do not.
+# The types that the catalogue names but the lists above lack.
 my %unknown;
 
 sub value

@@ -107,7 +107,7 @@ ok($servers[1]->poll_query_until('postgres', "SELECT idx_scan > 0 FROM pg_stat_u
 my $local_look_up = $look_up =~ s/FROM docs/FROM one.docs/r;
 my $look_ups      = lookups('{0.8, 0.6}');
 my $generic       = 'SET plan_cache_mode = force_generic_plan;';
-my $custom        = 'SET plan_cache_mode = force_custom_plan;'; # as other servers do with the values that they are sent
+my $custom        = 'SET plan_cache_mode = force_custom_plan;'; # other servers plan so for the values they get
 my $answers       = $coordinator->safe_psql('postgres', "$generic $look_up\n$look_ups");
 is($answers, $coordinator->safe_psql('postgres', "$custom $local_look_up\n$look_ups"), 'many lookups give what one server gives');
 cmp_ok(scalar(split /\n/, $answers), '>', 25, 'and find something');

@@ -111,7 +111,7 @@ for my $at (0 .. $#scripts)
 }
 note($primary->safe_psql('postgres', q{SELECT count(*), last_value, pg_relation_size('docs_sig') FROM docs, docs_id_seq GROUP BY 2}));
 
-# Standby and primary hold the same.
+# Standby and primary have the same rows.
 my $check = q{SELECT * FROM lsh_check('docs_sig', heap => true)};
 my $state = $primary->safe_psql('postgres', $check);
 $primary->wait_for_catchup($standby);

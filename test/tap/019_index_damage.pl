@@ -199,7 +199,8 @@ cmp_ok($seen{XX002} // 0, '>', $rounds, 'damage is seen');
 write_file($files[$_], $whole[$_]) for 1 .. $indexes;
 unlike($node->safe_psql('postgres', $try), qr/[0-9A-Z]{5}/, 'all is well again');
 
-# A merge whose state makes no sense is seen by whoever would go on with it, as is an open page without room.
+# If the state of a merge makes no sense, whoever would continue it gives an error; the same is true of an open page
+# without room.
 my $merging = $whole[5];
 my $records = (grep { unpack('v', substr $merging, 8192 * $_ + 8188, 2) == 2 } 1 .. length($merging) / 8192 - 1)[0];
 my $part = (grep { unpack 'Q', substr $merging, $runs_at + 56 * $_ + 16, 8 } 0 .. unpack('L', substr $merging, 24 + 28, 4) - 1)[0];

@@ -83,7 +83,7 @@ cmp_ok($ended{cancelled} // 0, '>', 3, 'some were cancelled');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
 is(state(), '2001|t', 'the index is sound');
 
-# Another tablespace.
+# The index moves to another tablespace.
 $node->safe_psql('postgres', 'SET allow_in_place_tablespaces = on; CREATE TABLESPACE there LOCATION \'\'');
 for my $move ('ALTER INDEX docs_sig SET TABLESPACE there', 'REINDEX (TABLESPACE pg_default) INDEX docs_sig',
     'REINDEX (TABLESPACE there) INDEX CONCURRENTLY docs_sig', 'ALTER TABLE docs SET TABLESPACE there; ALTER INDEX docs_sig SET TABLESPACE pg_default')

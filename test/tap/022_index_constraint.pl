@@ -24,7 +24,7 @@ CREATE TABLE docs (id serial, part int, sig minhash_signature,
     EXCLUDE USING lsh (part WITH =, sig WITH %, id WITH <>) WITH (threshold = 0.9));
 SQL
 
-# Runs scripts at once, each by its number of clients.
+# Runs scripts at once, each with its number of clients.
 sub run_at_once
 {
     my ($name, @scripts) = @_;

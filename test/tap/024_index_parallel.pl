@@ -1,5 +1,5 @@
-# Parallel workers that build lsh indexes: the same index as without them, whatever is indexed; and what becomes of a
-# build whose workers fail, are cancelled or ended.
+# Parallel workers build lsh indexes: the index is the same as without them, whatever is indexed. Builds whose workers
+# fail, are cancelled or terminated leave nothing behind.
 use strict;
 use warnings;
 

@@ -79,7 +79,7 @@ sub structure_of
     return join "\n", map { "$_: " . $node->safe_psql('docs', "SELECT * FROM lsh_check('$_', heap => true)") } @indexes;
 }
 
-# What each index finds, and all else that both clusters must agree on.
+# What each index finds, and everything else that must be the same in both clusters.
 sub answers_of
 {
     my ($node) = @_;
@@ -146,7 +146,7 @@ $new->start;
 is(structure_of($new), $structure, 'indexes are the same files');
 is(answers_of($new), $before, 'all is as it was');
 
-# The other way: pg_dump of the new version, from the old server.
+# The other way to upgrade: pg_dump of the new version reads the old server.
 $new->command_ok([ 'psql', '-Xqd', $new->connstr('postgres'), '-c', 'ALTER DATABASE docs RENAME TO upgraded' ], 'make place for another');
 $old->start;
 my $dump = $new->basedir . '/dump';

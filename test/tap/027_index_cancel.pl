@@ -7,7 +7,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $limit = 250;    # ms from being told to the end, on a machine that does other things too
+my $limit = 250;    # ms that it may still take after it was told to end, on a machine that does other things, too
 my $least = 100;    # of what takes less than twice the limit, half of its time; but not less than this
 
 my $node = PostgreSQL::Test::Cluster->new('main');

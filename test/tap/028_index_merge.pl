@@ -43,7 +43,7 @@ SQL
     return;
 }
 
-# A session of its own; what it says is in $$output.
+# Starts a session, whose output goes to $$output.
 sub session
 {
     my (@commands) = @_;
@@ -62,7 +62,7 @@ sub say_to
     return;
 }
 
-# Tells a session something, and gives its answer.
+# Sends a session a command, and returns its answer.
 sub ask
 {
     my ($self, $command) = @_;

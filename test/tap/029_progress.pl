@@ -75,7 +75,7 @@ sub hold
     return ($title, $event, $output);
 }
 
-# The title of the process, by the second.
+# The title of the process changes every second.
 my ($title, $event, $output) = hold(q{SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')});
 like($title, qr/SELECT: reading rows: 3 of about 10 \(30%\), about \d+ s left(?: waiting)?$/, 'ps shows how far a call is');
 is($event, 'advisory', 'and pg_stat_activity what its query waits for');

@@ -48,7 +48,7 @@ SQL
 my $rows = $node->basedir . '/rows';
 append_to_file($rows, join '', map { "copied text number $_ of a few\n" } 1 .. 20);
 my $some = '(SELECT id FROM docs OFFSET (random() * (SELECT count(*) FROM docs))::int LIMIT 3)';
-# What happens, and how often.
+# What the sessions do, and how often.
 my %scripts = (
     inserted => [ 20, q{INSERT INTO docs (body) SELECT some_text() FROM generate_series(1, 1 + (random() * 4)::int);} ],
     'inserted or updated' => [ 15, qq{INSERT INTO docs (id, body) SELECT id, some_text() FROM $some s

@@ -232,7 +232,7 @@ WHERE r.id IS NULL OR (k.similarity < 0.56)}), '0', "$crash: whole clusters");
     is($node->safe_psql('postgres', "SELECT complaints($all, true)"), '', "$crash: right after a refresh");
 }
 
-# Dumped and restored between two refreshes: the same rows and settings, and nothing that would have changed.
+# A dump is restored between two refreshes: rows and settings are the same, and a refresh finds nothing to change.
 $node->safe_psql('postgres', 'DROP FUNCTION complaints(text, boolean), broken_rules');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->command_ok([ 'pg_dump', '-f', $node->basedir . '/dump', '-d', $node->connstr('postgres') ], 'dump');

@@ -16,7 +16,7 @@ plan skip_all => 'by hand: MINHASH_ROUNDS=1000' unless $ENV{MINHASH_ROUNDS};
 plan skip_all => 'the kernel does not tell how long a process ran' unless -e '/proc/self/schedstat';
 my $tries = $ENV{MINHASH_ROUNDS};
 my $seed = $ENV{MINHASH_SEED} || 0.5;
-my $limit = 100;    # ms of CPU from being told to the end
+my $limit = 100;    # ms of CPU time that a call may still use after it was told to end
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);

@@ -1,4 +1,4 @@
-# For tests that wait for a state.
+# What tests use that wait for a state.
 package Waiting;
 
 use strict;

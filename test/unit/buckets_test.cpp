@@ -89,9 +89,9 @@ TEST(buckets, all_buckets_of_a_partition_and_their_rows_in_order)
     EXPECT_TRUE(found == expected || found == bucket_list(expected.rbegin(), expected.rend()));
 }
 
-// Whoever crafts texts whose keys have equal low bits makes probing quadratic in the size of a partition, of some
-// thousand entries: one nanosecond for each of its pairs, which is less than verifying the pairs of one honest bucket
-// as large takes. So keys are not hashed anew.
+// Somebody can craft texts whose keys have equal low bits. Then probing takes time with the square of a partition's
+// size, which is some thousand entries: one nanosecond for each pair of them. That is less than verifying the pairs of
+// an ordinary bucket of this size, so keys are not hashed again.
 TEST(buckets, crafted_keys_cost_less_than_an_honest_bucket)
 {
     const entry_list entries = make_entries(4096, [](std::size_t i) { return static_cast<std::uint32_t>(i) << 20; });

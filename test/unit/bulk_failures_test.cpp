@@ -1,5 +1,5 @@
-// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Nothing may then be
-// used that was freed, or be left that the host cannot free; and a call after it works.
+// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Then no freed memory
+// may be used, nothing may be left that the host cannot free, and the next call works.
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace bulk_support;
 
-// Texts and signatures that make use of everything: twins, large buckets, files, bags, containment.
+// Texts and signatures that use everything: twins, large buckets, files, bags, containment.
 problem every_way(int kind)
 {
     problem made;

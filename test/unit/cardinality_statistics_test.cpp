@@ -1,5 +1,5 @@
-// What estimated sizes of sets are worth: without bias beyond noise, and as exact as theory says. Seeds are fixed.
-// Built without sanitizers.
+// How good estimated sizes of sets are: they have no bias beyond noise, and are as exact as theory says. Seeds are
+// fixed. Built without sanitizers.
 #include "core/cardinality.h"
 #include "core/sketch.h"
 

@@ -66,7 +66,7 @@ TEST(choose_bands, foretells_how_many_candidates_are_compared_by_their_texts)
         EXPECT_LT(plan.checks, last) << num_hashes; // signatures tell more
         last = plan.checks;
     }
-    EXPECT_LT(last, 100); // 0, but for the scatter of the sample itself
+    EXPECT_LT(last, 100); // 0, except for the scatter of the sample itself
     bands_wanted estimated = wanted;
     estimated.exact = false;
     EXPECT_EQ(foretell(estimated, 128, {16, 4}, sample, costs).checks, 0);

@@ -42,8 +42,8 @@ TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
     EXPECT_EQ(check_clusters(given), "");
 }
 
-// Buckets that are large because of their rows, or of pairs that may be near: with rows of one cluster, of several, and
-// with rows that are nearly near.
+// Buckets that are large because they have many rows, or many pairs that may be near. Their rows are of one cluster, of
+// several clusters, or nearly near.
 TEST(clusters, large_buckets_give_what_small_ones_give)
 {
     for (const double threshold : {0.5, 0.8, 0.85, 0.9, 0.95}) {

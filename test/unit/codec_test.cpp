@@ -136,7 +136,7 @@ TEST(codec, every_single_bit_flip_is_valid_or_refused)
         if (scheme.num_hashes == 4096)
             continue;
         const std::vector<std::uint8_t> whole = store(scheme, random_slots(scheme, 63));
-        // Bits of the slots are all alike: the first and the last slot stand for them.
+        // All bits of slots are alike, so only the first and the last slot are tried.
         for (std::size_t bit = 0; bit < whole.size() * 8; bit++) {
             if (bit == 20 * 8)
                 bit = (whole.size() - 4) * 8;

@@ -79,7 +79,7 @@ pair_list find_pairs(const problem& given, outcome expected = finished)
     return found;
 }
 
-// Texts, and parts of them, of which some are changed; nothing may be missed.
+// Texts and parts of texts, some of them changed; nothing may be missed.
 problem random_parts(random_source& random, std::size_t most_rows)
 {
     problem made = random_problem(random, most_rows);
@@ -141,7 +141,7 @@ TEST(containment, long_texts_are_searched_as_well)
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
 }
 
-// The promise is of pairs at the threshold, whatever the sizes of the two.
+// The promise holds for pairs at the threshold, whatever the sizes of the two texts.
 TEST(containment, finds_the_share_of_pairs_that_is_promised)
 {
     random_source random = {94};

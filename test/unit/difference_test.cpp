@@ -30,7 +30,7 @@ using span_list = std::vector<span>;
 
 // --- as the glue does it --------------------------------------------------------------------
 
-// A text that is read character by character behind what is folded.
+// A text that is read once more, character by character, after it was folded.
 struct reader {
     std::string text;
     std::size_t at;
@@ -276,7 +276,7 @@ TEST(difference, of_equal_and_of_empty_texts)
 TEST(difference, of_a_changed_character)
 {
     EXPECT_EQ(of_first("abcdeXfghij", "abcdeYfghij", characters), (span_list{{5, 6, "X"}}));
-    EXPECT_EQ(of_first("abcdefghij", "abcdeYfghij", characters), span_list{}); // nothing is too much
+    EXPECT_EQ(of_first("abcdefghij", "abcdeYfghij", characters), span_list{}); // no difference is marked needlessly
 }
 
 // A text shorter than a window is one shingle.

@@ -41,7 +41,7 @@ std::vector<std::uint32_t> draw(support::random_source& random, std::uint32_t ro
     return drawn;
 }
 
-// What the engine should count: pairs with one of the anchors that were used.
+// Compares the engine's counts with those of the pairs that have one of the anchors used.
 void check(const problem& given)
 {
     const std::set<std::uint32_t> used(anchors.begin(), anchors.begin() + result.anchors);

@@ -31,7 +31,7 @@ struct plain_host : minhash::bulk::host {
     }
 };
 
-// Rows of elements, read in batches.
+// Rows, whose elements are read in batches.
 struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
@@ -136,7 +136,7 @@ TEST(exact_sets, equal_brute_force_in_any_order)
             const auto count = static_cast<std::uint32_t>(rows.rows.size());
             checked_comparer by(rows, bytes);
             const double least = thresholds[random.below(std::size(thresholds))];
-            // In the order in which pairs are verified, in that of clusters, and in any order.
+            // Compares rows in the order of pairs, in the order of clusters, and in a random order.
             for (std::uint32_t a = 0; a < count; a++)
                 for (std::uint32_t b = a + 1; b < count; b++)
                     by.check(a, b, least, round % 2 == 0);
@@ -227,7 +227,7 @@ TEST(exact_sets, rows_are_read_once_and_almost_equal_ones_share_memory)
         for (int i = 0; i < 20; i++)
             rows.rows.back().push_back(random.next());
     }
-    // A tenth of what the elements of all take: by their leader they take a twentieth.
+    // Memory for a tenth of all elements; kept by their leader, the rows need a twentieth.
     comparer by(rows, 200 * 1020);
     for (std::uint32_t a = 0; a < rows.rows.size(); a++)
         for (std::uint32_t b = a + 1; b < rows.rows.size(); b++) {

@@ -1,5 +1,4 @@
-// What is chosen by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and
-// seeds.)
+// A choice by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and seeds.)
 #include "bulk/tuning/choose_bands.h"
 
 #include <gtest/gtest.h>

@@ -64,7 +64,7 @@ inline std::size_t well_formed(const std::string& text, std::size_t at)
     return 0;
 }
 
-// The characters of a text; a byte of no well-formed sequence is one by itself.
+// The characters of a text. A byte that is not in a well-formed sequence is a character by itself.
 inline string_list characters(const std::string& text)
 {
     string_list found;

@@ -1,4 +1,4 @@
-// What the estimates are worth: unbiased, as exact as theory says or better, and banded along the S-curve. Seeds are
+// How good estimates are: they are unbiased, as exact as theory says or better, and bands follow the S-curve. Seeds are
 // fixed, so a failure is a failure every time. Built without sanitizers.
 #include "core/tuning.h"
 

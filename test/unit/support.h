@@ -131,7 +131,7 @@ inline void absorb(minhash::sketch& state, const hash_list& elements)
         lo.push_back(static_cast<std::uint32_t>(element));
         hi.push_back(static_cast<std::uint32_t>(element >> 32));
     }
-    // Kernels may read so far beyond the end, and no further.
+    // Kernels may read this far beyond the end, and no further.
     lo.resize(lo.size() + minhash::padding, 0x5A5A5A5A);
     hi.resize(hi.size() + minhash::padding, 0xA5A5A5A5);
     const auto exact_lo = exact_copy<std::uint32_t>(lo.data(), lo.size());

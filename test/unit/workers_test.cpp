@@ -6,7 +6,7 @@ namespace {
 
 using namespace bulk_support;
 
-// What the engine emits, in its order.
+// The engine's results, in their order.
 struct result {
     outcome left;
     pair_list pairs;

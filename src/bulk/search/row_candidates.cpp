@@ -29,7 +29,7 @@ struct collector {
     std::uint64_t recorded; // candidates
 };
 
-// The note of what a member has collected of a range.
+// The note of the candidates that a member has collected for a range.
 store_note& note_of(const row_set& rows, std::size_t member, std::uint32_t range)
 {
     return find_shared<store_note>(rows, rows.shared->candidates)[member * rows.shared->range_count + range];

@@ -1,6 +1,6 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
-// query, and is then compared by its signature. So % returns only rows with the index that it also returns without it,
-// but it misses rows that share no key. If these may be more than a few, a notice says so.
+// query, and is then compared by its signature. With the index, % never returns a row that it would not also return
+// without it, but it misses rows that share no key. If these may be more than a few, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"

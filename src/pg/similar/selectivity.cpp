@@ -25,7 +25,7 @@ namespace minhash::pg {
 
 namespace {
 
-// For operators on other types, and if both sides come from one table.
+// The guess for operators on other types, and for two columns of one table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
 struct column {

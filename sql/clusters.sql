@@ -140,7 +140,7 @@ FROM (VALUES ('body'), ('minhash(body)')) q (query), (VALUES (false), (true)) n 
     JOIN documents a ON a.id = c.id JOIN documents b ON b.id = representative
 GROUP BY 1, 2 ORDER BY 1, 2;
 
--- Within scopes: what separate calls for each give. NULL is a scope, too; columns are known by their names.
+-- Within scopes: the same as separate calls for each scope. NULL is a scope, too; columns are known by their names.
 CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope, -id AS rank FROM documents;
 SELECT c.* FROM compare(
     'SELECT * FROM lsh_clusters(''TABLE scoped'', 0.6, bands => 20, rows => 5, singletons => true)',
@@ -153,7 +153,7 @@ SELECT c.* FROM compare(
          WHERE coalesce(scope, 0) = %s'', s), 0.6, bands => 20, rows => 5, near_representative => true) c') c;
 DROP VIEW scoped;
 
--- With singletons every row is in one cluster, also one whose text is empty or NULL.
+-- With singletons every row is in one cluster, also a row whose text is empty or NULL.
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative)
     AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360', singletons => true) ORDER BY id;

@@ -45,7 +45,7 @@ SELECT true_pairs, found, round(recall::numeric, 2) AS recall
 FROM lsh_evaluate($$SELECT 'text ' || id, body::varchar -- a comment
                     FROM texts WHERE body > ''$$, threshold => 0.5, bands => '{25}', rows => '{5}', unit => 'word',
                         shingle_size => 2, bag => true, method => 'classic', seed => 7);
--- Within scopes: no two of a family, then two copies of each member of each family.
+-- Within scopes: first no two texts of a family share a scope, then a family does, with two copies of each text.
 SELECT true_pairs, candidates, found
 FROM lsh_evaluate('SELECT id, body, id % 10 AS scope FROM texts WHERE body > $$$$', bands => '{13}', rows => '{7}');
 SELECT true_pairs, candidates, found

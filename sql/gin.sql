@@ -220,7 +220,7 @@ BEGIN
 END $$;
 SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
     WHERE sig % minhash('dog')) both_texts;
--- With another limit, and with none.
+-- The notice with another limit, and without a limit.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;
 SET minhash_lsh.similarity_threshold = 0.5;

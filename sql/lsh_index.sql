@@ -52,7 +52,7 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('CAT
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('dog');
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % NULL;
 
--- With a threshold of its own.
+-- A query with a threshold of its own.
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash_similar(sig, minhash(''cat''), 0.6)');
 SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM documents, unnest(ARRAY[0.3, 0.6, 0.9]) t,
     (SELECT sig AS q FROM documents WHERE id = 107) s

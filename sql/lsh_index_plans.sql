@@ -62,7 +62,7 @@ SELECT pg_temp.ways('SELECT a.id, b.id FROM many a JOIN many b ON b.sig % a.sig 
 -- One row, by its key.
 SELECT pg_temp.ways('SELECT id FROM many WHERE id = 7 AND sig % pg_temp.sig_of(7)');
 
--- Of two indexes the one whose columns have values.
+-- If there are two indexes, the one whose columns have values is used.
 CREATE INDEX many_scope ON many USING lsh (customer, sig);
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 AND sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');

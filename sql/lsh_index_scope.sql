@@ -109,7 +109,7 @@ SELECT type, t.* FROM (VALUES
     ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
     ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression) t;
 
--- As many columns as an index can have, the signature in every place.
+-- An index of as many columns as possible, with the signature in every place.
 CREATE FUNCTION pg_temp.try_wide(place int, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
     names text[] := ARRAY(SELECT 'c' || n FROM generate_series(1, 31) n);

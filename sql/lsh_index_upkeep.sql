@@ -122,7 +122,7 @@ SET enable_seqscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash(body, 64) % minhash(''cat'', 64) AND body <> ''dog''');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT id FROM documents WHERE body <> 'dog' ORDER BY minhash(body, 64) <%> minhash('dog', 64), id LIMIT 1;
--- Without a condition on signatures, it cannot be used to find the rows of its predicate.
+-- Without a condition on signatures, the index cannot be used to find the rows of its predicate.
 RESET enable_seqscan;
 SELECT pg_temp.scans('SELECT count(*) FROM documents WHERE body <> ''dog''');
 SET enable_seqscan = off;

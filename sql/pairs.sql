@@ -63,8 +63,8 @@ SELECT * FROM check_pairs(0.7, 40, 6, 251, unit => 'word', size => 1);
 SELECT * FROM check_pairs(0.7, 20, 5, unit => 'word', size => 2, bag => true);
 SELECT * FROM check_pairs(0.7, 20, 5, bag => true, size => 2, fold => false);
 SELECT * FROM check_pairs(0.7, 20, 5, method => 'classic');
--- Without bands and rows, they are chosen by cost; what lsh_params() would find is found: for recall, but where texts
--- are compared exactly at least 0.99.
+-- Without bands and rows, they are chosen by cost; they find what those of lsh_params() would: the recall asked for, or
+-- at least 0.99 if texts are compared exactly.
 SELECT c.* FROM lsh_params(0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'', bands => %s, rows => %s)', bands,
     rows)) c;
@@ -143,7 +143,7 @@ SELECT count(*), min(left_id), max(left_id)
         other_query => 'SELECT n, ''old old old'' FROM generate_series(1, 100000) n');
 RESET statement_timeout;
 
--- Within scopes: what separate calls for each give. NULL is a scope, too.
+-- Within scopes: the same as separate calls for each scope. NULL is a scope, too.
 CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope FROM documents;
 SELECT c.form, d.*
 FROM (VALUES ('signatures', 'minhash(body)'), ('exact', 'body')) c (form, value), compare(

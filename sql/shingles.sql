@@ -80,7 +80,7 @@ SELECT shingles(''), shingles(E' \t\n '), shingles('', unit => 'word'), shingles
 SELECT shingle_jaccard('', '') AS both, shingle_jaccard('', 'text') AS first, shingle_jaccard('text', '') AS second,
        shingle_containment('', '') AS in_empty, shingle_containment('', 'text') AS of_empty,
        shingle_containment('text', '') AS in_nothing;
--- Without folding, white space is text, for words still a separator.
+-- Without folding, white space is text; for words it is still a separator.
 SELECT shingles('   ', 2, fold => false), shingles('   ', 2, 'word', fold => false),
     shingles('!', 2, 'word', fold => false);
 

@@ -89,7 +89,7 @@ EXECUTE candidates_of('CAT');
 EXECUTE candidates_of('');
 EXECUTE candidates_of(NULL);
 DEALLOCATE candidates_of;
--- For every document the same as its rows of the self-join.
+-- For every document, this gives the same as its rows in the self-join.
 CREATE TEMP TABLE looked_up AS
 SELECT DISTINCT least(s.id, b.id) AS id, greatest(s.id, b.id) AS other_id
     FROM signatures s, lsh_bands(signature, :bands, :rows) k JOIN bands b USING (key) WHERE s.id <> b.id;

@@ -76,7 +76,7 @@ SELECT threshold, bands || 'x' || rows AS shape, expected, bands || 'x' || rows 
 FROM (VALUES (0.5, '35x3'), (0.55, '26x3'), (0.6, '19x3'), (0.65, '24x4'), (0.7, '17x4'), (0.75, '17x5'), (0.8, '16x6'),
     (0.85, '15x8'), (0.9, '11x10'), (0.95, '8x16')) AS figures (threshold, expected),
      lsh_params(threshold, recall => 0.99) ORDER BY threshold;
--- By trying all shapes in SQL: the most rows that reach the recall, and of those the fewest bands.
+-- The same by trying all shapes in SQL: the most rows that reach the recall, then the fewest bands.
 SELECT count(*) AS compared, count(*) FILTER (WHERE (bands, rows) IS DISTINCT FROM (best_bands, best_rows)) AS differ
 FROM unnest(ARRAY[0.3, 0.5, 0.77, 0.95, 1]) threshold, unnest(ARRAY[16, 100, 128]) n,
     unnest(ARRAY[0.5, 0.8, 0.95]) recall, lsh_params(threshold, n, recall),

@@ -31,7 +31,7 @@ run_ring() {
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
     # Each fuzzer for a short while: that they still run, and find nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
-    # By themselves, because make would not reach the second if the first fails.
+    # These run by themselves, because make would not reach the second if the first fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
@@ -118,7 +118,7 @@ count_tests() {
     *)
         all=$(sum "$name" 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests (passed|failed).*/\2/p')
         failures=$(sum "$name" 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-        # Or it gave up half-way, as it does for a test without an expected file.
+        # Or pg_regress gave up half-way, as it does for a test without an expected file.
         ((all > 0)) || all=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$logs/$name")
         echo $((all - failures)) "$failures"
         ;;

@@ -52,8 +52,8 @@ bool start_next_pass(bag_counter& state) noexcept;
 // must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside: from parts where many wait or, once the text
-// is `complete`, from all. False if there are no more, or the table overflowed.
+// Makes a batch of numbered occurrences of shingles that were set aside. They come from parts where many wait or, once
+// the text is `complete`, from all parts. False if there are no more, or the table overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
 // Counts a batch of shingles, and calls take(const shingle_batch&) for numbered occurrences of these or earlier

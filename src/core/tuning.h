@@ -1,4 +1,4 @@
-// The S-curve of LSH banding, and choices of bands and rows by it. (Leskovec, Rajaraman, Ullman: Mining of Massive
+// The S-curve of LSH banding, and how bands and rows are chosen by it. (Leskovec, Rajaraman, Ullman: Mining of Massive
 // Datasets, section 3.4.)
 #pragma once
 

@@ -87,7 +87,7 @@ my $set = 'SET parallel_tuple_cost = 0; SET parallel_setup_cost = 0; SET random_
 for my $name (sort keys %scans)
 {
     my ($statement, $expected) = @{ $scans{$name} };
-    # Without the leader it is workers alone who scan.
+    # Without the leader, only workers scan.
     for my $who ([ 0, 'on' ], [ 1, 'on' ], [ 2, 'on' ], [ 2, 'off' ])
     {
         my ($workers, $leader) = @$who;

@@ -30,7 +30,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off");
 $node->start;
 
-# Of 80 words, up to a third is replaced: similarities from 1 to 0.2.
+# Up to a third of 80 words is replaced, which gives similarities from 1 to 0.2.
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE texts AS

@@ -179,7 +179,7 @@ for my $function (@functions)
         my $needed = @types - $defaults;
         my $given = $needed + int rand $defaults + 1;
         my @arguments = map { value($types[$_], $names[$_]) } 0 .. $#types;
-        # By name some of those that may be left out, in any order; or by position the first ones.
+        # Gives some of the optional arguments by name, in any order, or the first ones by position.
         if (@names == @types && !grep({ $_ eq '' } @names) && rand() < 0.4)
         {
             my @named = grep { $_ < $needed || rand() < $named } 0 .. $#types;

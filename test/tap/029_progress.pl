@@ -102,7 +102,7 @@ like($title, qr/SELECT: reading rows: 3 of about 10 /, 'ps shows the inner call'
       . "SET minhash_lsh.progress_interval = '1s'; SELECT count(*) FROM lsh_pairs('SELECT slow(id), body FROM few')", on_error_stop => 0);
 is(join(' ', $err =~ /reading rows: (\d+) of about 10 /g), '3 6 9', 'the next call after a failed one says how far it is');
 
-# Other functions.
+# Other functions also report their progress.
 ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; "
       . q{SELECT count(*) FROM lsh_components('SELECT slow(id), 0 FROM few')});
 like($err, qr/NOTICE:  joining pairs: 2 of about 10/, 'lsh_components()');

@@ -58,7 +58,7 @@ my ($read, $rows) = measure('signatures', "lsh_pairs('TABLE signatures')", '4MB'
 is($rows, $expected, 'the same pairs of signatures');
 cmp_ok($read, '<', 3.3, 'each page is read once to sign and once to compare');
 
-# By index, rows come in any order; and of two queries, from two tables.
+# An index scan returns rows in any order; two queries read two tables.
 my $by_index = "lsh_pairs('SELECT id, body FROM texts WHERE id > 0 ORDER BY id')";
 my $plan = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; ';
 (undef, $expected) = measure('texts', $by_index, '1GB', 0, $plan);

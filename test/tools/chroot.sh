@@ -1,4 +1,4 @@
-# To be sourced: a fresh chroot of a Debian release, which is gone when the calling script ends.
+# Source this file to get a fresh chroot of a Debian release, which is gone when the calling script ends.
 #
 #   make_chroot SUITE      with the checkout in /minhash_lsh; experimental is sid with that beside it
 #   fetch PACKAGE...       packages for it, not installed: an archive that lacks one is no failed test

@@ -53,7 +53,7 @@ pg_config=$(command -v "${PG_CONFIG:-pg_config}") || true
 if [[ -n ${PG_CONFIG:-} && -z $(major_version "${pg_config:-false}") ]]; then
     fail "PG_CONFIG=$PG_CONFIG does not answer"
 fi
-# By its full path: root, who installs, has another PATH.
+# Print its full path, because root, who installs, has another PATH.
 [[ -z $pg_config || $pg_config == /* ]] || pg_config=$PWD/$pg_config
 
 version=

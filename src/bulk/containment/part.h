@@ -47,7 +47,7 @@ struct containment_part {
     size_plan* plans;
 };
 
-// To be called at the beginning of a process's part.
+// Call this at the beginning of a process's part.
 containment_part start_part(row_set& rows);
 
 // Mixed into the shingles of a row, so that rows of different scopes meet only by accident.

@@ -89,7 +89,7 @@ struct host {
     void (*end_workers)(host& self);
 };
 
-// To be called at least every ten milliseconds or so of work.
+// Call this at least every ten milliseconds or so of work.
 inline void pause(host& asked)
 {
     if (*asked.stopping != 0) [[unlikely]]

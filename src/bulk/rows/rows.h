@@ -79,12 +79,12 @@ row_set* make_rows(memory_budget& budget, task task, bool texts);
 void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the empty set, which is
-// near nothing and not taken. If `place` is not 0, the host can read the text, or the slots as they are stored, again
-// by it, and they are not kept.
+// near nothing and not taken. If `place` is not 0, the host can use it to read the text, or the stored slots, again;
+// then they are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// The same for a text of `size` bytes. If it can be read again, its beginning is enough, unless that has no shingles:
-// then the result is false, and the whole text must be taken.
+// The same for a text of `size` bytes. If the text can be read again, its beginning is enough. If the beginning has no
+// shingles, the result is false, and the whole text must be taken.
 bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
 // Compares the signatures of some rows, chosen at random by number, to choose bands by (tally_agreements()); also gives

@@ -85,11 +85,11 @@ struct shared_rows {
     shared_number containment; // shared_containment
 };
 
-// To be called when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough
-// work, and signs all rows together with them.
+// Call this when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough work,
+// and signs all rows together with them.
 void start_steps(row_set& rows);
 
-// One process's part of each step: units of it until none is left.
+// Does one process's part of each step: its units, until none is left.
 using part = void(row_set& rows);
 part sign_units; // rows.cpp
 part mark_units; // search/far_documents.cpp
@@ -114,10 +114,10 @@ void do_step(row_set& rows, step what);
 // more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// The part of the current step that process `member` does, in a phase of its host, with rows of its own.
+// Does the part of process `member` in the current step, in a phase of its host, with rows of its own.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
-// To be called when there will be no more steps. Rows stay.
+// Call this when there will be no more steps. The rows stay.
 void end_steps(row_set& rows);
 
 // The next unit of the current step, from 0 on.
@@ -144,7 +144,7 @@ Value* find_shared(const row_set& rows, shared_number number)
     return find_shared<Value>(*rows.owner, number);
 }
 
-// To be called before a step in which each process leaves a store.
+// Call this before a step in which each process leaves a store.
 void expect_stores(const row_set& rows, shared_number& notes);
 
 // Leaves what this process has appended in the step.

@@ -62,7 +62,7 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
     return true;
 }
 
-// To be called before documents are compared. Where the table with them is larger than memory, reading a page for each
+// Call this before documents are compared. Where the table with them is larger than memory, reading a page for each
 // comparison would read it many times and wait each time. So rows that will be compared are marked first, and then
 // their documents are read once, in the order of their places, and kept (far_documents.cpp).
 void bring_documents(row_set& rows);

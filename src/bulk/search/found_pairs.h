@@ -16,7 +16,7 @@ struct found_range {
 
 constexpr std::size_t found_chunk = 64 * 1024;
 
-// To be called before the step in which pairs are found.
+// Call this before the step in which pairs are found.
 inline void expect_pairs(row_set& rows)
 {
     shared_rows& shared = *rows.shared;

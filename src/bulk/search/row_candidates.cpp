@@ -12,7 +12,7 @@ namespace {
 // A bucket with more likely pairs than this for each of its rows counts as large.
 constexpr std::size_t most_likely = 16;
 
-// Marks a number as that of a large bucket, and not of a row. (No row has so high a number.)
+// Marks the number of a large bucket, to tell it from the number of a row. (No row has so high a number.)
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
 // The state of a process while it collects.

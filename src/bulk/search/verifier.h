@@ -31,7 +31,7 @@ struct verifier {
     std::uint32_t whole_row;
 };
 
-// To be called when all rows have been taken.
+// Call this when all rows have been taken.
 void start_verifier(verifier& state, row_set& rows);
 
 // From now on verify() accepts any two rows of one scope.

@@ -116,7 +116,7 @@ std::size_t take_marked(exact_sets& state)
     return take_marks(state.fresh, state.marked.values);
 }
 
-// Keeps the row in `fresh`, with the loaded row as its leader, `had` of whose elements are in state.marked.
+// Keeps the row in `fresh`, with the loaded row as its leader. `had` of the leader's elements are in state.marked.
 void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);

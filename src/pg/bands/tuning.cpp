@@ -1,4 +1,4 @@
-// The S-curve and choices of bands and rows by it, and row estimates for the planner.
+// The S-curve, choices of bands and rows by this curve, and row estimates for the planner.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 

@@ -168,8 +168,8 @@ std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// If a text that is compressed or out of line can be read again, not even all of it is read: the engine gets only its
-// beginning, if that has shingles. False if not.
+// If a text that is compressed or out of line can be read again, only its beginning is read now and given to the
+// engine. False if the beginning has no shingles.
 bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
 {
     constexpr std::int32_t enough = 64; // bytes

@@ -59,7 +59,7 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
 // Runs a query as the user and takes its rows. With two queries, rows before first_count are of the first.
 void read_query(bulk_call& call, const planned_select& query);
 
-// To be called once, after the last query: reports rows that were left out, chooses what the call leaves open, and
+// Call this once, after the last query. It reports rows that were left out, chooses what the call leaves open, and
 // starts the engine's steps. No user code may run from now on until end_call().
 void end_reading(bulk_call& call);
 

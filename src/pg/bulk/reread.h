@@ -35,7 +35,7 @@ struct rereading {
     MemoryContext value_memory;
 };
 
-// To be called when a query has been started. `column` is a column of its result, counted from 1.
+// Call this when a query has been started. `column` is a column of its result, counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
 // The same in a worker, for the columns that the leader has opened.

@@ -1,4 +1,4 @@
-// A user's query: one SELECT that changes nothing, run as the user, its rows handed to a call.
+// Runs a user's query, which is one SELECT that changes nothing, as the user, and hands its rows to a call.
 #pragma once
 
 #include "pg/bulk/host.h"

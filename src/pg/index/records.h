@@ -1,4 +1,4 @@
-// Makes the record of a row from its signature; and the keys of its bands.
+// Makes the record of a row from its signature, and the keys of its bands.
 //
 // The keys of bands. A key is 40 bits of the band's slots, in their order, so that keys of records that agree in the
 // first slots of a band are neighbours: one index serves every number of rows. (The idea of prefix trees over MinHash:

@@ -205,8 +205,8 @@ sorted_leaves write_some_bands(band_writer& writer, int first, int end)
     return {writer.next, writer.last, count};
 }
 
-// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until then, lest others
-// take it.
+// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until it is written, so
+// that others do not take it.
 BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 {
     if (used_up.count > 0)

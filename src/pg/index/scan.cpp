@@ -47,8 +47,8 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// Reads the table for rows at the end of the order, of which the index has no records: those whose signature is NULL,
-// or all rows. Their rank stands for a distance of 1, or of NULL (unknown).
+// Reads from the table the rows at the end of the order that have no records in the index: those whose signature is
+// NULL, or all rows. Their rank stands for a distance of 1, or of NULL (unknown).
 constexpr int unknown_distance = 1;
 
 struct table_reader {

@@ -29,7 +29,7 @@ run_ring() {
     case $1 in
     lint) test/lint/all.sh ;;
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
-    # Each fuzzer for a short while: that they still run, and find nothing at once.
+    # Each fuzzer runs for a short while, to see that it still runs and finds nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
     # These run by themselves, because make would not reach the second if the first fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
@@ -38,7 +38,7 @@ run_ring() {
     oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
         test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
     clang | sanitized | asserted) "test/tools/$1.sh" ;;
-    # Some race with other work on the machine: see below for those that pass only when they are run again.
+    # Some tests race with other work on the machine: see below for those that pass only when they are run again.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
     esac
@@ -209,7 +209,7 @@ wait_for_ring() {
             name=${ring_of[$pid]} minutes=$(((SECONDS - started[${ring_of[$pid]}]) / 60))
             ((slots == 1)) || printf -- '--- %d min: %s for %d min; %s\n' $((SECONDS / 60)) "$name" "$minutes" \
                 "$(tail -n 1 "$logs/$name" | cut -c 1-80)"
-            # None may keep the others from being counted.
+            # No ring may keep the others from being counted.
             ((minutes < longest)) || kill -TERM -- "-$pid"
         done
     done

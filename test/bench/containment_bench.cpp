@@ -102,7 +102,7 @@ std::vector<element_list> sets_of(const std::vector<std::string>& texts)
     return sets;
 }
 
-// Whether a row is looked for in another: it is the smaller, or as small and comes later.
+// Whether a row is looked for in another: it is smaller, or as small and comes later.
 bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::size_t within)
 {
     return sets[row].size() != sets[within].size() ? sets[row].size() < sets[within].size() : row > within;

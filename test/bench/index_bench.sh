@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an lsh index costs and brings, beside GIN:
+# What an lsh index costs and what it finds, compared with GIN:
 #
 #   index_bench.sh MAKE_TEXTS [DOCUMENTS [SECTION...]]
 #
@@ -92,7 +92,7 @@ measure_build() {
     figure 'with two' "$(cut -d ' ' -f 6 "$work/building" | middle)" 's'
     figure 'without workers / with two, by the clock' "$(awk '{ print $2 / $6 }' "$work/building" | middle)" \
         times '>= 1.6'
-    # What other processes do on this machine does not count, but where workers wait for each other does not show.
+    # Other processes on this machine do not count, but waits of workers for each other do not show.
     figure 'the same by CPU time of the session' "$(awk '{ print $1 / $5 }' "$work/building" | middle)" times
     figure 'lsh, 23 x 5' "$(per_document lsh_sig)" bytes '<= 300'
     figure 'GIN, 13 x 7' "$(per_document gin_sig)" bytes

@@ -1,4 +1,4 @@
-// What statements with one text as their parameter take from the client's side:
+// How long statements with one text as their parameter take, seen by the client:
 //
 //     latency ROUNDS CALLS TEXTS SQL...
 //

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What it costs to maintain GIN indexes and band tables, by which texts are looked up: sizes, building, insertion, the
-# latter also against pg_trgm on 100,000 of the texts:
+# What it costs to maintain GIN indexes and band tables for lookups: their sizes, building them, and insertions, which
+# are also compared with pg_trgm on 100,000 of the texts:
 #
 #   upkeep_bench.sh MAKE_TEXTS [DOCUMENTS]
 #

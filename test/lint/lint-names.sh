@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nothing in the tree names a place on somebody's machine, and no reminder goes without its issue.
+# Nothing in the tree names a path on somebody's machine, and every reminder names its issue.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0

@@ -17,7 +17,7 @@ for page in README.md doc/*.md; do
         status=1
     fi
 done
-# What another version of PostgreSQL prints differs within lines.
+# The output of another version of PostgreSQL differs within lines.
 for other in expected/doc_*_1.out; do
     if (($(wc -l <"$other") != $(wc -l <"${other%_1.out}.out"))); then
         echo "$other does not have the lines of ${other%_1.out}.out"

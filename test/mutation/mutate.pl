@@ -199,7 +199,7 @@ sub ordered
     {
         $rank{$test} = 3 * ($kills{$file}{$test} // 0) + ($kills{ dirname $file }{$test} // 0);
         $rank{$test} += 2 if index($test, $stem) >= 0 || index($stem, $test) >= 0;
-        # These take as long as all others together.
+        # These tests take as long as all others together.
         $rank{$test} -= 1 if $test =~ /^(large|clusters|pairs|band_table|elements)$/;
     }
     return sort { $rank{$b} <=> $rank{$a} || $a cmp $b } @tests;
@@ -212,7 +212,7 @@ sub unit_fails
     return $end || $status ? $what : undef;
 }
 
-# What a run that was cut short leaves behind: sessions, perhaps in a loop without end, and roles.
+# Removes what a run that was cut short left behind: roles, and sessions, perhaps in an endless loop.
 sub clean_server
 {
     my $sql = q{SELECT pid FROM pg_stat_activity WHERE datname ~ '_regression$'};

@@ -47,8 +47,8 @@ CREATE INDEX texts_shaped ON texts USING lsh (sig) WITH (bands = 16, rows = 4);
 CREATE INDEX texts_unshaped ON texts USING lsh (sig);
 SQL
 
-# What would make a dump of another index, or one that cannot be restored, is refused, by a session that has not used the
-# extension before.
+# Changes are refused if a dump would then show another index, or could not be restored, also in a session that has not
+# used the extension before.
 for my $change ('kept_sig_id_excl SET (threshold = 0.1)', 'kept_sig_id_excl RESET (threshold)',
     'kept_by_default_sig_excl SET (threshold = 0.5)', 'texts_shaped SET (bands = 8, rows = 2)',
     'texts_shaped RESET (bands, rows)', 'texts_unshaped SET (bands = 8, rows = 2)', 'texts_unshaped SET (threshold = 0.5)')
@@ -56,7 +56,7 @@ for my $change ('kept_sig_id_excl SET (threshold = 0.1)', 'kept_sig_id_excl RESE
     like(($node->psql('original', "ALTER INDEX $change"))[2], qr/cannot change options of lsh index/, "refused: $change");
 }
 
-# Everything that both databases must agree on.
+# Everything that must be the same in both databases.
 my $sums = <<'SQL';
 SELECT 'texts', count(*), md5(string_agg(concat_ws('|', id, body, sig::text), ',' ORDER BY id))
 FROM texts

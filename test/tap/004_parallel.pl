@@ -43,7 +43,7 @@ is($node->safe_psql('postgres', "$forced $sum"), $alone, 'workers compute the sa
 like($node->safe_psql('postgres', "$forced SET $setting = on; EXPLAIN (VERBOSE) $values"),
     qr/Workers Planned: \d/, 'it was workers who did');
 
-# Nothing but the usual settings.
+# Only the usual settings.
 my $query = 'SELECT count(*), md5(min(minhash(body)::text)) FROM texts';
 my $plan = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS off, TIMING off) $query");
 like($plan, qr/Workers Planned: [12].*Parallel Seq Scan/s, 'a large table is worth workers');

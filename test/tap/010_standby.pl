@@ -76,7 +76,7 @@ sub compare
     }
 }
 
-# Each changes what lookups find.
+# Each of these statements changes what lookups find.
 $primary->safe_psql('postgres', 'CREATE INDEX docs_sig ON docs USING gin (sig)');
 like($standby->poll_query_until('postgres', q{SELECT to_regclass('docs_sig') IS NOT NULL})
       && $standby->safe_psql('postgres', "SET enable_seqscan = off; SET enable_indexscan = off;"

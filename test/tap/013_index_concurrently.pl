@@ -39,7 +39,7 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
-# What a session of psql answers to a query.
+# Returns the answer of a psql session to a query.
 sub ask
 {
     my ($session, $query) = @_;

@@ -91,7 +91,7 @@ for my $case (
     [ 'a temporary table', 'CREATE TEMPORARY TABLE passing AS TABLE mixed', q{('SELECT id, body FROM passing')} ],
     [ 'a temporary and another', 'CREATE TEMPORARY TABLE passing AS TABLE texts',
         q{('SELECT id, body FROM passing', other_query => 'SELECT -id, body FROM mixed')} ],
-    # What the other call left behind would move these rows, and so change the order of pairs.
+    # Dead rows of the other call would move these rows, and so change the order of pairs.
     [ 'rows of this transaction', q{VACUUM FULL mixed; BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
         q{('SELECT id, body FROM mixed')} ],
     [ 'rows that the query changes', 'BEGIN', q{('SELECT id, body FROM mixed WHERE rewrite_row(id)')} ])
@@ -103,7 +103,7 @@ for my $case (
 $node->restart;
 is(result(2, $pairs), $alone{$pairs}, 'from the disk');
 
-# Where the call stands.
+# The places in a query where a call can stand.
 is(result(2, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $pairs") =~ /Function Scan on lsh_pairs/, 1, 'in EXPLAIN');
 is(result(2, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $pairs")
       =~ /\d/, 1, 'of a query with parallel workers of its own');

@@ -119,7 +119,7 @@ my (undef, undef, $errors) = $node->psql('postgres', $script);
 my $cancelled = () = $errors =~ /statement timeout|user request/g;
 note("$cancelled cancelled");
 cmp_ok($cancelled, '>', 10, 'insertions are cancelled');
-# What times out at its very end makes PostgreSQL cancel the next statement, as if a user had asked for it.
+# If a statement times out at its very end, PostgreSQL cancels the next statement, as if a user had asked for it.
 is(join("\n", grep { /ERROR/ && !/statement timeout|user request/ } split /\n/, $errors), '', 'cancelled: no other error');
 my ($records, $size) = split /\|/, $node->safe_psql('postgres',
     q{SELECT count(*), pg_relation_size('docs_sig') FROM docs});

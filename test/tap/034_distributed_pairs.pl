@@ -81,7 +81,7 @@ sub job
     return qq{CALL lsh_distributed_pairs('"The letters"."Letter''s"', '$id', 'MH', '$target', servers => '{$names}'$more);};
 }
 
-# What a job has left on the servers: its schemas.
+# The schemas that a job has left on the servers.
 sub left_over { return join ' ', map { $_->safe_psql('postgres', q{SELECT nspname FROM pg_namespace WHERE nspname LIKE '%_job' ORDER BY 1}) } @servers }
 
 my $by_number = job('No.', 'pairs_of_numbers', ', star_above => NULL');

@@ -122,7 +122,7 @@ my @calls = (
     'SELECT /*control*/ count(*) FROM generate_series(1, 100000000)',
     'CREATE TABLE other AS SELECT /*control*/ md5((n % 1000)::text), n FROM generate_series(1, 3000000) n ORDER BY 1');
 
-# Each call with what removes its result, should it be done before it is cancelled.
+# Each call, and the statement that removes its result if it ends before it is cancelled.
 my $script = "SET minhash_lsh.progress_interval = 0;\nSET client_min_messages = error;\n";
 for my $call (@calls)
 {

@@ -102,7 +102,7 @@ if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
     mkdir -p build
     rm -rf build/tap
     cp -r "$dir/tmp_check/log" build/tap
-    # Where only this output is kept, it must say why: the end of the logs of what failed.
+    # If only this output is kept, it must say why a test failed, so print the ends of its logs.
     for log in build/tap/regress_log_*; do
         if grep -qE '^\S+ 1\.\.[0-9]' "$log" && ! grep -qE '^\S+ not ok' "$log"; then
             continue

@@ -62,7 +62,7 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         const long calls = host.calls[kind];
         const auto pairs = host.pairs.size();
         const auto clusters = host.clusters;
-        // Each of the first calls, then fewer and fewer of them, and the last ones.
+        // Fails each of the first calls, then fewer and fewer of them, and the last ones.
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
             host.fail(kind, at);
             const outcome left = run(host, call_engine, call);

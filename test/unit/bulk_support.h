@@ -69,7 +69,7 @@ struct test_host : bulk::host {
     bulk::shared_number rows = 0;
     random_source chance = {87};
 
-    // What rows are taken from, by their numbers from 1 on, and what the last of them was read into.
+    // The documents that rows can be read from again, by their numbers from 1 on, and the buffer of the last one read.
     std::vector<std::vector<std::uint8_t>> documents;
     std::vector<std::uint8_t> read_last;
     std::vector<std::uint64_t> expected; // places to be read, the next one last
@@ -524,7 +524,7 @@ inline void call_engine(engine_call& call)
 
 using pair_list = std::vector<std::tuple<std::uint32_t, std::uint32_t, double>>;
 
-// What is true of the rows of a problem.
+// The true similarities, pairs and clusters of a problem's rows.
 class truth {
 public:
     explicit truth(const problem& of) : given(of), size(of.count())

@@ -42,7 +42,7 @@ component_list components(const std::vector<edge>& edges, int levels)
     return host.found;
 }
 
-// Each level by itself: smaller rows are handed on along its edges until nothing changes.
+// Computes each level by itself: smaller rows are handed on along its edges until nothing changes.
 component_list components_slowly(const std::vector<edge>& edges, int levels)
 {
     component_list found;

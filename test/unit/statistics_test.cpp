@@ -152,8 +152,8 @@ TEST(estimate, is_good_for_any_number_of_hashes)
     }
 }
 
-// What one hash function XORed with many numbers gets wrong: more slots do not help it. Here the error falls with the
-// square root of their number, even on a union of 19 elements.
+// If one hash function is XORed with many numbers, more slots do not help. Here the error falls with the square root of
+// their number, even on a union of 19 elements.
 TEST(estimate, converges)
 {
     for (const method method : {method::fss, method::classic}) {

@@ -317,7 +317,7 @@ TEST(tuning, least_agreement_is_a_quantile)
             last = least;
         }
     }
-    // Where the distribution is about normal, this many standard errors below the mean.
+    // If the distribution is about normal, the quantile is this many standard errors below the mean.
     for (const double similarity : {0.3, 0.5, 0.7})
         EXPECT_NEAR(minhash::least_agreement(similarity, 4096, 0.00135) / 4096.0,
                     similarity - 3 * minhash::standard_error(similarity, 4096),

@@ -92,8 +92,8 @@ WHERE proargnames IS NULL OR EXISTS (SELECT FROM unnest(proargnames, proargtypes
     WHERE name = '' AND type IS DISTINCT FROM 'anyelement'::regtype)
   OR cardinality(proargnames) <> cardinality(coalesce(proallargtypes, proargtypes::oid[]))
 ORDER BY 1;
--- Functions that give rows of several columns, some of a type that an argument decides, and let that argument be given
--- by name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
+-- Functions that give rows of several columns, some of a type that follows from an argument, if that argument can be
+-- given by name: PostgreSQL would take the type of whichever argument is written in its place, and crash the server.
 SELECT p.oid::regprocedure AS function FROM functions p, unnest(proallargtypes, proargmodes) AS result (type, mode)
 WHERE mode IN ('o', 't') GROUP BY p.oid, proargnames, proargtypes
 HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regtype))
@@ -107,7 +107,7 @@ WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_)' ORDER B
 SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0] WHERE prosrc !~ 'RAISE'
 GROUP BY proname HAVING bool_or(typcategory = 'S')
    AND bool_or(typcategory = 'A' OR t.oid IN ('tsvector'::regtype, 'anycompatiblearray'::regtype)) ORDER BY 1;
--- Functions of elements with other names than these.
+-- Functions of elements whose names do not say so, and others whose names do.
 SELECT p.oid::regprocedure AS function FROM functions p
 WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexemes' = ANY (proargnames)
        OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$'

@@ -89,7 +89,7 @@ SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 30 UNION ALL SELEC
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id FROM docs WHERE false');
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs');
--- A row that is gone from a component that is looked at, although the refresh was not told.
+-- The refresh looks at a component and finds that a row is gone, although it was not told so.
 DELETE FROM docs WHERE id = 50;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51 WHERE false');

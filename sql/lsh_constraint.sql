@@ -1,4 +1,4 @@
--- Exclusion constraints using lsh: near-duplicates are refused, by a threshold of the constraint's own.
+-- Exclusion constraints using lsh: near-duplicates are refused by the constraint's own threshold.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR

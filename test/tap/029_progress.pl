@@ -19,7 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nmax_worker_processes = 10\nupdate_process_title = on\n");
 $node->start;
-# held(): what comes after it is shown as soon as a second has passed.
+# held() sleeps now and then for more than a second, so that progress after it is shown at once.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;

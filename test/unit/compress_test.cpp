@@ -24,7 +24,7 @@ struct packed_signature {
     signature view() const { return {scheme, {}, bytes}; }
 };
 
-// Into memory that ends where the slots do.
+// Compresses into memory that ends where the slots end.
 packed_signature compress(const signature& value, int bits)
 {
     packed_signature out = {value.scheme, {}};

@@ -47,9 +47,9 @@ struct component_rows {
 void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
 // Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
-// component, or no_row for a row in none. Rows come in rising order, and after them in memory lie `later` rows of the
-// next components. (They are sorted by counting: walking a linked list of a component's rows would wait for memory at
-// each row.)
+// component, or no_row for a row in none. Rows come in rising order. In memory, `later` rows of the next components
+// follow them. (They are sorted by counting: walking a linked list of a component's rows would wait for memory at each
+// row.)
 template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {

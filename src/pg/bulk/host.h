@@ -63,7 +63,7 @@ bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 // Shows the call's progress from now on, until the host's memory is freed.
 void start_reporting(bulk_host& host);
 
-// Lets a host have up to max_parallel_maintenance_workers workers, or none where there can be none.
+// Lets a host have up to max_parallel_maintenance_workers workers, or none if workers are impossible.
 void allow_workers(bulk_host& host);
 
 // The open file for a number that the engine uses.

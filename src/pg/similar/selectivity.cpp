@@ -1,6 +1,6 @@
 // Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers of distinct
-// signatures and of NULLs from the statistics. No operator runs on the values there, which may be others' secrets or,
-// by CREATE OPERATOR, of another type.
+// signatures and of NULLs from the statistics. No operator runs on the values in the statistics: they may be secrets of
+// others or, after CREATE OPERATOR, of another type.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# All tests, ring by ring, on a machine that may have nothing yet: installs what is missing, builds, installs the
-# extension and runs the rings, two at a time, those that fail fastest first. Says once a minute what is running;
-# prints the output of a ring when it has ended. Goes on after a ring that fails, ends with the counts of each ring, the
-# names of what failed and `N passed, N failed`, and fails if anything failed or a ring ran no test.
+# Runs all tests, ring by ring, on a machine that may have nothing yet: it installs what is missing, builds, installs
+# the extension and runs the rings, two at a time, starting with those that fail fastest. Once a minute it says what is
+# running, and it prints the output of a ring when that ring has ended. It continues after a ring that fails, and ends
+# with the counts of each ring, the names of the tests that failed and `N passed, N failed`. It fails if anything failed
+# or a ring ran no test.
 #
-#   check.sh [RING...]     those named; --short, the default, stands for those that take minutes; --long for the others
+#   check.sh [RING...]     runs the rings named; --short, the default, runs those that take minutes; --long the others
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 #              CHECK_JOBS   how many rings run at a time
@@ -29,16 +30,16 @@ run_ring() {
     case $1 in
     lint) test/lint/all.sh ;;
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
-    # Each fuzzer runs for a short while, to see that it still runs and finds nothing at once.
+    # Each fuzzer runs briefly, to see that it still runs and finds nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
-    # These run by themselves, because make would not reach the second if the first fails.
+    # These run separately, because make would not reach the second if the first fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
-    # Random calls of the bulk functions, compared with brute force; a finding is a line with its seed.
+    # Makes random calls of the bulk functions and compares them with brute force; each finding is a line with its seed.
     oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
         test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
     clang | sanitized | asserted) "test/tools/$1.sh" ;;
-    # Some tests race with other work on the machine: see below for those that pass only when they are run again.
+    # Some tests race with other work on the machine: see below how tests that pass only in a second run are counted.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
     esac
@@ -105,7 +106,7 @@ count_tests() {
     fuzz)
         echo "$(grep -c '^stat::number_of_executed_units' "$logs/fuzz")" "$(grep -cE '^SUMMARY' "$logs/fuzz")"
         ;;
-    # A script that dies has run fewer tests than it wanted, but none need have failed.
+    # A script that dies has run fewer tests than it planned, but none need have failed.
     tap)
         all=$(sed '/^=== again/,$d' "$logs/tap" | sed -nE 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p')
         last_try=$(sed -n '/^=== again/,$p' "$logs/tap")
@@ -118,25 +119,26 @@ count_tests() {
     *)
         all=$(sum "$name" 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests (passed|failed).*/\2/p')
         failures=$(sum "$name" 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-        # Or pg_regress gave up half-way, as it does for a test without an expected file.
+        # Or pg_regress stopped half-way, as it does for a test without an expected file.
         ((all > 0)) || all=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$logs/$name")
         echo $((all - failures)) "$failures"
         ;;
     esac
 }
 
-# name_failures RING [VERDICT]: what failed, one per line, as the ring's own output names it; what nothing names, by its
-# last line. The verdict UNSTABLE is for tests that failed and then passed, which count as passed but are to be fixed.
+# name_failures RING [VERDICT]: prints what failed, one per line, as the ring's own output names it; a failure without a
+# name is shown by the last line of its output. The verdict UNSTABLE marks tests that failed and then passed. They count
+# as passed but have to be fixed.
 name_failures() {
     local log=$logs/$1 verdict=${2:-FAILED} names
     names=$(case $1 in
         lint) sed -nE 's/^FAILED  //p' "$log" ;;
         trixie | forky | experimental) sed -nE "s/^$verdict //p" "$log" ;;
-        # Once where it happens, and once in the list at the end.
+        # Printed once where it happens, and once in the list at the end.
         unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
         oracle) grep -E '^[0-9]+: ' "$log" ;;
         fuzz) grep -E '^SUMMARY' "$log" ;;
-        # "tap/003_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that what the test is called.
+        # Matches "tap/003_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that the test's name.
         tap) sed -nE -e 's/^#   Failed test /test /p' -e 's/^(tap.*\.pl) +\(Wstat: [^0].*/\1/p' "$log" ;;
         # "test bands ... FAILED    9 ms", "not ok 3     - bands    9 ms" since PostgreSQL 16.
         *) sed -nE -e 's/^(test)? +([[:alnum:]_-]+) +\.\.\. FAILED.*/\2/p' \
@@ -147,8 +149,8 @@ name_failures() {
     sed -n -e "s/^/$verdict $1: /" -e 's/\(.\{160\}\).*/\1.../' -e '1,12p' -e "13s/.*/$verdict $1: and more/p" <<<"$names"
 }
 
-# end_ring NAME STATUS: one that ends badly without a failed test (it did not build, or crashed), or runs none,
-# counts as a failed one.
+# end_ring NAME STATUS: a ring that ends badly without a failed test (because it did not build, or crashed), or that
+# runs no test, counts as one failed test.
 end_ring() {
     local name=$1 status=$2 remark='' counts
     ((slots == 1)) || { echo && echo "=== $name" && cat "$logs/$name"; }
@@ -177,7 +179,7 @@ end_ring() {
     failed=$((failed + counts[1]))
 }
 
-# In a process group of its own, so that all of it can be told to end.
+# Each ring has its own process group, so that all of it can be stopped.
 start_ring() {
     local name=$1
     started[$name]=$SECONDS
@@ -209,7 +211,7 @@ wait_for_ring() {
             name=${ring_of[$pid]} minutes=$(((SECONDS - started[${ring_of[$pid]}]) / 60))
             ((slots == 1)) || printf -- '--- %d min: %s for %d min; %s\n' $((SECONDS / 60)) "$name" "$minutes" \
                 "$(tail -n 1 "$logs/$name" | cut -c 1-80)"
-            # No ring may keep the others from being counted.
+            # No ring may prevent the others from being counted.
             ((minutes < longest)) || kill -TERM -- "-$pid"
         done
     done

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What it costs to find all near-duplicates at once, and how many are found:
+# Measures what it costs to find all near-duplicates at once, and how many are found:
 #
 #   bulk_bench.sh MAKE_PAIRS [DOCUMENTS [grow]]
 #
-# On a throw-away server with everything in memory and near-duplicates planted among the texts, whose exact
-# similarities are known. With `grow` also on ten times as many signatures. Each figure is the median of
-# interleaved runs, each ratio of one run; the spread is that of the runs. Bounds are in brackets.
+# Runs on a throw-away server with everything in memory. The texts contain planted near-duplicates whose exact
+# similarities are known. With `grow`, it also runs on ten times as many signatures. Each figure is the median of
+# interleaved runs, and each ratio comes from a single run; the spread covers those runs. Bounds are in brackets.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,15 +20,15 @@ on_server "-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=o
 
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
 larger='SET maintenance_work_mem = 1900000; SET work_mem = 1000000' # signatures and texts
-# A session's first look at shared buffers costs it page faults, which would flatter ratios to a scan.
+# A session's first look at shared buffers costs it page faults, which would distort the ratios to a scan.
 see_sigs='SELECT min(_minhash_hash(sig)) FROM sigs'
 see_texts='SELECT sum(hashtext(body)) FROM texts'
 few=$((documents < 100000 ? documents : 100000))
 
-# ratio_of A B: with two decimals.
+# ratio_of A B: prints A / B with two decimals.
 ratio_of() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
 
-# The most memory, in MB, that a session had of its own. It has seen all shared memory before.
+# The peak private memory of a session, in MB. The session has touched all shared memory before.
 peak_of() {
     run -c "$larger" -c "$see_texts" -c "$1" \
         -c "SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()))" |
@@ -61,7 +61,7 @@ compare 'lsh_pairs of texts, exact, 1.9 GB / count(minhash(body))' "$larger; $se
     "$larger; $see_texts" "$sign" '<= 4'
 figure 'its peak of memory' "$(peak_of "$exact")" MB '<= 2000'
 
-# The CPU time that two calls cost all processes of the server, in ms: the postmaster knows the time of processes that
+# The CPU time, in ms, that two calls cost all processes of the server. The postmaster knows the time of processes that
 # have ended.
 cpu_of() {
     local postmaster before
@@ -82,7 +82,7 @@ for ((turn = 0; turn < runs; turn++)); do
 done
 figure 'CPU time with one worker / without' \
     "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
-# What one process does alone, by the CPU time of the session, and how much more cores can then gain (Amdahl).
+# What one process does alone, in CPU time of the session, and how much more cores can then gain (Amdahl's law).
 run -c "$larger; $one_more; $see_texts" -c 'SET client_min_messages = debug1' -c "$exact" 2>&1 |
     sed -nE 's/.* ([0-9.]+) s of CPU time, ([0-9.]+) s of it in steps that ([0-9]+) workers.*/\1 \2 \3/p' | awk '{
         serial = ($1 - $2) / ($1 - $2 + $2 * ($3 + 1))
@@ -152,9 +152,9 @@ compare "the join, as planned / lsh_pairs" "$see" "$join" "$see" "$pairs" '>= 4'
 compare "the join, merged over the primary key / lsh_pairs" "$see; SET enable_hashjoin = off; SET enable_seqscan = off" \
     "$join" "$see" "$pairs" '>= 4'
 
-# Plain SQL signs by (a h + b) mod p, h five bytes mod p. The textbook's form joins shingles with a table of
-# 128 a and b; the other has 128 columns. Both are measured on a sample, and multiplied up to the number of texts:
-# signing is nearly all of their time.
+# Plain SQL signs by (a h + b) mod p, where h is five bytes mod p. The textbook's form joins shingles with a table of
+# 128 pairs of a and b; the other form has 128 columns. Both are measured on a sample, and the time is multiplied up to
+# the number of texts, because signing takes nearly all of it.
 echo
 warm=
 echo "Against plain SQL, from $few texts to pairs (its time is that of a sample, scaled):"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The bulk functions on texts that are hard for them: CPU time of the session, as ratios, medians of
-# RUNS (3) runs in turns. Manual pages and their sentences are those of this machine.
+# Runs the bulk functions on texts that are hard for them. Prints CPU times of the session as ratios: medians of RUNS
+# (3) interleaved runs. The manual pages and their sentences are those of this machine.
 #
 #   test/bench/bulk_texts_bench.sh MAKE_PAIRS
 #
@@ -15,7 +15,7 @@ on_server "-c shared_buffers=1GB -c max_wal_size=8GB -c jit=off -c autovacuum=of
     -c max_parallel_workers_per_gather=0 -c maintenance_work_mem=1GB" "$@"
 runs=${RUNS:-3}
 
-# The CPU seconds of a query that has run once before in the same session; its result is thrown away.
+# The CPU seconds of a query that has already run once in the same session; its result is thrown away.
 cpu_of() {
     run -c "$1" -c "CREATE TEMP TABLE before AS SELECT * FROM ($cpu) AS t(seconds)" -c "$1" \
         -c "SELECT 'cpu', round((($cpu) - (SELECT * FROM before))::numeric, 2)" | sed -n 's/^cpu|//p'

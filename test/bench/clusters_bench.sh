@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What a refresh of kept clusters costs, in CPU time of the session, so that other work on the machine does not matter.
+# Measures what a refresh of kept clusters costs, in CPU time of the session, so that other work does not matter.
 #
 #   clusters_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# Starts a throw-away server. A hundredth of the texts is new, and every other one of these is near an old one.
+# Starts a throw-away server. One text in a hundred is new, and every second new text is near an old one.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,7 +16,7 @@ on_server "-c shared_buffers=4GB -c max_wal_size=16GB -c jit=off -c autovacuum=o
     -c work_mem=256MB" "$@"
 
 new=$((documents / 100))
-# A statement's CPU seconds. What follows it is run, too, but not counted.
+# A statement's CPU seconds. The statements after it also run, but are not counted.
 cpu_of() {
     run -c "CREATE TEMP TABLE before (seconds float8)" -c 'BEGIN' -c "INSERT INTO before $cpu" -c "$1" \
         -c "SELECT 'cpu', round((($cpu) - (SELECT seconds FROM before))::numeric, 2)" -c "${2:-COMMIT}" |

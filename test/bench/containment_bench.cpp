@@ -1,11 +1,12 @@
-// Rows that lie within others, found among texts with planted excerpts: how many of the existing ones are found,
-// whether all that are found are right, and what it costs, beside near-duplicates by Jaccard similarity of the same
-// texts; and how many candidates bands for classes of sizes would have (LSH Ensemble: Zhu, Nargesian, Pu, Miller, VLDB
-// 2016). containment_bench FILE COUNT THRESHOLD [EVERY]
+// Finds rows that are contained in others, among texts with planted excerpts. Prints how many of the existing rows are
+// found, whether all rows found are right, and what it costs, compared with finding near-duplicates by Jaccard
+// similarity among the same texts. It also counts the candidates that bands for classes of sizes would have (LSH
+// Ensemble: Zhu, Nargesian, Pu, Miller, VLDB 2016).
+// containment_bench FILE COUNT THRESHOLD [EVERY]
 //
-// FILE has rows for COPY as man_texts.pl and make_texts print them. Half of COUNT texts are pieces of these, of 500 to
-// 4,000 bytes; the others are excerpts of 1/1, 1/2, 1/4, 1/8 and 1/16 of one of them, of 20 words at least, in which
-// some words are replaced. The true pairs are counted for every EVERYth row, by all its shingles.
+// FILE has rows for COPY, as man_texts.pl and make_texts print them. Half of the COUNT texts are pieces of these, of
+// 500 to 4,000 bytes. The others are excerpts of these pieces: 1/1, 1/2, 1/4, 1/8 or 1/16 of one, but at least 20
+// words, with some words replaced. The true pairs are counted for every EVERYth row, from all its shingles.
 #include "bulk/containment/containment.h"
 
 #include "core/kernels.h"
@@ -45,7 +46,7 @@ std::vector<std::string> words_of(const std::string& text)
     return words;
 }
 
-// Pieces of the texts of rows for COPY, in random order.
+// Cuts the texts of rows for COPY into pieces, in random order.
 std::vector<std::string> read_texts(const char* path, std::size_t most)
 {
     std::vector<std::string> texts;
@@ -102,7 +103,7 @@ std::vector<element_list> sets_of(const std::vector<std::string>& texts)
     return sets;
 }
 
-// Whether a row is looked for in another: it is smaller, or as small and comes later.
+// Whether a row is looked for in another: it is smaller, or it has the same size and comes later.
 bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::size_t within)
 {
     return sets[row].size() != sets[within].size() ? sets[row].size() < sets[within].size() : row > within;
@@ -110,7 +111,7 @@ bool is_smaller(const std::vector<element_list>& sets, std::size_t row, std::siz
 
 using pair_map = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
 
-// For every n-th row, the rows that it lies within.
+// For every n-th row, finds the rows that contain it.
 pair_map truth_of(const std::vector<element_list>& sets, double threshold, std::uint32_t every)
 {
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> having;
@@ -143,9 +144,9 @@ double share_of(const element_list& row, const element_list& within)
 
 void keep_pair(bulk::host& to, const bulk::found_pair& pair) { static_cast<engine_host&>(to).pairs.push_back(pair); }
 
-// The candidates that bands would have, chosen for classes of sizes, in which sizes differ by a factor of 2 at most.
-// The bands of a class reach the recall at the similarity of a row with the largest row of the class that it could lie
-// within.
+// The candidates that bands would have if they were chosen for classes of sizes, where sizes within a class differ by a
+// factor of 2 at most. For each row, the bands of a class reach the recall at the similarity of that row to the largest
+// row of the class.
 double ensemble_candidates(const std::vector<std::string>& texts,
                            const std::vector<element_list>& sets,
                            double threshold,
@@ -176,7 +177,7 @@ double ensemble_candidates(const std::vector<std::string>& texts,
                 chosen[size_class] = choose_by_recall(similarity, hashes, 0.95);
             }
             const band_choice shape = chosen[size_class];
-            bool meet = shape.bands == 0; // no bands find enough: all are candidates
+            bool meet = shape.bands == 0; // no bands find enough, so all are candidates
             const std::uint32_t* a = slots[row].data();
             const std::uint32_t* b = slots[within].data();
             for (int band = 0; band < shape.bands && !meet; band++, a += shape.rows, b += shape.rows)

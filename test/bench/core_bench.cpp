@@ -1,5 +1,5 @@
-// What signatures cost in the core, as ratios to a loop of XXH3 over every five-byte window of the same texts in the
-// same run. Every median is of interleaved repetitions.
+// Measures what signatures cost in the core, as ratios to a loop of XXH3 over every five-byte window of the same texts
+// in the same run. Every figure is the median of interleaved repetitions.
 #include "core/compress.h"
 #include "core/hash.h"
 #include "core/kernels.h"
@@ -27,7 +27,7 @@ struct corpus {
     std::size_t characters;
     std::size_t bytes = 0;
 
-    // Enough texts that branches are not learnt by heart.
+    // Enough texts that the branch predictor cannot learn them.
     corpus(bench::script script, std::size_t length) : characters(length)
     {
         bench::text_source source(script, length);
@@ -63,7 +63,7 @@ void sign(const std::string& text, const shingling& how, method method)
     }
 }
 
-// One iteration is one text, the next of the corpus each time.
+// One iteration signs one text, the next one of the corpus each time.
 template <typename Work>
 void over_texts(benchmark::State& state, const corpus& texts, Work work)
 {
@@ -82,7 +82,7 @@ void hash_all_windows(const std::string& text, std::vector<std::uint64_t>& hashe
     benchmark::ClobberMemory();
 }
 
-// The textbook: XXH3 of every window, then one multiply-add and minimum for each hash and slot.
+// The textbook method: XXH3 of every window, then one multiply-add and one minimum per hash and slot.
 void sign_by_the_book(const std::string& text, std::vector<std::uint64_t>& hashes)
 {
     static std::vector<std::uint32_t> lo(20000 + padding);
@@ -107,7 +107,7 @@ void sign_integers(const std::vector<std::int64_t>& values, std::size_t from, st
     }
 }
 
-// Slots of this many signatures, of which many are equal.
+// The slots of this many signatures, many of which are equal.
 std::vector<std::uint32_t> random_slots(std::size_t signatures)
 {
     std::vector<std::uint32_t> slots(num_hashes * signatures);
@@ -219,7 +219,7 @@ void register_all()
     }
 }
 
-// Keeps medians and their spread, for the table at the end.
+// Keeps medians and their spread for the table that is printed at the end.
 class ratio_reporter : public benchmark::ConsoleReporter {
 public:
     ratio_reporter() : ConsoleReporter(OO_None) {}

@@ -1,5 +1,5 @@
-// The engine of the bulk functions for benchmarks: a host, texts of files, and the choice of hashes, bands and rows as
-// pg/bulk/choice.cpp makes it.
+// Runs the engine of the bulk functions in benchmarks: a host, texts from files, and a choice of hashes, bands and rows
+// that is made as in pg/bulk/choice.cpp.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -20,7 +20,8 @@ namespace bulk = minhash::bulk;
 struct engine_host : bulk::host {
     int stop = 0;
     std::unordered_set<void*> memory;
-    std::unordered_set<void*> outside; // the present phase
+    // Memory of the present phase.
+    std::unordered_set<void*> outside;
     std::unordered_set<void*> shared;
     std::vector<bulk::found_pair> pairs;
 
@@ -114,8 +115,8 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// The choice by cost for rows that have been taken; if `given` has hashes and bands, this choice, and what is foretold
-// of it. The choice becomes the task of the rows.
+// Chooses hashes, bands and rows by cost for the rows that have been taken. If `given` has hashes and bands, it uses
+// these, and returns what is predicted for them. The choice becomes the task of the rows.
 inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& given = {})
 {
     bulk::task task = rows.task;
@@ -149,7 +150,7 @@ inline bulk::row_set& take(bulk::memory_budget& budget, const std::vector<std::s
     return rows;
 }
 
-// Leaves the pairs in the host. Returns what was chosen for them.
+// Leaves the pairs in the host. Returns the hashes, bands and rows that it chose.
 inline bulk::bands_plan find_pairs(engine_host& host, const std::vector<std::string>& texts, const bulk::task& task)
 {
     bulk::memory_budget budget = bulk::make_budget(host, std::size_t{1} << 32);

@@ -1,5 +1,5 @@
-// What the engine of the bulk functions costs on texts of a file, one per line: CPU time of its steps, with the choice
-// by cost or a given one, and what that choice expected.
+// Measures what the engine of the bulk functions costs on the texts of a file, one per line: the CPU time of its steps,
+// and what was expected of the hashes, bands and rows, which are chosen by cost or given.
 // engine_bench FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]
 #include "bulk/search/clusters.h"
 #include "bulk/search/pairs.h"

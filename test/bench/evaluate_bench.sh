@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How often the true recall of a table lies within the interval that lsh_evaluate() gives: 200,000 texts whose
-# near-duplicates are known, and SEEDS (100) seeds, each with other anchors and other signatures. The true recall is the
-# share of all planted pairs that the seed's bands find.
+# Measures how often the true recall of a table lies within the interval that lsh_evaluate() gives. It takes 200,000
+# texts whose near-duplicates are known, and SEEDS (100) seeds, each with other anchors and other signatures. The true
+# recall is the share of all planted pairs that the seed's bands find.
 #
 #   test/bench/evaluate_bench.sh MAKE_PAIRS [TEXTS [ANCHORS]]
 #

@@ -1,10 +1,11 @@
-// How often the true recall lies within the interval that an evaluation of bands and rows gives, for texts whose
-// near-duplicates come in families: the pairs of one are found or missed together, so an interval that treats them as
-// independent is too narrow. evaluate_interval_bench KIND SEEDS ANCHORS THRESHOLD
+// Measures how often the true recall lies within the interval that an evaluation of bands and rows gives, for texts
+// whose near-duplicates come in families. The pairs of one family are found or missed together, so an interval that
+// treats them as independent is too narrow.
+// evaluate_interval_bench KIND SEEDS ANCHORS THRESHOLD
 //
-// KIND unequal: edits of one text each, many families of few texts, few of many. KIND chains: each text an edit of the
-// one before it. The texts are the same for all seeds; anchors and hash functions are not. The truth is the evaluation
-// with all rows as anchors.
+// If KIND is `unequal`, the texts of a family are edits of one text; many families have few texts, and few have many.
+// If it is `chains`, each text is an edit of the one before it. The texts are the same for all seeds; anchors and hash
+// functions are not. The true recall is that of an evaluation with all rows as anchors.
 #include "bulk/evaluation/evaluation.h"
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// What exact comparisons of pairs of texts cost: with the sets that are kept (bulk/sets/exact_sets.h), as ratios to a
-// table of the first text, into which each second text is entered, and taken out again. exact_sets_bench [THRESHOLD]
+// Measures what exact comparisons of pairs of texts cost. Comparing with sets that are kept (bulk/sets/exact_sets.h) is
+// compared with a table of the first text, into which each second text is entered and then removed again.
+// exact_sets_bench [THRESHOLD]
 #include "bulk/sets/exact_sets.h"
 
 #include "core/probe.h"
@@ -56,7 +57,7 @@ struct result {
     std::size_t pairs;
 };
 
-// Calls compare(a, b) for all pairs that are at most `reach` apart, or of the same family of `reach` texts.
+// Calls compare(a, b) for all pairs that are at most `reach` apart, or that are in the same family of `reach` texts.
 template <typename Compare>
 result time_pairs(const text_list& texts, std::size_t reach, bool families, Compare compare)
 {
@@ -92,7 +93,7 @@ result with_kept_sets(const text_list& texts, std::size_t reach, bool families, 
 // A table of the elements of two texts.
 struct one_table {
     std::vector<std::uint64_t> entries;
-    std::vector<std::uint8_t> marks; // 1: the first has it, 2: the second
+    std::vector<std::uint8_t> marks; // 1: the first text has it, 2: the second has it
     std::vector<std::size_t> seconds;
     overlap sizes = {};
 
@@ -186,7 +187,7 @@ void show(const char* what, const text_list& texts, std::size_t reach, bool fami
                 ratios[1][1]);
 }
 
-// A text with a share of its words replaced by those of another.
+// Makes a text with a share of its words replaced by words of another text.
 std::string edited(const std::string& text, bench::text_source& source, std::size_t changes)
 {
     std::string other = text;

@@ -3,13 +3,14 @@
 #
 #   index_bench.sh MAKE_TEXTS [DOCUMENTS [SECTION...]]
 #
-# On a throw-away server with everything in memory. Sections: build (with sizes), lookup (from the client's side by
-# `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (by 1 to 16 writers), after (lookups after single
-# inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM), constraint, tail (the longest of
-# single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and bloat
-# (updates and VACUUM in turns); all of these if none is given. And large, which is not among them: ten times DOCUMENTS
-# signatures against DOCUMENTS; with 1,000,000 it wants SHARED_BUFFERS=12GB. Each figure is the median of interleaved
-# runs, each ratio of one run; the spread is that of the runs. Bounds are in brackets.
+# Runs on a throw-away server with everything in memory. The sections are: build (with sizes), lookup (measured on the
+# client by `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (1 to 16 writers), after (lookups after
+# single inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM), constraint, tail (the
+# longest single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and
+# bloat (updates and VACUUM in turns). All of these run if no section is given. The section large runs only when it is
+# named: it compares ten times DOCUMENTS signatures with DOCUMENTS, and with 1,000,000 it wants SHARED_BUFFERS=12GB.
+# Each figure is the median of interleaved runs, and each ratio comes from a single run; the spread covers those runs.
+# Bounds are in brackets.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 
@@ -69,7 +70,7 @@ need_fresh() { # rows that no table has yet
 
 building() { # WORKERS [TABLE]: seconds of the session's own CPU time, and by the clock
     local table=${2:-lsh}
-    run -c CHECKPOINT # so that what other builds have written is not written out beside this one
+    run -c CHECKPOINT # keep pages that earlier builds dirtied from being written during this one
     sync
     run -c "$large" -c 'SET client_min_messages = log' -c "SET max_parallel_maintenance_workers = $1" \
         -c "DROP INDEX IF EXISTS ${table}_sig" -c 'SET log_statement_stats = on' \
@@ -92,7 +93,7 @@ measure_build() {
     figure 'with two' "$(cut -d ' ' -f 6 "$work/building" | middle)" 's'
     figure 'without workers / with two, by the clock' "$(awk '{ print $2 / $6 }' "$work/building" | middle)" \
         times '>= 1.6'
-    # Other processes on this machine do not count, but waits of workers for each other do not show.
+    # Other processes on this machine are not counted, but the time that workers wait for each other does not show.
     figure 'the same by CPU time of the session' "$(awk '{ print $1 / $5 }' "$work/building" | middle)" times
     figure 'lsh, 23 x 5' "$(per_document lsh_sig)" bytes '<= 300'
     figure 'GIN, 13 x 7' "$(per_document gin_sig)" bytes
@@ -101,7 +102,8 @@ measure_build() {
     run -c 'DROP INDEX narrow'
 }
 
-# look_up ROUNDS, then SQL and LABEL of each statement: prints latencies beside those of SELECT 1. p50 has them then.
+# look_up ROUNDS, then SQL and LABEL of each statement: prints their latencies next to those of SELECT 1, and stores
+# them for p50.
 look_up() {
     local rounds=$1 calls=$((documents < 20000 ? documents / 10 : 2000))
     local statements=('SELECT 1') labels=('SELECT 1 with the same parameter')
@@ -139,7 +141,7 @@ nearest() { # TABLE TEXTS LABEL
                  FROM (SELECT sig FROM $1 d ORDER BY d.sig <%> q.sig LIMIT 10) d) n"
     local by_index='SET enable_seqscan = off' truth found
     local by_table='SET enable_indexscan = off; SET max_parallel_workers_per_gather = 0'
-    # Comparing all rows takes long, so the run that is timed also gives the truth.
+    # Comparing all rows takes long, so the run that is timed also produces the true answer.
     truth=$(time_of "$by_table" "CREATE TABLE truth AS $query")
     found=$(for ((turn = 0; turn < turns; turn++)); do
         time_of "$by_index" "CREATE TABLE found_$turn AS $query"
@@ -295,7 +297,7 @@ measure_constraint() {
     compare 'exclusion constraint / an index alone' '' "$(refusing excluding)" '' "$(refusing indexed)"
 }
 
-# Milliseconds of the server for a query, planned each time.
+# The server's time for a query in milliseconds, planned each time.
 each() { # SETTINGS QUERY TIMES
     exists_function || run -c "CREATE FUNCTION each_ms(query text, times int) RETURNS float8 LANGUAGE plpgsql AS \$\$
         DECLARE
@@ -310,7 +312,7 @@ each() { # SETTINGS QUERY TIMES
         END \$\$"
     run -c "$1" -c "SELECT round(each_ms(\$query\$$2\$query\$, $3)::numeric, 3)"
 }
-# The first signature in an order, as a constant, so that nobody measures the search for it.
+# The first signature of an order, as a constant, so that the search for it is not measured.
 first_by() { echo "'$(run -c "SELECT sig FROM signed ORDER BY $1 LIMIT 1")'::minhash_signature"; }
 exists_function() { [[ $(run -c "SELECT to_regproc('each_ms') IS NOT NULL") == t ]]; }
 
@@ -324,7 +326,7 @@ measure_tail() {
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/tail.sql"
     (cd "$work" && PGOPTIONS='-c statement_timeout=200ms' "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n \
         -M prepared -c 1 -t "$rows" -f tail.sql -l --log-prefix=tail --failures-detailed) >"$work/pgbench" 2>&1
-    # The time is the third field, in us, which may be 0; for a statement that failed it is a word.
+    # The time is the third field, in us, and may be 0; if a statement failed, the field is a word.
     awk '$3 ~ /^[0-9]+$/ { print $3 }' "$work"/tail.[0-9]* | sort -n >"$work/times"
     grep -E 'ERROR|aborted' "$work/pgbench" || true # pgbench ends with the first error
     figure 'rows that failed, or came after that' "$((rows - $(wc -l <"$work/times")))" '' '<= 0'
@@ -404,7 +406,7 @@ measure_bloat() {
     run -c 'DROP TABLE by_bloat'
 }
 
-# The most memory of its own, in megabytes, that the session that builds an index has, looked at ten times a second.
+# The peak private memory, in megabytes, of the session that builds an index, sampled ten times a second.
 memory_of_build() { # TABLE
     local pid most=0 now
     run -c "$large" -c 'SET max_parallel_maintenance_workers = 0' -c "DROP INDEX IF EXISTS $1_sig" \
@@ -433,7 +435,7 @@ measure_large() {
         -c "SELECT runs FROM lsh_check('large_sig')")" ''
     local small ten
     small=$(for ((turn = 0; turn < turns; turn++)); do building 0; done | middle)
-    ten=$(for ((turn = 0; turn < 2; turn++)); do building 0 large; done | tail -1) # the first one touches new memory
+    ten=$(for ((turn = 0; turn < 2; turn++)); do building 0 large; done | tail -1) # the first build touches new memory
     figure 'building ten times as many, by the clock' "$(ratio "${ten#* }" "${small#* }")" times '<= 11'
     figure 'the same by CPU time' "$(ratio "${ten% *}" "${small% *}")" times '<= 11'
     figure 'building ten times as many' "${ten#* }" s

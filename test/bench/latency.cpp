@@ -1,15 +1,16 @@
-// How long statements with one text as their parameter take, seen by the client:
+// Measures how long statements with one text parameter take, as seen by the client:
 //
 //     latency ROUNDS CALLS TEXTS SQL...
 //
-// Statements are prepared once on a server that the environment names, and executed in turns: in each round, each of
-// them CALLS times (or for three seconds) with texts that the query TEXTS yields; no statement gets the same text twice
-// as long as there are enough. Prints for each round and statement
+// Connects to the server that the environment names, and prepares each statement once. The statements run in turns: in
+// each round, each of them runs CALLS times (or for three seconds) with texts from the query TEXTS. No statement gets
+// the same text twice as long as there are enough. Prints for each round and statement
 //
-//     PLACE ROUND STATEMENT P50 P99        in microseconds, statements counted from 0
+//     PLACE ROUND STATEMENT P50 P99        in microseconds; statements are counted from 0
 //
-// Once with client and backend on one core ("one"), where a round trip is two switches of process, and once on two
-// ("two"), where it wakes an idle core each way. If this is left to the scheduler, it changes from run to run.
+// Measures once with client and backend on one core ("one"), where a round trip costs two context switches, and once on
+// two cores ("two"), where it wakes an idle core each way. If the scheduler decides, the result changes from run to
+// run.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -98,7 +99,7 @@ int main(int argc, char** argv)
     PQclear(rows);
     if (texts.empty())
         return 1;
-    // The parameter is a text, also where the statement has no use for it.
+    // The parameter is always a text, even if the statement does not use it.
     const Oid text_type = 25;
     for (int statement = 0; statement < statements; statement++) {
         const std::string name = "s" + std::to_string(statement);
@@ -112,7 +113,8 @@ int main(int argc, char** argv)
     const std::size_t places = std::min<std::size_t>(usable.size(), 2);
     std::vector<std::size_t> next(static_cast<std::size_t>(statements));
     for (std::size_t i = 0; i < next.size(); i++)
-        next[i] = i * texts.size() / next.size(); // neighbours in time do not share a text
+        // Statements that run one after the other do not share a text.
+        next[i] = i * texts.size() / next.size();
     for (int round = 0; round < rounds; round++) {
         for (std::size_t place = 0; place < places; place++) {
             pin(0, usable[0]);

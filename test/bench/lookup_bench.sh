@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What it costs to look up single texts with a GIN index, with a band table, and with pg_trgm:
+# Measures what it costs to look up single texts with a GIN index, with a band table, and with pg_trgm:
 #
 #   lookup_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# On a throw-away server with everything in memory, `latency` (beside MAKE_TEXTS) measures lookups from the
-# client's side; pg_trgm has 100,000 of the texts. Each figure is the median of interleaved runs, each ratio of
-# one run; the spread is that of the runs. Bounds are in brackets. upkeep_bench.sh measures what is kept for them.
+# Runs on a throw-away server with everything in memory. The program `latency` (beside MAKE_TEXTS) measures lookups on
+# the client; pg_trgm has 100,000 of the texts. Each figure is the median of interleaved runs, and each ratio comes from
+# a single run; the spread covers those runs. Bounds are in brackets. upkeep_bench.sh measures what it costs to maintain
+# the indexes and tables.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 

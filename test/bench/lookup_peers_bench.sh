@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Looking up one of each pair of near-duplicates: an lsh index, pgvector's HNSW on bits of signatures, pg_trgm's GiST.
+# Looks up one text of each pair of near-duplicates with an lsh index, with pgvector's HNSW on bits of signatures, and
+# with pg_trgm's GiST.
 #
 #   lookup_peers_bench.sh MAKE_PAIRS [DOCUMENTS [PGVECTOR]]
 #
-# PGVECTOR is a checkout of that extension, which is built with its defaults, except -march=native; without it, the
-# others are measured. Figures: CPU seconds to build, size of the index, of how many pairs the other row was found, CPU
-# microseconds of a look-up in PL/pgSQL with the signature at hand.
+# PGVECTOR is a checkout of that extension, which is built with its defaults, except -march=native; without it, only the
+# others are measured. Prints the CPU seconds of the build, the size of the index, the number of pairs whose other row
+# was found, and the CPU microseconds of a lookup in PL/pgSQL whose signature is already computed.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,8 +31,8 @@ run -c 'CREATE EXTENSION minhash_lsh' -c 'CREATE EXTENSION pg_trgm' \
 run -c 'COPY truth FROM STDIN' <"$work/truth"
 run -c 'DELETE FROM truth WHERE jaccard < 0.8' -c 'UPDATE texts SET sig = minhash(body)' -c 'VACUUM ANALYZE'
 
-# measure LABEL INDEX TYPE VALUE LOOKUP [PAIRS]: INDEX is built by CREATE INDEX looked_up ON texts; LOOKUP gives ids for
-# the value v, an expression over the row of one side.
+# measure LABEL INDEX TYPE VALUE LOOKUP [PAIRS]: CREATE INDEX looked_up ON texts is completed by INDEX; LOOKUP returns
+# ids for the value v; VALUE is an expression over the row of one side.
 measure() {
     run -c "CREATE FUNCTION near(v $3) RETURNS SETOF bigint LANGUAGE plpgsql AS
             \$\$BEGIN RETURN QUERY $5; END\$\$" -c 'SET enable_seqscan = off' \

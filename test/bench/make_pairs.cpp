@@ -1,11 +1,11 @@
 // Prints texts as rows for COPY, with near-duplicates planted among them, and writes the true pairs to a file:
 // make_pairs COUNT CHARACTERS TRUTH [SEED]
 //
-// Every tenth fresh text starts a family of two to five: copies of it with spans of up to 20 letters replaced, as many
-// as bring a similarity drawn from 0.5 to 1. They follow within the next 50,000 texts. TRUTH gets a row (left_id,
-// right_id, jaccard) for every two texts of a family that have a similarity of 0.5 or more: exactly, over the sets of
-// five characters that the texts have with case and white space folded. Texts of different families are far from each
-// other.
+// Every tenth fresh text starts a family of two to five. The other members are copies of it in which spans of up to 20
+// letters are replaced, until the similarity is about one drawn from 0.5 to 1. They follow within the next 50,000
+// texts. TRUTH gets a row (left_id, right_id, jaccard) for every two texts of a family whose similarity is 0.5 or more.
+// It is exact, over the sets of all five-character windows of the texts after folding case and white space. Texts of
+// different families are far from each other.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -31,7 +31,7 @@ struct planted {
     std::shared_ptr<family> of;
 };
 
-// The shingles of a text in ASCII, made without the code that is measured.
+// The shingles of an ASCII text, computed without the code that is measured.
 shingle_set shingles_of(const std::string& text)
 {
     std::string folded;
@@ -61,7 +61,7 @@ double jaccard(const shingle_set& a, const shingle_set& b)
     return static_cast<double>(shared) / static_cast<double>(a.size() + b.size() - shared);
 }
 
-// A copy of about this similarity: a replaced span of n letters takes away n + 4 shingles and adds as many.
+// Makes a copy of about this similarity: replacing a span of n letters removes n + 4 shingles and adds as many.
 std::string edited(std::string text, double similarity, bench::random_source& random)
 {
     const double size = static_cast<double>(text.size());

@@ -1,7 +1,7 @@
-# Prints texts of this machine as rows (id, text) for COPY: all manual pages as they are; some of
-# those in English, without most of their markup, of families that share boilerplate a few each; or the different
-# sentences of these in a random order, which is the same every time. With doc_sentences these are of the documentation
-# in /usr/share/doc, which has less boilerplate.
+# Prints texts of this machine as rows (id, text) for COPY. `pages` prints all manual pages as they are. `plain` prints
+# English ones without most of their markup, and only a few from each family that shares boilerplate. `sentences` prints
+# the distinct sentences of these in a random order that is the same every time. `doc_sentences` takes sentences from
+# the documentation in /usr/share/doc, which has less boilerplate.
 # man_texts.pl pages | plain | sentences | doc_sentences
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Sourced by the benchmarks in SQL: how they ask the server, and how they print what they found, one line for
-# each figure with the bound it is held to beside it.
+# Sourced by the benchmarks in SQL. They use it to query the server and to print what they found, one line per figure,
+# with its bound beside it.
 # shellcheck shell=bash
 
 # on_server OPTIONS ARG...: runs the script that calls it, with its arguments, on a throw-away server of its own.
@@ -17,14 +17,14 @@ trap 'rm -rf "$work"' EXIT
 
 run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
 
-# Milliseconds of a query under some settings; with `warm=yes` after the same query in the same session, which
-# leaves memory that the system need not ask its own host for. (A virtual machine that gives free memory back
-# to its host takes 2.3 s for a GB that is touched first, and 0.1 s for one that was in use just before.)
+# The milliseconds of a query under some settings. With `warm=yes`, the same query runs first in the same session, so
+# that its memory has already been touched. (A virtual machine that gives free memory back to its host takes 2.3 s to
+# touch a new GB, and 0.1 s for one that was in use just before.)
 time_of() {
     run -c "$1" ${warm:+-c "$2"} -c '\timing on' -c "$2" | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
 }
 
-# A query of the CPU seconds that its session has used.
+# A query that returns the CPU seconds its session has used.
 # shellcheck disable=SC2034  # for whoever sources this
 ticks=$(getconf CLK_TCK)
 cpu="SELECT (f[1]::float8 + f[2]::float8) / $ticks FROM (SELECT (regexp_split_to_array(regexp_replace(
@@ -39,7 +39,7 @@ verdict() {
     }'
 }
 
-# The median of numbers, one in a line.
+# The median of numbers, one per line.
 middle() { sort -n | awk '{ line[NR] = $0 } END { print line[int((NR + 1) / 2)] }'; }
 
 # figure LABEL VALUE UNIT [BOUND]
@@ -69,8 +69,8 @@ compare() {
         "$label" "$median" "$second" "$ratio" "$least" "$most" "$(verdict "$ratio" "$bound")"
 }
 
-# latencies ROUNDS CALLS TEXTS SQL..., by the program $latency: lines of
-# PLACE STATEMENT P50 P99 P50_OVER_FIRST P99_OVER_P50 LEAST MOST, medians over the rounds and the spread of P50.
+# latencies ROUNDS CALLS TEXTS SQL...: runs the program $latency, and prints lines of PLACE STATEMENT P50 P99
+# P50_OVER_FIRST P99_OVER_P50 LEAST MOST, with medians over the rounds and the spread of P50.
 # shellcheck disable=SC2154  # whoever sources this says where it is
 latencies() {
     "$latency" "$@" | awk '

@@ -28,10 +28,10 @@ class Merge:
 
 class Index:
     def __init__(self, pages, factor):
-        self.runs = [[pages, None]] if pages else []  # oldest first: pages of records, the merge it is part of
+        self.runs = [[pages, None]] if pages else []  # oldest first: [number of pages, the merge it is part of]
         self.tail = 1
         self.merges = []
-        self.dead = []  # leaves of each tree that is not freed
+        self.dead = []  # the number of leaves of each tree that is not freed yet
         self.written = 0
         self.factor = factor
 

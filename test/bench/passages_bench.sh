@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long it takes to find who copied a passage, by the recipe of doc/containment.md: excerpts of 40
-# words, from 20,000 texts, by an index of their windows of 20 words.
+# Measures how long it takes to find texts that copied a passage, by the recipe of doc/containment.md: excerpts of 40
+# words from 20,000 texts, found through an index of their windows of 20 words.
 #
 #   test/bench/passages_bench.sh MAKE_PAIRS
 #
@@ -37,7 +37,7 @@ run -c "SELECT format('EXECUTE who_has(%L, %s);', passage, id) FROM texts, LATER
 } | run >"$work/answers" 2>"$work/statistics"
 found=$(grep -c '^t$' "$work/answers")
 figure 'excerpts found, of twice 200' "$found" '' '>= 400'
-# CPU time. Each has two reports: one of the query, and one of EXECUTE, which includes the query's time.
+# CPU time. Each run reports twice: for the query, and for EXECUTE, which includes the query's time.
 awk '/ s elapsed/ && ++lines % 2 == 0 { print ($2 + $5) * 1000 }' "$work/statistics" | sort -n >"$work/times"
 figure 'CPU, median' "$(sed -n 100p "$work/times")" ms
 figure 'CPU of 95%' "$(sed -n 190p "$work/times")" ms '<= 5'

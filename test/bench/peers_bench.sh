@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# All near-duplicate pairs of texts at 0.8: lsh_pairs() in one process, and what a reader may have at hand instead.
+# Finds all near-duplicate pairs of texts at 0.8 with lsh_pairs() in one process, and with what a reader may have at
+# hand instead.
 #
 #   peers_bench.sh MAKE_PAIRS [DOCUMENTS [DATASKETCH]]
 #
-# DATASKETCH is a checkout of that Python library, which needs numpy and scipy; without it, only the other two are
-# measured: an index join of pg_trgm and a comparison of each text with every other one, on the first texts only,
-# because both grow with the square of their number. Each time is that of one run, except lsh_pairs()'s, which is the
-# median of five. Recall and precision are those against the exact similarities that the texts are made with. Memory is
-# the peak of the process, without shared buffers.
+# DATASKETCH is a checkout of that Python library, which needs numpy and scipy. Without it, only the other two are
+# measured: an index join of pg_trgm, and a comparison of each text with every other one. Both run on the first texts
+# only, because their cost grows with the square of the number of texts. Each time comes from one run, except that of
+# lsh_pairs(), which is the median of five. Recall and precision are measured against the exact similarities that the
+# texts are made with. Memory is the peak of the process, without shared buffers.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,9 +21,9 @@ datasketch=${3:-}
 on_server "-c shared_buffers=2GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
     -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 warm=yes
-settings='SET pg_trgm.similarity_threshold = 0.8; SET enable_seqscan = off' # of pg_trgm, which has an index
+settings='SET pg_trgm.similarity_threshold = 0.8; SET enable_seqscan = off' # for pg_trgm, which has an index
 
-# truth_of PAIRS: recall and precision of the pairs that a query gives, among the first $documents texts.
+# truth_of PAIRS: recall and precision of the pairs that a query returns, among the first $documents texts.
 truth_of() {
     run -c "$settings" -c "WITH found AS ($1), truth AS (SELECT * FROM truth WHERE jaccard >= 0.8 AND
             greatest(left_id, right_id) <= $documents)

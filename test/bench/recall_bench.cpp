@@ -1,6 +1,7 @@
-// Whether the engine of the bulk functions finds what it promises, and nothing else: the pairs that it finds among the
-// texts of files, one text per line, with hashes, bands and rows chosen by cost, are compared with the exact
-// similarities of all pairs. One file after the other, thresholds from 0.3 to 0.95, and as many seeds as wanted:
+// Checks whether the engine of the bulk functions finds what it promises, and nothing else. It chooses hashes, bands
+// and rows by cost, finds the pairs among the texts of a file, one text per line, and compares them with the exact
+// similarities of all pairs. It does so for each file, for thresholds from 0.3 to 0.95, and for the given number of
+// seeds:
 // recall_bench SEEDS FILE...
 #include "bulk/search/pairs.h"
 
@@ -21,7 +22,7 @@ namespace {
 constexpr double promised = 0.99;
 constexpr double thresholds[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
 
-// Pairs this little above the threshold are counted by themselves, too.
+// Pairs that are at most this far above the threshold are also counted by themselves.
 constexpr double near_threshold = 0.02;
 
 using pair_map = std::unordered_map<std::uint64_t, double>;
@@ -68,8 +69,8 @@ pair_map all_pairs(const std::vector<std::string>& texts)
 struct outcome {
     bulk::bands_plan plan;
     std::size_t found;
-    std::size_t found_near; // the threshold
-    std::size_t wrong;      // not in the truth, or of another similarity
+    std::size_t found_near; // found among pairs just above the threshold
+    std::size_t wrong;      // not in the truth, or with another similarity
 };
 
 outcome run(const std::vector<std::string>& texts, double threshold, std::int64_t seed, const pair_map& truth)

@@ -1,7 +1,7 @@
 # Writes four files of texts for recall_bench, one text per line, into a folder: sentences and whole manual pages of
-# this machine, Chinese ones, and random words. Two of three texts are an earlier
-# one with some words replaced, so that there are pairs of every similarity.
-# recall_texts.pl FOLDER [TEXTS], the number of texts of each kind, besides their copies
+# this machine, Chinese texts, and random words. Two of three texts are copies of an earlier one with some words
+# replaced, so that there are pairs of every similarity.
+# recall_texts.pl FOLDER [TEXTS]: TEXTS is the number of texts of each kind, besides their copies
 use strict;
 use warnings;
 
@@ -30,7 +30,7 @@ sub flat
     return $text;
 }
 
-# A copy in which each word is replaced with the same probability, up to 0.3.
+# Copies a text and replaces each of its words with the same probability, up to 0.3.
 sub edit
 {
     my ($text, $words) = @_;
@@ -62,7 +62,7 @@ for my $i (0 .. 3 * $texts)
 write_texts('sentences', @sentences);
 write_texts('pages', @whole);
 
-# Chinese has few spaces: words are what stands between marks.
+# Chinese has few spaces, so words are taken to be the parts between punctuation marks.
 my @chinese;
 for my $path (sort glob '/usr/share/man/{zh_CN,zh_TW,ja}/man*/*.gz')
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# lsh_sample(): how often the true values lie within its intervals, for five kinds of texts and a hundred seeds, with an
-# index and without; what it costs beside lsh_pairs(), in CPU time of the session; and the seconds and megabytes that it
-# expects beside those that lsh_pairs() takes.
+# Measures how often the true values lie within the intervals of lsh_sample(), for five kinds of texts and a hundred
+# seeds, with an index and without. Then compares its CPU time with that of lsh_pairs(), and the seconds and megabytes
+# that it predicts with those that lsh_pairs() takes.
 #
 #   [SEEDS=100] sample_bench.sh MAKE_TEXTS [DOCUMENTS]
 set -euo pipefail
@@ -83,8 +83,8 @@ sample=$(cpu_of "SELECT * FROM lsh_sample('SELECT id, body FROM docs')")
 figure 'lsh_sample() by an index' "$sample" s
 figure '  lsh_pairs()' "$(awk "BEGIN { printf \"%.2f\", $sample / $pairs }")" times '<= 0.05'
 
-# What lsh_sample() expects of 200,000 texts of each kind, and what lsh_pairs() takes: CPU seconds, and how much the
-# memory of its process grows at most.
+# What lsh_sample() predicts for 200,000 texts of each kind, and what lsh_pairs() takes: CPU seconds, and the peak
+# growth of its process's memory.
 peak="SELECT substring(pg_read_file(format('/proc/%s/status', pg_backend_pid())) FROM 'VmHWM:\s*(\d+)')::float8 / 1024"
 echo 'kind | pairs | expected | seconds | expected | MB | expected'
 run -F '|' -c 'SELECT kind, family FROM kinds ORDER BY pairs' >"$work/kinds"

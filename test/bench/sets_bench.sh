@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What signatures of given sets cost inside SQL, on a throw-away server with everything in memory:
+# Measures what signatures of given sets cost inside SQL, on a throw-away server with everything in memory:
 #
 #   sets_bench.sh [ROWS]
 #
-# prints the time of minhash_elements_agg() over a column beside that of max(), in one group and in a million, the memory
-# that groups take, and the time of signing arrays beside that of reading them.
+# Compares the time of minhash_elements_agg() over a column with that of max(), in one group and in a million, and the
+# time of signing arrays with that of reading them. Also prints the memory that groups take.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -36,7 +36,7 @@ compare 'count(minhash_elements(xs)) / sum(cardinality(xs)), 100 each' "$serial"
 per_member=$(awk -v ms="$median" -v rows="$rows" 'BEGIN { printf "%.1f", ms * 1e6 / rows }')
 figure 'signing arrays of 100, for each member' "$per_member" ns
 
-# Kilobytes of its own that a session has while it holds 100,000 groups.
+# The private memory, in kilobytes, of a session that holds 100,000 groups.
 held() {
     run -c "$hashed; BEGIN; DECLARE c CURSOR FOR SELECT $1 FROM numbers WHERE x < 1000000 GROUP BY x / 10;
             FETCH 1 FROM c; SELECT pg_read_file('/proc/self/smaps_rollup')" |

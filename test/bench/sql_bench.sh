@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What signatures cost inside SQL, on a throw-away server with everything in memory:
+# Measures what signatures cost inside SQL, on a throw-away server with everything in memory:
 #
 #   sql_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# prints the time of count(minhash(body)) over that of sum(hashtext(body)) on the same table, for
-# each instruction set, with parallel workers, and on texts compressed out of line. Each figure is
-# the median of interleaved runs; the spread is that of the runs.
+# Prints the ratio of count(minhash(body)) to sum(hashtext(body)) on the same table, in time: for each instruction set,
+# with parallel workers, and on texts compressed out of line. Each figure is the median of interleaved runs; the spread
+# covers those runs.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,4 +1,4 @@
-// Texts for benchmarks: words by Zipf's law, in several scripts, the same on every machine.
+// Makes texts for benchmarks: their words follow Zipf's law, in several scripts, and are the same on every machine.
 #pragma once
 
 #include <cmath>

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What it costs to maintain GIN indexes and band tables for lookups: their sizes, building them, and insertions, which
-# are also compared with pg_trgm on 100,000 of the texts:
+# Measures what it costs to maintain GIN indexes and band tables for lookups: their sizes, the time to build them, and
+# insertions, which are also compared with pg_trgm on 100,000 of the texts:
 #
 #   upkeep_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# On a throw-away server with everything in memory. Each figure is the median of interleaved runs, each ratio of
-# one run; the spread is that of the runs. Bounds are in brackets. lookup_bench.sh measures lookups.
+# Runs on a throw-away server with everything in memory. Each figure is the median of interleaved runs, and each ratio
+# comes from a single run; the spread covers those runs. Bounds are in brackets. lookup_bench.sh measures lookups.
 # shellcheck disable=SC2016  # what gin_clean_pending_list() is given
 set -euo pipefail
 
@@ -77,7 +77,7 @@ compare 'band table / INSERT of the same rows and CREATE INDEX' \
      CREATE UNIQUE INDEX ON rows (key, id)' '<= 1.5'
 run -c 'DROP TABLE rows'
 
-# Tables for insertion have an index of all texts; what is inserted is new each time.
+# The tables for insertion have an index of all texts; each insertion inserts new texts.
 batches=20
 runs=5
 fresh=$((batches * 1000 * runs * 2)) # compared twice
@@ -92,7 +92,7 @@ run -c "INSERT INTO fresh SELECT id + $documents, body, minhash(body), lsh_band_
     -c 'CREATE TABLE banded AS SELECT id, sig FROM docs' -c 'ALTER TABLE banded ADD PRIMARY KEY (id)' \
     -c "$large" -c "SELECT lsh_create_band_table('banded')" >/dev/null
 
-# insertion TABLE COLUMNS VALUES [INDEX]: the statement, which goes on where the last one ended.
+# insertion TABLE COLUMNS VALUES [INDEX]: prints the statement, which continues where the last one ended.
 insertion() {
     run -c "CREATE SEQUENCE turn_$1 MINVALUE 0" >/dev/null
     cat <<SQL
@@ -120,7 +120,7 @@ compare 'GIN of signatures / no index' '' "$into_ours" '' "$into_bare"
 
 echo
 echo "Changes of 10,000 rows, and of 1,000 one by one, with a band table and without:"
-# Signatures change places, so that each run changes all of them.
+# Rows exchange signatures, so that each run changes every row.
 updating() { echo "UPDATE $1 t SET sig = s.sig FROM $1 s WHERE t.id <= 10000 AND s.id = 10001 - t.id"; }
 inserting() { echo "INSERT INTO $1 SELECT id, sig FROM docs WHERE id <= 10000 ON CONFLICT DO NOTHING"; }
 singly() { # TABLE

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# The demonstration: finds near-duplicates among real text files, with the
-# statements of README.md itself, on a throw-away server.
+# The demonstration. It finds near-duplicates among real text files with the statements of README.md itself, on a
+# throw-away server.
 #
 #   [DIR=folder] demo.sh
 #
-# Uses the files below DIR, or, without DIR, the licence and copyright files of
-# the packages installed on this machine.
+# Uses the files below DIR, or, without DIR, the licence and copyright files of the packages installed on this machine.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,7 +18,7 @@ dir=${DIR:-}
 dir=${dir/#\~\//$HOME/}
 
 if [[ ${1:-} != --on-server ]]; then
-    # This can be told without starting a server.
+    # This can be checked without starting a server.
     if [[ -n $dir && ! -d $dir ]]; then
         echo "not a folder: $dir" >&2
         exit 1
@@ -27,7 +26,7 @@ if [[ ${1:-} != --on-server ]]; then
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" --on-server
 fi
 
-# The ```sql block after the line <!-- demo: NAME --> of the README.
+# Prints the ```sql block after the line <!-- demo: NAME --> of the README.
 readme_block() {
     local block
     block=$(awk -v mark="<!-- demo: $1 -->" '
@@ -44,14 +43,13 @@ readme_block() {
     printf '%s\n' "$block"
 }
 
-# psql without any ~/.psqlrc, which stops at the first error.
+# Runs psql without any ~/.psqlrc; it stops at the first error.
 run_psql() {
     PGCLIENTENCODING=UTF8 PSQL_PAGER='' psql -X -q -v ON_ERROR_STOP=1 "$@"
 }
 
-# Makes a psql script of the README's statements: each (it ends with a ; at the
-# end of a line) is surrounded by commands that measure its time, and of a query's result
-# only the first rows are shown.
+# Makes a psql script of the README's statements. Each statement (which ends with a ; at the end of a line) is
+# surrounded by commands that measure its time, and only the first rows of a query's result are shown.
 #
 #   timed STEP <<<STATEMENTS
 timed() {
@@ -59,7 +57,7 @@ timed() {
         function run(    query) {
             query = toupper(code) ~ /^[ \t\n]*(SELECT|WITH)/
             print "SELECT clock_timestamp() AS start \\gset"
-            # Two lines of heading, and one more to see whether there are more.
+            # There are two lines of heading, and one more row is fetched to see whether there are more.
             if (query) print "\\o |sed -n 1," show + 2 "p"
             printf "%s", statement
             print "\\set rows :ROW_COUNT"
@@ -214,7 +212,7 @@ or, in a database of your own, as a superuser once and then as anybody, with psq
 README.md has a page for each job.
 TEXT
 
-# A prompt on this server, or the two lines that give one.
+# Gives a psql prompt on this server, or prints the two lines that open one.
 if [[ -t 0 && -t 1 ]]; then
     printf '\nThis server has the tables articles, demo_files and demo_pairs. \\q ends it.\n\n'
     psql || true

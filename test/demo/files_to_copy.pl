@@ -28,10 +28,10 @@ if (defined $dir) {
         exit 1;
     }
     $top = realpath($dir) // $dir;
-    my %kernel = map { $_ => 1 } qw(/proc /sys /dev /run);    # no documents there
+    my %kernel = map { $_ => 1 } qw(/proc /sys /dev /run);    # these hold no documents
     find({
         no_chdir   => 1,
-        # Called for each folder: it makes the order the same on every run.
+        # Called for each folder: sorts the names, so that the order is the same in every run.
         preprocess => sub { return @files > MAX_FILES ? () : sort @_ },
         wanted     => sub {
             my $path = $File::Find::name;
@@ -72,7 +72,7 @@ for my $path (@files) {
         $skipped{$why}++;
         next;
     }
-    # A name may hold any bytes; it is only for show.
+    # A name may hold any bytes; it is only displayed.
     my $name = $path;
     $name =~ s{^\Q$top\E/*}{} if defined $top;
     $name = Encode::encode('UTF-8', Encode::decode('UTF-8', $name));

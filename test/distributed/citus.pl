@@ -1,7 +1,7 @@
-# doc/more-than-one-server.md on Citus, by hand: its SQL is run on a coordinator and three workers, then a fourth. Lookups,
-# pairs and clusters are those of one server, for ids of both signs and uuid, after new, late, changed and deleted texts,
-# after a node was added during a job, and after faults in every step. test/distributed/citus.sh runs it; MINHASH_TEXTS
-# is what test/tap/Distributed.pm says.
+# Tests doc/more-than-one-server.md on Citus, by hand: its SQL is run on a coordinator and three workers, then on a
+# fourth worker, too. Lookups, pairs and clusters must be those of one server: for ids of both signs and of type uuid,
+# after texts are added, committed late, changed and deleted, after a node is added during a job, and after faults in
+# every step. test/distributed/citus.sh runs it; test/tap/Distributed.pm explains MINHASH_TEXTS.
 use strict;
 use warnings;
 
@@ -9,7 +9,7 @@ use File::Basename qw(dirname);
 use FindBin;
 use lib $FindBin::RealBin;
 
-# Nodes of Citus see each other by TCP.
+# Citus nodes connect to each other by TCP.
 BEGIN {
     require PostgreSQL::Test::Utils;
     $PostgreSQL::Test::Utils::use_unix_sockets = 0;
@@ -69,7 +69,7 @@ sub install_without_extension
 {
     my $dir = $elsewhere;
     system_or_bail('mkdir', '-p', "$dir$_") for $bin, $lib, $share;
-    system_or_bail('cp', '-RLT', $bin, "$dir$bin"); # programs look for their files from where they are
+    system_or_bail('cp', '-RLT', $bin, "$dir$bin"); # programs look for their files relative to where they are
     system_or_bail('cp', '-RsT', $_, "$dir$_") for $lib, $share;
     unlink "$dir$lib/minhash_lsh.so", glob "$dir$share/extension/minhash_lsh*";
     return dirname("$dir$bin");
@@ -83,7 +83,7 @@ cost('texts, also on the coordinator', \@nodes, sub { fill(1, $old) });
 result_of('CREATE INDEX ON one.docs USING lsh (sig)');
 result_of("VACUUM ANALYZE $_") for qw(docs one.docs);
 
-# Lookups, with two thresholds in one session.
+# Tests lookups with two thresholds in one session.
 my ($look_up) = $blocks{'on the coordinator'}[2] =~ /(PREPARE .*?;)/s;
 my $here      = "SET plan_cache_mode = force_custom_plan; $look_up" =~ s/FROM docs/FROM one.docs/r;
 my $answers   = result_of("$look_up\n" . lookups('{0.8, 0.6}'));
@@ -103,7 +103,7 @@ is(result_of("SET minhash_lsh.similarity_threshold = 0.5; $by_setting"), result_
 like(error_of(q{SELECT id FROM docs WHERE minhash_similar(sig, minhash('x', seed => 7), 0.1)}),
     qr/signature has another scheme than .*set:7.*set:42/s, 'signatures of another scheme are an error, which names both');
 
-# All pairs, on the coordinator and by the workers.
+# Finds all pairs, on the coordinator and with the workers.
 my $of_signatures = 'SELECT id, minhash_compress(sig, 16) FROM one.docs';
 my $wanted        = "SELECT * FROM lsh_pairs('$of_signatures', bands => 13, rows => 7)";
 cost('lsh_pairs() on the coordinator', \@nodes, sub {
@@ -123,7 +123,7 @@ compare_query($coordinator, 'TABLE exact_pairs', "SELECT * FROM lsh_pairs('SELEC
     'exact pairs and similarities');
 is(result_of(q{SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%_job'}), 0, 'nothing is left but the pairs');
 
-# Ids of uuid, names with quotes.
+# The ids are of type uuid, and names contain quotes.
 result_of(<<'SQL');
 CREATE SCHEMA "The letters";
 CREATE TABLE "The letters"."Letter's" ("key {id}" uuid PRIMARY KEY, "MH" minhash_signature);
@@ -134,13 +134,13 @@ SQL
 compare_query($coordinator, 'TABLE "Pairs of "" keys"', q{SELECT * FROM lsh_pairs('SELECT md5(id::text)::uuid, minhash_compress(sig, 16)
     FROM one.docs', NULL::uuid, bands => 13, rows => 7)}, 'pairs of uuid');
 
-# Only the first of each bucket with the others.
+# Only the first row of each bucket is compared with the others.
 my (undef, undef, $notices) = $coordinator->psql('postgres', $all_pairs =~ s/\);/, star_above => 3);/r =~ s/doc_pairs/stars/r);
 like($notices, qr/there are texts with 3 candidates or more/, 'large buckets are said');
 is(result_of('SELECT count(*) FROM stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'),
     int($old / 400) - int($old / 20000) - 1, 'identical texts each with the first');
 
-# New texts, one of them of a transaction that commits late; changed and deleted ones.
+# Texts are added (one of them by a transaction that commits late), changed and deleted.
 my $every_night = $blocks{'Citus, every night'}[0];
 cost('the first night', \@nodes, sub { result_of($every_night) });
 compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'a job that is kept');
@@ -156,8 +156,8 @@ result_of($every_night);
 compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'pairs after a text was committed late');
 is(result_of('SELECT count(*) > 0 FROM kept_pairs WHERE 0 IN (left_id, right_id)'), 't', 'which has some');
 
-# Faults in the middle of each step of a run that processes new, changed and deleted texts: the session cancelled, a
-# worker killed, the coordinator killed. A step waits for a lock on one shard.
+# Faults happen in the middle of each step of a run that processes new, changed and deleted texts: the session is
+# cancelled, a worker is killed, or the coordinator is killed. Each step waits for a lock on one shard.
 fill($all + 1, $all + 200);
 for my $table ('docs', 'one.docs') {
     my $signature = $table eq 'one.docs' ? ', sig = minhash(body || md5(body))' : '';
@@ -217,7 +217,7 @@ like($notices, qr/goes on after 9 steps/, 'the job is gone on with');
 compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'pairs after faults in each step, on four workers');
 is(result_of("$look_up\n" . lookups('{0.8, 0.6}')), result_of("$here\n" . lookups('{0.8, 0.6}')), 'lookups after the move');
 
-# A worker crashes between two steps, and what it had in unlogged tables is gone.
+# A worker crashes between two steps and loses what it had in unlogged tables.
 my $unlogged = $all_pairs =~ s/\);/, unlogged => true);/r =~ s/doc_pairs/unlogged_pairs/r;
 $every_night = $unlogged;
 result_of(q{SELECT _lsh_begin_job('public.unlogged_pairs', arguments || '{"keep": false, "unlogged": true}')
@@ -229,7 +229,7 @@ $workers[2]->start;
 like($notices, qr/goes on after 3 steps.*halves has \d+ rows.*candidates has \d+ rows.*bands has \d+ rows/s, 'which is noticed');
 compare_query($coordinator, 'TABLE unlogged_pairs', $wanted, 'pairs after an unlogged table was emptied');
 
-# Errors.
+# Tests error messages.
 like(error_of($blocks{'Citus, every night'}[0] =~ s/keep/threshold => 0.7, keep/r), qr/was begun with other arguments/, 'other arguments');
 result_of(q{CREATE TABLE plain (id bigint PRIMARY KEY, sig minhash_signature)});
 like(error_of(q{CALL lsh_distributed_pairs('plain', 'id', 'sig', 'nowhere')}), qr/plain is not distributed by its column id/, 'a local table');
@@ -238,7 +238,7 @@ like(error_of(q{CALL lsh_distributed_pairs('twice', 'id', 'sig', 'nowhere')}), q
 result_of(q{CALL lsh_drop_distributed_pairs('kept_pairs')});
 is(result_of(q{SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%_job'}), 0, 'nothing is left of jobs that are dropped');
 
-# Pairs within tenants, which are ranges of ids here.
+# Finds pairs within tenants, which are ranges of ids here.
 result_of($blocks{'Citus, tenants'}[0]);
 result_of('INSERT INTO mails SELECT id / 1000, id, body FROM one.docs WHERE id <= 20000');
 result_of($blocks{'Citus, pairs of tenants'}[0]);
@@ -246,13 +246,13 @@ compare_query($coordinator, 'SELECT left_id, right_id, similarity FROM mail_pair
     q{SELECT * FROM lsh_pairs('SELECT id, sig, (id / 1000)::text AS scope FROM one.docs WHERE id <= 20000', bands => 13, rows => 7)},
     'pairs within tenants are those of one server', 80);
 
-# A guard within tenants.
+# Tests a guard within tenants.
 result_of($blocks{'Citus, a guard of tenants'}[0]);
 result_of(q{INSERT INTO notes VALUES (1, 1, minhash('the same letter to the editor')), (2, 2, minhash('the same letter to the editor'))});
 like(error_of(q{INSERT INTO notes VALUES (1, 3, minhash('the same letter to the editor'))}), qr/conflicting key value violates exclusion/,
     'a near-duplicate within a tenant is refused');
 
-# Aggregates.
+# Tests aggregates.
 is(result_of('SELECT minhash_union_agg(sig) FROM docs'), result_of('SELECT minhash_union_agg(sig) FROM one.docs'),
     'the union of all signatures');
 is(result_of('SELECT minhash_union_agg(minhash(body)) FROM docs'), result_of('SELECT minhash_agg(body) FROM one.docs'),
@@ -267,7 +267,7 @@ result_of(q{INSERT INTO known VALUES (1, NULL)});
 result_of(q{SELECT citus_add_local_table_to_metadata('known')});
 like(error_of(q{SELECT lsh_create_band_table('known')}), qr/ERROR: .*known_bands/, 'a local table that Citus manages takes none');
 
-# Servers that do not fit together.
+# Servers that cannot join the cluster are refused.
 like(error_of(q{SELECT citus_add_node('nowhere.invalid', 5432)}), qr/nowhere\.invalid/, 'an unknown server');
 my $other = new_server('other', 4, "shared_preload_libraries = 'citus'\n", install_path => install_without_extension());
 $other->safe_psql('postgres', 'CREATE EXTENSION citus');

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# By hand: run the recipe of doc/more-than-one-server.md on Citus, a coordinator and three workers on this machine, and
-# compare with one server.
+# By hand: runs the recipe of doc/more-than-one-server.md on Citus, with a coordinator and three workers on this
+# machine, and compares the result with one server.
 #
 #   citus.sh SOURCE
 #
-# SOURCE is a source tree of Citus for this PostgreSQL; 13.2.2 is for 15 to 17. A copy of it is built, and installed with
-# the extension into a PostgreSQL that is gone afterwards. On Debian this needs libkrb5-dev, liblz4-dev, libpam0g-dev,
-# libreadline-dev, libssl-dev, libxslt1-dev, libzstd-dev and flex.
+# SOURCE is a source tree of Citus for this PostgreSQL; 13.2.2 is for 15 to 17. A copy of it is built, and installed
+# with the extension into a PostgreSQL that is removed afterwards. On Debian this needs libkrb5-dev, liblz4-dev,
+# libpam0g-dev, libreadline-dev, libssl-dev, libxslt1-dev, libzstd-dev and flex.
 #
 # Environment: PG_CONFIG      pg_config of the PostgreSQL to use
-#              MINHASH_TEXTS  how many texts; then it runs citus_cost.pl instead of citus.pl, which prints what they cost.
-#                             As root, it runs in a network of its own, so that nobody else's bytes are counted.
+#              MINHASH_TEXTS  how many texts; if set, citus_cost.pl runs instead of citus.pl, and prints costs.
+#                             As root, it runs in its own network, so that only its own bytes are counted.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,13 +1,14 @@
-# What all pairs cost on Citus, by hand: CPU of all processes of a coordinator and three workers, bytes moved, WAL and the
-# disk at its peak; with and without 4.5 in 1,000 copies of one text; beside lsh_pairs() on one server, whose pairs they
-# must be. test/distributed/citus.sh runs it where MINHASH_TEXTS is set.
+# Measures what finding all pairs costs on Citus, by hand: the CPU time of all processes of a coordinator and three
+# workers, bytes moved, WAL, and peak disk space. It runs with and without copies of one text (4.5 in 1,000), and
+# compares with lsh_pairs() on one server, whose pairs must be the same. test/distributed/citus.sh runs it if
+# MINHASH_TEXTS is set.
 use strict;
 use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
 
-# Bytes are counted where they pass the network.
+# Bytes are counted on the network interface.
 BEGIN {
     require PostgreSQL::Test::Utils;
     $PostgreSQL::Test::Utils::use_unix_sockets = 0;
@@ -45,7 +46,7 @@ sub written
     return $bytes;
 }
 
-# Kilobytes of a directory of all nodes.
+# The size, in kilobytes, of a directory on all nodes together.
 sub size_of
 {
     my ($directory) = @_;

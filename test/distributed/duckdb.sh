@@ -23,7 +23,7 @@ block() { sed -n "/^<!-- $1 -->/,/^\`\`\`$/p" "$here/../../doc/more-than-one-ser
 
 run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
 
-# Every tenth text is one before it with another end.
+# Every tenth text is the one before it with a different end.
 run <<'SQL'
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE docs (id bigint PRIMARY KEY, sig minhash_signature);

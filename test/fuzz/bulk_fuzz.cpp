@@ -1,6 +1,6 @@
-// Any rows and options: the engine finds the pairs and clusters that comparing every row with every other finds, and
-// can be left at any call of its host. The input's first bytes choose the options; texts, or the slots of signatures,
-// follow.
+// Tests any rows and options: the engine must find the same pairs and clusters as a comparison of every row with every
+// other, and it may be left at any call of its host. The first bytes of the input choose the options; the texts, or the
+// slots of signatures, follow.
 #include "../unit/bulk_support.h"
 
 namespace {
@@ -52,7 +52,7 @@ problem make_problem(const std::uint8_t* data, std::size_t size)
     return made;
 }
 
-// Leaves the engine at a call of one kind; if there is none, it ends.
+// Leaves the engine at a call of one kind; if there is no such call, the engine runs to its end.
 void leave(const problem& given, outcome kind, long at)
 {
     test_host host;

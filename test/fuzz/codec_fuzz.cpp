@@ -1,4 +1,4 @@
-// Any bytes as a stored signature and as a text form: what is accepted is written back as it was.
+// Reads any bytes as a stored signature and as a text form: what is accepted must be written back unchanged.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Any bytes as members of sets: every table of kernels signs integers as the reference does, and a text in pieces has
-// the hash of the whole. The input's first bytes choose the arguments.
+// Takes any bytes as members of sets: every table of kernels must sign integers as the reference does, and a text
+// hashed in pieces must have the hash of the whole. The first bytes of the input choose the arguments.
 #include "core/kernels.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     scheme.num_hashes = static_cast<std::uint16_t>(16 + data[1]);
     scheme.seed = static_cast<std::int8_t>(data[2]);
 
-    // Integers of one to eight bytes, so that short inputs have many, and equal ones.
+    // Integers have one to eight bytes, so that short inputs have many, some of them equal.
     const std::size_t width = 1 + data[3] % 8;
     std::string list;
     for (std::size_t at = choices; at + width <= size; at += width) {

@@ -1,5 +1,5 @@
-// Any bytes as a text, cut into any slices: every table of kernels signs it as the reference does. The input's first
-// bytes choose the arguments.
+// Takes any bytes as a text, cut into any slices: every table of kernels must sign it as the reference does. The first
+// bytes of the input choose the arguments.
 #include "core/kernels.h"
 
 #include <cstdlib>

@@ -1,8 +1,8 @@
-// Writes the golden file of element signatures anew from its own first six columns, with the reference alone:
+// Writes the golden file of element signatures again from its own first six columns, using only the reference:
 //
 //     write_element_signatures element_signatures.tsv
 //
-// For looking at differences and for adding rows; rows of a released scheme never change.
+// It serves to look at differences and to add rows; rows of a released scheme never change.
 #include <fstream>
 #include <iostream>
 

@@ -1,8 +1,8 @@
-// Writes a golden file anew from its own first eight columns, with the reference alone:
+// Writes a golden file again from its own first eight columns, using only the reference:
 //
 //     write_signatures signatures.tsv
 //
-// For looking at differences and for adding rows; rows of a released scheme never change.
+// It serves to look at differences and to add rows; rows of a released scheme never change.
 #include <fstream>
 #include <iostream>
 #include <sstream>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core and the engine know nothing of PostgreSQL, and some things may appear only in one place.
+# The core and the engine do not depend on PostgreSQL, and some things may appear in one place only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nothing in src/pg and src/bulk has a destructor: an error leaves by longjmp, which runs none. Asks
-# clang for variables and temporaries whose destructor does anything, after a proof that it finds them.
+# Nothing in src/pg and src/bulk may have a destructor, because an error leaves by longjmp, which runs none. Asks clang
+# for variables and temporaries whose destructor does anything, after checking that it finds them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

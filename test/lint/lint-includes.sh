@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Includes run down: which part of the code may include which. No include runs back up. And each file of
-# the glue includes the headers of PostgreSQL that it uses itself.
+# Checks which part of the code includes which. Includes may only go down the layers, never up. Each file of the glue
+# must itself include the PostgreSQL headers that it uses.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
 
-# A room may use those named here. Of the glue, [pg] is the files of src/pg itself.
+# Each part may include those named here. Of the glue, [pg] means the files of src/pg itself.
 declare -A may=(
     [core]='core'
     [bulk/memory]='bulk/memory'
@@ -27,7 +27,7 @@ declare -A may=(
     [all]='core bulk pg pg/signature pg/similar pg/bands pg/bulk pg/index'
 )
 
-# The part that a path below src/ belongs to. module.cpp, where the library starts, may include all.
+# The part that a path below src/ belongs to. module.cpp, where the library starts, may include everything.
 part_of() {
     case $1 in
     pg/module.cpp) echo all ;;
@@ -45,14 +45,14 @@ while IFS=: read -r file included; do
     fi
 done < <(grep -rPo '^\s*#\s*include\s*"\K(core|bulk|pg)/[^"]+' src --include='*.cpp' --include='*.h')
 
-# What every file gets with pg/glue.h. More would hide what a file uses.
+# What every file gets with pg/glue.h. If it had more, a file's includes would not show what the file uses.
 while IFS=: read -r file included; do
     echo "$file includes $included: include it in the files that use it"
     status=1
 done < <(grep -HPo '^\s*#\s*include\s*"\K(?!postgres\.h|fmgr\.h|varatt\.h|pg/compat\.h)[^"]+' \
     src/pg/glue.h src/pg/compat.h)
 
-# What many files use, and the header that it takes: in the file, or in the header of its name.
+# Names that many files use, and the header that each needs: in the file itself, or in the header of the same name.
 uses() {
     local header=$1 pattern=$2 file
     while read -r file; do

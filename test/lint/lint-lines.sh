@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lines have at most 120 characters, of C++, SQL and pages alike: a diff of them can be read side by side. Only tables
-# in pages and results of statements may be wider. (doc/examples draws pictures, in long strings.)
+# Lines of C++, SQL and pages have at most 120 characters, so that diffs can be read side by side. Only tables in pages
+# and results of statements may be wider. (doc/examples draws pictures, in long strings.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# COMMENT ON FUNCTION must name all of its arguments in one line, to be found.
+# COMMENT ON FUNCTION must name all arguments on one line, so that a search finds it.
 mapfile -t files < <(test/tools/project_files.sh | grep -E '^(src|sql|test)/.*\.(cpp|h|sql)$|\.md$')
 # shellcheck disable=SC2016  # Perl's variables
 perl -CSD -ne '

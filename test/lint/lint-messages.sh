@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every message that src/pg reports is shown by a test, and every error with its SQLSTATE: in expected output as
-# "22023: message", or in a TAP test by its longest piece between two values. Below is what no test shows, and why.
+# Every message that src/pg reports must be shown by a test, and every error with its SQLSTATE: in expected output as
+# "22023: message", or in a TAP test by its longest part between two values. The list below has the messages that no
+# test shows, and the reasons.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -10,7 +11,7 @@ mapfile -t sources < <(find src/pg -name '*.cpp' | sort)
 # shellcheck disable=SC2016  # Perl's variables
 perl -CSD -e '
     my %untested = map { $_ => 1 } (
-        # More rows or texts than a test has the time or memory for.
+        # These need more rows or texts than a test has the time or memory for.
         "query returns too many rows",
         "query returns too many different values",
         "too many distinct shingles",
@@ -18,18 +19,19 @@ perl -CSD -e '
         # It needs a file system of its own: test/README.md says how.
         "no workers are used, as /dev/shm has too little room",
         "out of shared memory",
-        # A catalogue that somebody has changed by hand.
+        # These need a catalogue that somebody has changed by hand.
         "default conversion function for encoding \"%s\" to \"%s\" does not exist",
         # test/tap/019 damages many pages, and looks at the SQLSTATE alone.
         "index \"%s\" is damaged at block %u",
-        # Another session has to own the index.
+        # This needs an index owned by another session.
         "cannot read temporary tables of other sessions",
-        # A standby that replays merges of the same runs twenty times in a row.
+        # This needs a standby that replays merges of the same runs twenty times in a row.
         "index \"%s\" changes faster than it can be checked",
-        # Operator classes that are not ours, as amvalidate() or an index of a type without a hash function meets them.
+        # These need operator classes of others, which amvalidate() or an index of a type without a hash function may
+        # meet.
         "operator class %u of access method lsh has no operator with number %d or %d",
         "could not identify a hash function for type %s",
-        # Only COPY calls the receive function: sql/type.sql shows message and SQLSTATE, each by itself.
+        # Only COPY calls the receive function: sql/type.sql shows the message and the SQLSTATE separately.
         "invalid external \"minhash_signature\" value",
     );
     sub text_of { my $all = ""; for (@_) { open my $file, "<:utf8", $_ or die "$_: $!"; local $/; $all .= <$file> } $all }

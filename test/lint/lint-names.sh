@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nothing in the tree names a path on somebody's machine, and every reminder names its issue.
+# No file may name a path on somebody's machine, and every reminder must name its issue.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0

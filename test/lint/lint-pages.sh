@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What users read is tested: the SQL of README.md and of doc/ is that of sql/readme.sql and sql/doc_*.sql, the results
-# that a page shows (```text) stand in the expected output, and links lead somewhere. README.md stays short.
+# What users read is tested: the SQL of README.md and of doc/ is the same as in sql/readme.sql and sql/doc_*.sql, the
+# results that a page shows (```text) appear in the expected output, and every link has a target. README.md stays short.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -17,7 +17,7 @@ for page in README.md doc/*.md; do
         status=1
     fi
 done
-# The output of another version of PostgreSQL differs within lines.
+# The output differs within lines in other versions of PostgreSQL.
 for other in expected/doc_*_1.out; do
     if (($(wc -l <"$other") != $(wc -l <"${other%_1.out}.out"))); then
         echo "$other does not have the lines of ${other%_1.out}.out"

@@ -33,7 +33,7 @@ while read -r other; do
         echo "META.json says version $other, minhash_lsh.control $version"
         status=1
     fi
-# The last version of META.json is that of its own format.
+# The last version in META.json is the version of its format.
 done < <(sed -n 's/^ *"version": "\(.*\)".*/\1/p' META.json | head -n -1)
 
 packaged=$(sed -n '1s/.*(\(.*\)-.*/\1/p' debian/changelog)
@@ -42,7 +42,7 @@ if [[ $packaged != "$version" ]]; then
     status=1
 fi
 
-# Frozen scripts, and what tells the history, name versions by their nature.
+# Frozen scripts and files about the history contain versions by their nature.
 found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|CHANGELOG.*|debian/changelog)$' |
     grep -vE '^src/sql/(released|upgrade)/' |
     xargs -d '\n' grep -nIE "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)") || true

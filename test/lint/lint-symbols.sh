@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The library as built: it needs nothing but libc, and shows PostgreSQL its SQL functions and
-# nothing else. PostgreSQL loads libraries with RTLD_GLOBAL: any other symbol shown could replace,
-# or be replaced by, one of the same name in another extension.
+# Checks the built library: it must need nothing but libc, and export nothing but its SQL functions. PostgreSQL loads
+# libraries with RTLD_GLOBAL, so any other exported symbol could replace, or be replaced by, one of the same name in
+# another extension.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -14,7 +14,7 @@ wrong() {
     status=1
 }
 
-# The names of nm's output, without versions.
+# The names in nm's output, without versions.
 names() {
     awk '{ print $NF }' | sed 's/@.*//' | sort -u
 }
@@ -26,7 +26,7 @@ if [[ ! -e $library || -z $core ]]; then
     exit 1
 fi
 
-# __cxa_finalize is libc's and in every shared library.
+# __cxa_finalize belongs to libc and is in every shared library.
 wrong "$library needs the C++ runtime" "$(nm -D --undefined-only "$library" | names |
     grep -E '^(_Z|__cxa_|_Unwind|__gxx|__glibcxx)' | grep -vx __cxa_finalize)"
 wrong "$library needs libraries" "$(readelf -d "$library" |
@@ -35,7 +35,7 @@ wrong "$library needs libraries" "$(readelf -d "$library" |
 wrong 'the core or the engine allocates memory' "$(nm -u $core | names |
     grep -xE '(m|c|re)alloc|free|aligned_alloc|posix_memalign|_Zn[wa].*|_Zd[la].*')"
 
-# The symbols that the install script, and the way to it, name.
+# The symbols that the install script names, and those that PostgreSQL needs to load it.
 wanted=$(
     # shellcheck disable=SC2016,SC2046  # Perl's variables; a list of files
     perl -0777 -ne '
@@ -56,8 +56,8 @@ wrong "$library exports what is no SQL function" "$(
 wrong "SQL functions that $library does not export" "$(
     comm -23 <(printf '%s\n' "$wanted") <(printf '%s\n' "$exported"))"
 
-# Objects built for special instructions share no inline function with the others: the linker
-# keeps one copy for all of them, and it might be the one that this processor cannot run.
+# Objects built for special instructions must share no inline function with the others: the linker keeps one copy for
+# all of them, which might be one that this processor cannot run.
 while read -r object; do
     [[ -n $object ]] || continue
     wrong "$object shares inline functions" "$(nm -C "$object" | grep -E '^[0-9a-f]* [Ww] ')"

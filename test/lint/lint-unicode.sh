@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unicode_tables.inc is what unicode_tables.pl makes of Unicode 15.0.0, without later edits.
+# unicode_tables.inc must be exactly what unicode_tables.pl generates from Unicode 15.0.0, without later edits.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=/usr/share/unicode

@@ -1,17 +1,16 @@
 #!/usr/bin/env perl
-# Do the tests notice? Changes one condition, bound, operator, constant or call of the sources at a
-# time, builds, and runs unit, regress and isolation tests until one fails; for the bulk functions also the oracle, for
-# indexes those TAP files that ask them random questions and hold their merges.
+# Checks whether the tests notice changes. It changes one condition, bound, operator, constant or call of the sources at
+# a time, builds, and runs unit, regress and isolation tests until one fails. For the bulk functions it also runs the
+# oracle; for indexes, the TAP files that ask random questions or hold merges.
 #
 #   test/tools/private_postgres.sh test/tools/with_server.sh test/mutation/mutate.pl
 #       [--count=N] [--seed=N] [--sanitized] [--list] [PATTERN...]
 #
-# N changes are drawn from the files that git knows by the patterns (default: all sources), of each
-# file according to its size and at least one. What is found goes to build/mutation/results.tsv: a
-# change that is in it is not tried again, so a run can be stopped and goes on where it was. Ends
-# with the changes that no test noticed. With --sanitized, what no other test of core and bulk noticed is tried with
-# sanitizers, too, for ten minutes each. Needs a clean checkout, which is left as it was, and hours:
-# run it in a clone.
+# N changes are drawn from the files that match the patterns in git (default: all sources): from each file in proportion
+# to its size, and at least one. Results go to build/mutation/results.tsv. A change that is listed there is not tried
+# again, so a run can be stopped and continued. The run ends with the changes that no test noticed. With --sanitized,
+# changes of core and bulk that no other test noticed are also tried with sanitizers, for ten minutes each. It needs
+# hours and a clean checkout, which is left as it was: run it in a clone.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to install into
 #              PGHOST       its server, as with_server.sh says
@@ -28,13 +27,13 @@ my ($count, $seed, $list, $sanitized) = (150, 1, 0, 0);
 GetOptions('count=i' => \$count, 'seed=i' => \$seed, 'list' => \$list, 'sanitized' => \$sanitized) or exit 2;
 chdir dirname(abs_path(__FILE__)) . '/../..' or die "cannot enter the checkout: $!\n";
 my @paths = @ARGV ? @ARGV : ('src/core', 'src/bulk', 'src/pg');
-my $longest = 150;    # seconds without a line from a test: it hangs
+my $longest = 150;    # if a test prints no line for this many seconds, it hangs
 my $results = 'build/mutation/results.tsv';
 
-# Generated, and compared with Unicode's own files by a lint.
+# This file is generated, and a lint compares it with Unicode's own files.
 my $generated = qr/unicode_tables/;
 
-# What a line is changed to: name, pattern, replacement. clang-format sets binary operators apart.
+# How a line is changed: name, pattern, replacement. clang-format puts spaces around binary operators.
 my @changes = (
     [ 'bound', qr/ < /, ' <= ' ], [ 'bound', qr/ <= /, ' < ' ], [ 'bound', qr/ > /, ' >= ' ], [ 'bound', qr/ >= /, ' > ' ],
     [ 'condition', qr/ == /, ' != ' ], [ 'condition', qr/ != /, ' == ' ],
@@ -48,11 +47,11 @@ my @changes = (
     [ 'call', qr/std::min\b/, 'std::max' ], [ 'call', qr/std::max\b/, 'std::min' ],
     [ 'call', qr/^( +)[\w:.>-]+\(.*\);$/, sub { "$_[0];" } ], [ 'call', qr/\bcontinue;/, 'break;' ]);
 
-# Reading, writing, running.
+# Functions that read, write and run.
 sub read_lines { open my $in, '<', $_[0] or die "$_[0]: $!\n"; return <$in> }
 sub write_lines { my $file = shift; open my $out, '>', $file or die "$file: $!\n"; print $out @_; close $out }
 
-# Strings, characters and comments, blanked out so that places stay.
+# Blanks out strings, characters and comments; the other characters keep their places.
 sub code_of
 {
     my ($line) = @_;
@@ -71,7 +70,7 @@ sub changes_of
     {
         chomp(my $line = $lines[$number]);
         my $code = code_of($line);
-        # The tests' own output shows messages; TAP tests try cancel; the rest only informs the compiler.
+        # The tests' own output shows messages; TAP tests cover cancellation; the rest only informs the compiler.
         next if $code =~ /^\s*(#|static_assert|using|template|case|MINHASH_FUNCTION)\b|\b(elog|err\w+|CHECK_FOR_INTERRUPTS|pg_unreachable|[Aa]ssert)\b/;
         for my $change (@changes)
         {
@@ -91,8 +90,8 @@ sub changes_of
     return @found;
 }
 
-# The draw: by hash, so that it stays nearly the same while the sources change.
-# Not by a shell, which would expand `src/pg/*.cpp` to less than git does.
+# Draws changes by a hash, so that the draw stays nearly the same while the sources change. No shell expands the
+# patterns, because `src/pg/*.cpp` would match less in a shell than in git.
 my $listed = sub { open my $out, '-|', 'git', 'ls-files', @_ or die "git: $!\n"; return <$out> };
 my @files = grep { /\.(cpp|h)$/ && $_ !~ $generated } map { chomp; $_ } $listed->(@paths);
 my %of = map { $_ => [ changes_of($_) ] } @files;
@@ -133,7 +132,7 @@ if (-e $results)
     }
 }
 
-# Runs a command; $watch sees each line, and may say what ends it.
+# Runs a command; $watch sees each line, and may return the reason to stop.
 my $child;
 sub run
 {
@@ -158,7 +157,7 @@ sub run
             last;
         }
         last if !sysread $out, $buffer, 65536, length $buffer;
-        # pg_regress writes a test's name first and then, in the same line, how it went.
+        # pg_regress writes a test's name first, and its result later on the same line.
         while (!$end && $buffer =~ s/^(.*)\n//)
         {
             my $line = $1;
@@ -228,7 +227,7 @@ sub clean_server
     system qq{psql -qAtc "$roles" postgres | psql -q postgres >/dev/null 2>&1};
 }
 
-# Which test notices: a name; undef if none does; "build" if it does not compile.
+# Returns the name of the test that notices the change; undef if none does; "build" if it does not compile.
 sub noticed_by
 {
     my ($file) = @_;
@@ -292,7 +291,7 @@ if (grep { !$outcome{ $_->{id} } } @drawn)
     system('make', '-s', @unit, "../$unit_tests") == 0 or die "the unit tests do not build\n";
     @kernels = split ' ', `$unit_tests --runnable`;
     pop @kernels;
-    # A new campaign begins with all tests as they are.
+    # A new campaign begins with all tests unchanged.
     my $by = %outcome ? undef : noticed_by('src/core/hash.h');
     die "without a change, $by fails\n" if $by;
 }
@@ -318,7 +317,7 @@ for my $change (@drawn)
     printf "%3d %-8s %-20s %s:%d (%d s)\n", ++$tried, $outcome, $test, $change->{file}, $change->{line}, time - $started;
 }
 
-# The sum.
+# Prints the totals.
 my %sum;
 $sum{ $outcome{ $_->{id} } }++ for @drawn;
 printf "\n%d noticed, %d survive, %d do not compile\n", map { $sum{$_} // 0 } qw(noticed SURVIVES invalid);

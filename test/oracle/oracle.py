@@ -26,12 +26,12 @@ ID_TYPES = {
     'date': "date '2000-01-01' + n", 'oracle_number': '(n + 1)::oracle_number',
     'inet': "('10.0.' || n / 250 || '.' || n % 250)::inet",
     'oracle_row': "row(n % 7, 'x' || n)::oracle_row", 'oid': 'n::oid', 'name': 'md5(n::text)::name'}
-BULK_IDS = ('bigint', 'integer', 'smallint')  # need no value of their type
+BULK_IDS = ('bigint', 'integer', 'smallint')  # these need no value of their type
 DIFFERENCE = 1e-12
-MANY = 2000  # rows with copies, of which not all pairs are asked for
-QUICK = 200  # seeds without a table of thousands of different rows
-SUSPECT = 1e-8  # less probable a share of missed pairs is a finding
-SHOWN = 4  # findings of one configuration, at most
+MANY = 2000  # rows with copies; not all of their pairs are asked for
+QUICK = 200  # this many seeds run without a table of thousands of different rows
+SUSPECT = 1e-8  # a share of missed pairs less probable than this is a finding
+SHOWN = 4  # at most this many findings are shown for one configuration
 STEADY = {'max_parallel_maintenance_workers': 0, 'maintenance_work_mem': '64MB', 'force_parallel_mode': 'off',
           'max_parallel_workers_per_gather': 2, 'client_min_messages': 'warning'}
 WORKERS = [1, 2, 3, 4] * 4 + [8, 16]

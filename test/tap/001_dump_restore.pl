@@ -1,5 +1,5 @@
-# What pg_dump writes makes the same database again: type modifier, generated column, partitions
-# by the hash of a signature, band table and indexes on expressions.
+# Restores what pg_dump writes, and compares the databases: type modifier, generated column, partitions by the hash of a
+# signature, band table and indexes on expressions must be the same.
 use strict;
 use warnings;
 
@@ -47,7 +47,7 @@ CREATE INDEX texts_shaped ON texts USING lsh (sig) WITH (bands = 16, rows = 4);
 CREATE INDEX texts_unshaped ON texts USING lsh (sig);
 SQL
 
-# Changes are refused if a dump would then show another index, or could not be restored, also in a session that has not
+# A change is refused if a dump would then show another index, or could not be restored, even in a session that has not
 # used the extension before.
 for my $change ('kept_sig_id_excl SET (threshold = 0.1)', 'kept_sig_id_excl RESET (threshold)',
     'kept_by_default_sig_excl SET (threshold = 0.5)', 'texts_shaped SET (bands = 8, rows = 2)',
@@ -95,7 +95,7 @@ for my $format (qw(plain custom))
     $node->command_ok([ @restore, $file, '-d', $node->connstr($format) ], "$format restore");
     is($node->safe_psql($format, $sums), $original, "$format: the same values everywhere");
 
-    # The indexes are made anew, and find what they should.
+    # The indexes are rebuilt, and must find what they should.
     my %queries = (
         texts_of_words => q{minhash(body, unit => 'word', shingle_size => 2)
             = minhash((SELECT body FROM texts WHERE id = 7), unit => 'word', shingle_size => 2)},
@@ -120,7 +120,7 @@ for my $format (qw(plain custom))
     is($node->safe_psql($format,
             'SELECT bool_or(id = 7) FROM parts WHERE sig = (SELECT sig FROM parts WHERE id = 7)'),
         't', "$format: the partition of a signature is found");
-    # An exclusion constraint has its threshold, in sessions of any setting.
+    # An exclusion constraint keeps its threshold, whatever the session has set.
     like(($node->psql($format, q{SET minhash_lsh.similarity_threshold = 1; INSERT INTO kept SELECT id + 1, sig FROM texts WHERE id = 2}))[2],
         qr/violates exclusion constraint.*conflicts with existing key \(sig, id\)=\(fss\S+, 1\)/s, "$format: a constraint is enforced");
     like(($node->psql($format, q{INSERT INTO parts VALUES (minhash('no', 64), 1)}))[2],

@@ -71,7 +71,7 @@ my %ways = (
         substr($bytes, int rand $length, 1 + int rand 8) = '';
         return $bytes;
     },
-    # The fields' lengths stay right, the values are damaged: what only our own code can see.
+    # Damages the values but keeps the fields' lengths right, so that only our own code can notice.
     value => sub {
         my $bytes = $whole;
         my $at = 19;
@@ -90,7 +90,7 @@ my %ways = (
         substr($bytes, $start + int rand $header, 1) = chr int rand 256;
         return $bytes;
     },
-    # A value made shorter or longer, with a length word that says so.
+    # Makes a value shorter or longer, with a matching length word.
     resized => sub {
         my $bytes = $whole;
         my $size = unpack 'N', substr $bytes, 29, 4;
@@ -101,7 +101,7 @@ my %ways = (
     });
 my @names = sort keys %ways;
 
-# One session for all: that it answers to the end shows that no backend died.
+# One session runs everything: if it answers to the end, no backend has died.
 my $script = "\\set ON_ERROR_STOP off\nSET client_min_messages = fatal;\n";
 for my $number (1 .. $mutations)
 {
@@ -136,8 +136,8 @@ my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 my @results = map { [ split ' ' ] } grep { /^\d+ / } split /\n/, $out;
 is(@results, $mutations, 'the session lives through all of them');
 
-# A bad binary value, a bad COPY file, too large a field; 08P01 is what the other column's type says
-# of a number that is too short.
+# These are a bad binary value, a bad COPY file, and a field that is too large; 08P01 is the error of the other column's
+# type for a number that is too short.
 my %clean = map { $_ => 1 } qw(22P03 22P04 54000 08P01);
 my @dirty;
 for my $result (@results)

@@ -1,4 +1,4 @@
-# A query on a text of 100 MB ends soon after it is told to.
+# A query on a text of 100 MB must end soon after it is cancelled.
 use strict;
 use warnings;
 
@@ -7,14 +7,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $working = 100;    # ms that a query may work before it is cancelled
-my $limit = 250;      # ms that it may still take then, on a machine that does other things, too
+my $limit = 250;      # ms that it may still take then; the machine may be busy
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', 'log_statement = none');
 $node->start;
 
-# 5 MB of hexadecimal digits, stored as they are; repeat() makes 100 MB of them.
+# 5 MB of hexadecimal digits, stored uncompressed; repeat() makes 100 MB of them.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE seed (body text);
@@ -27,7 +27,7 @@ ALTER TABLE seed ALTER words SET STORAGE external;
 UPDATE seed SET words = (SELECT array_agg(md5(number::text)) FROM generate_series(1, 1500000) number);
 SQL
 
-# Runs a query three times; gives its SQLSTATE and the milliseconds it took, each time.
+# Runs a query three times; returns its SQLSTATE and the milliseconds it took, for each run.
 sub run
 {
     my ($query, $timeout) = @_;
@@ -40,12 +40,12 @@ SET statement_timeout = $timeout;
 $once$once$once
 SQL
     my @states = $out =~ /^state (\w+)/mg;
-    # The first time is that of SET, where psql shows it.
+    # The first time that psql shows is that of SET.
     my @times = ($out =~ /^Time: ([\d.]+) ms/mg)[ -3 .. -1 ];
     return (\@states, \@times);
 }
 
-# The time until a query that works on a text has read it.
+# The time that a query on a text needs to read it.
 sub time_of_text
 {
     my ($text) = @_;
@@ -54,10 +54,10 @@ sub time_of_text
     return int $alone;
 }
 
-# The quick functions work on the larger text.
+# The fast functions work on the larger text.
 my ($large, $larger) = ('repeat(body, 20)', 'repeat(body, 60)');
 my @queries = (
-    # The default signs 100 MB before it can be told to end.
+    # The default scheme signs 100 MB before it can be cancelled.
     [ $large => 'minhash(TEXT, num_hashes => 4096, method => \'classic\')' ],
     [ $larger => 'minhash(TEXT, num_hashes => 4096, method => \'classic\', unit => \'word\')' ],
     [ $large => 'minhash(TEXT, bag => true)' ],
@@ -79,8 +79,8 @@ for my $case (@queries)
     {
         $timeout = time_of_text($text) + $working;
         ($states, $times) = run("SELECT $query FROM seed", $timeout);
-        # A machine that has just become faster may be done before it is told to end, and one that does other things may be
-        # late once; what is late by itself is late again.
+        # A machine that has just become faster may finish before the cancel, and a busy one may be late once; a query
+        # that is late by itself is late again.
         ($longest) = sort { $b <=> $a } @$times;
         last if "@$states" !~ /00000/ && $longest - $timeout < $limit;
     }
@@ -89,8 +89,8 @@ for my $case (@queries)
     note("told to end after $timeout ms, ended after @$times ms");
 }
 
-# Elements that are all equal, and slow to compare: sorting them takes about half of the time,
-# counting them the other half.
+# The elements are all equal and slow to compare: sorting them takes about half of the time, and counting them takes the
+# other half.
 my $equal = "SELECT element_jaccard(array_fill(list, ARRAY[80000]), '{}') FROM seed";
 my $whole;
 for my $attempt (1 .. 5)

@@ -1,4 +1,4 @@
-# Parallel workers compute what the leader does, and the planner uses them of its own accord.
+# Parallel workers must compute the same as the leader, and the planner must use them of its own accord.
 use strict;
 use warnings;
 
@@ -43,7 +43,7 @@ is($node->safe_psql('postgres', "$forced $sum"), $alone, 'workers compute the sa
 like($node->safe_psql('postgres', "$forced SET $setting = on; EXPLAIN (VERBOSE) $values"),
     qr/Workers Planned: \d/, 'it was workers who did');
 
-# Only the usual settings.
+# Uses only the usual settings.
 my $query = 'SELECT count(*), md5(min(minhash(body)::text)) FROM texts';
 my $plan = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS off, TIMING off) $query");
 like($plan, qr/Workers Planned: [12].*Parallel Seq Scan/s, 'a large table is worth workers');

@@ -1,5 +1,5 @@
-# On real texts, a join of bands finds the near-duplicates that the S-curve predicts. The texts are
-# those that a Debian with our build packages has; the truth is exact and complete.
+# On real texts, a join of bands must find the share of near-duplicates that the S-curve predicts. The texts are those
+# of a Debian with our build packages; the true pairs are exact and complete.
 use strict;
 use warnings;
 
@@ -19,8 +19,8 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', 'log_statement = none');
 $node->start;
 
-# The first different texts (a copy is too easily found) in the order of their names: licences and
-# copyright files, then Perl's modules and PostgreSQL's headers, which every build machine has.
+# The first distinct texts (a copy is too easily found) in the order of their names: licences and copyright files, then
+# Perl's modules and PostgreSQL's headers, which every build machine has.
 my @paths = (glob('/usr/share/common-licenses/* /usr/share/doc/*/copyright'));
 my @folders = grep { -d } glob('/usr/share/perl /usr/share/perl5 /usr/include/postgresql');
 find({ no_chdir => 1, wanted => sub { push @paths, $_ if /\.(?:pm|pod|pl|h)\z/ } }, @folders)
@@ -77,8 +77,8 @@ CREATE TABLE compared AS
         ON (a.size, a.id) < (b.size, b.id) AND a.size >= $threshold * b.size;
 SQL
 
-# Pairs of the same texts are found or missed together. How much so is not known, so this assumes the most, and with it
-# the largest standard error: all pairs of one family are found or missed as one.
+# Pairs of the same texts are found or missed together. How strongly is not known, so this assumes the worst case, which
+# has the largest standard error: all pairs of one family are found or missed together.
 my ($true, $found, $predicted, $error, $candidates, $compared, $shape) =
   split /\|/, $node->safe_psql('postgres', <<"SQL");
 WITH RECURSIVE pairs AS MATERIALIZED (
@@ -110,14 +110,14 @@ diag(sprintf '%d texts, %s: found %d of the %d pairs with J >= %.1f, '
     $count, $shape, $found, $true, $threshold, $predicted, $error, $vain, $candidates,
     $compared);
 
-# The same on the whole curve, for all pairs whose similarity is known.
+# Tests the same on the whole curve, for all pairs whose similarity is known.
 diag('of these, ', $node->safe_psql('postgres', <<'SQL'));
 SELECT format('%s are candidates, predicted %s', count(c.left_id),
               sum(lsh_probability(similarity, bands, rows))::numeric(9,1))
 FROM compared CROSS JOIN shape LEFT JOIN candidates c USING (left_id, right_id)
 SQL
 
-# Pairs that are not candidates, which is most of them, are not looked at.
+# Pairs that are not candidates, which are most of them, are not looked at.
 cmp_ok($candidates, '<', $count * ($count - 1) / 2 / 5, 'few pairs become candidates');
 $node->stop;
 done_testing();

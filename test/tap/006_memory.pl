@@ -1,5 +1,5 @@
-# Signing a text takes little memory beyond the text, however large it is. A call frees its memory before its query
-# ends.
+# Signing a text takes little memory beyond the text, however large the text is. A call frees its memory before its
+# query ends.
 use strict;
 use warnings;
 
@@ -22,7 +22,7 @@ ALTER TABLE seed ALTER body SET STORAGE external;
 INSERT INTO seed SELECT string_agg(md5(number::text), ' ') FROM generate_series(1, 30000) number;
 SQL
 
-# The most memory, in MB, that a new session's process has had after the query.
+# The peak memory, in MB, of a new session's process after the query.
 sub peak
 {
     my ($query) = @_;
@@ -50,7 +50,7 @@ for my $call ("minhash($text)", "minhash($text, unit => 'word', num_hashes => 40
     cmp_ok($extra, '<', $limit, sprintf '%s takes %.1f MB more', $call, $extra);
 }
 
-# Each of these calls in turn, many times in one query.
+# Runs each of these calls many times in one query.
 for my $calls (
     'sum(key) FROM generate_series(1, 300000) n, lsh_bands(minhash(n::text, 16), 2, 8)',
     'count(p) FROM (SELECT lsh_curve(n % 9 + 1, 5, 2) p FROM generate_series(1, 300000) n) c',
@@ -66,7 +66,7 @@ for my $calls (
     my $peak = peak($calls);
     cmp_ok($peak, '<', 50, sprintf '%.0f MB at most: %s', $peak, $calls);
 }
-# Building an lsh index keeps to maintenance_work_mem. Where there is room, it sorts runs of 262,144 rows in 8 MB.
+# An lsh index build stays within maintenance_work_mem. Where there is room, it sorts runs of 262,144 rows in 8 MB.
 $node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE signatures AS SELECT minhash(n::text, 16) AS sig FROM generate_series(1, 600000) n;
 CREATE TABLE few AS SELECT sig FROM signatures LIMIT 10;

@@ -1,18 +1,20 @@
-# Through an index, % finds the share of the similar texts that its bands and rows promise.
+# Through an index, % must find the share of similar texts that its bands and rows promise.
 #
-# Two questions, on pairs of a text and its edited copy, each pair with words of its own so that pairs
-# are found or missed independently:
+# The test answers two questions, on pairs of a text and its edited copy. Each pair has its own words, so pairs are
+# found or missed independently:
 #
-# 1. Of pairs of known Jaccard similarity J (exact, by shingle_jaccard), how many become candidates? Each
-#    with lsh_probability(J). Pairs are taken by J and asked for with a threshold of almost 0: a pair
-#    that % takes at a higher threshold is one whose signatures agree by chance more than its texts do,
-#    and such pairs are found more often than their J says.
-# 2. Of the pairs that % finds by a sequential scan, how many does it find through the index? There a pair is selected
-# by its m equal slots of k, and any m slots are equally likely to be those, so that
-#    it is found with the probability that m of k random slots fill a band. That is counted exactly.
+# 1. How many pairs of known Jaccard similarity J (exact, by shingle_jaccard) become candidates? Each should with
+#    lsh_probability(J). Pairs are chosen by J and queried with a threshold of almost 0: at a higher threshold, % keeps
+#    the pairs whose signatures happen to agree more than their texts do, and such pairs are found more often than J
+#    says.
+# 2. How many of the pairs that % finds by a sequential scan does it find through the index? Here a pair is chosen by
+# its
+#    m equal slots of k, and any m slots are equally likely to be the equal ones. So it is found with the probability
+#    that
+#    m of k random slots fill a band, which is counted exactly.
 #
-# Both must lie within three standard errors of what is expected. Everything is fixed, so the test
-# gives the same result each time.
+# Both results must lie within three standard errors of what is expected. Everything is fixed, so the test gives the
+# same result each time.
 use strict;
 use warnings;
 
@@ -53,8 +55,8 @@ SELECT string_agg(format('%s: %s', tenth, pairs), ', ' ORDER BY tenth)
 FROM (SELECT floor(jaccard * 10) / 10 AS tenth, count(*) AS pairs FROM pairs GROUP BY 1) tenths
 SQL
 
-# The probability that m of k random slots fill at least one of the bands, for each m: one minus the
-# sets of m slots that fill none, a product of polynomials, over all sets.
+# For each m, the probability that m of k random slots fill at least one of the bands: one minus the share of sets of m
+# slots that fill none, whose number is a product of polynomials.
 sub fill_probabilities
 {
     my ($bands, $rows, $k) = @_;
@@ -81,7 +83,7 @@ sub fill_probabilities
     return map { 1 - ($none->[$_] // 0) / $all[$_] } 0 .. $k;
 }
 
-# The pairs that % finds; the plan is looked at.
+# The pairs that % finds; the plan is also checked.
 sub similar
 {
     my ($threshold, $by_index) = @_;
@@ -98,7 +100,7 @@ sub similar
     return @pairs;
 }
 
-# Whether a count is what independent trials of these probabilities can give.
+# Whether independent trials with these probabilities can plausibly give this count.
 sub is_likely
 {
     my ($name, $count, @probabilities) = @_;
@@ -109,7 +111,7 @@ sub is_likely
         $variance += $p * (1 - $p);
     }
     my $error = sqrt $variance;
-    # Half a pair more, because pairs are counted as whole ones, where hardly any is missed.
+    # Adds half a pair, because pairs are counted in whole numbers and hardly any is missed here.
     cmp_ok(abs($count - $expected), '<=', 3 * $error + 0.5, $name);
     note(sprintf '%d of %d, expected %.1f +- %.1f', $count, scalar @probabilities, $expected, $error);
 }

@@ -1,5 +1,5 @@
-# Band tables come back from a dump, as superuser and as the owner of the tables, and outlive a restart: keys, triggers and
-# functions are those of the original, and keep them in step.
+# Band tables are restored from a dump, by a superuser and by the owner of the tables, and survive a restart. Their
+# keys, triggers and functions are the same as in the original, and the triggers keep the keys up to date.
 use strict;
 use warnings;
 
@@ -53,7 +53,7 @@ SQL
 my $original = $node->safe_psql('original', $sums);
 like($original, qr/^functions\|10\|.*^triggers\|12\|/ms, 'three band tables, their functions and triggers');
 
-# How many keys a band table lacks, and how many it has too many.
+# How many keys a band table lacks, and how many extra keys it has.
 sub differences
 {
     my ($database, $table, $wanted) = @_;
@@ -66,7 +66,7 @@ my %wanted = (
     'app."Few"' => sprintf($words, '4, 2'),
     'app.parts_bands' => 'SELECT key, id FROM app.parts, lsh_bands(sig, 13, 7)');
 
-# What must work in any of the databases.
+# Checks what must work in each of the databases.
 sub try_writing
 {
     my ($database, $what) = @_;
@@ -82,7 +82,7 @@ SQL
     is(differences($database, $_, $wanted{$_}), '0|0', "$what: $_ follows") for sort keys %wanted;
     like(($node->psql($database, q{SET ROLE writer; INSERT INTO app."Two words" VALUES ('his', 'A text')}))[2],
         qr/permission denied for table Few\nHINT:  GRANT INSERT ON app\."Few" TO writer;/, "$what: what a writer lacks");
-    # A control: the comparison above notices a difference.
+    # A control: the comparison above must notice a difference.
     $node->safe_psql($database, q{DELETE FROM app."Few" WHERE id = 'new'});
     is(differences($database, 'app."Few"', $wanted{'app."Few"'}), '4|0', "$what: missing keys are seen");
     like(($node->psql($database, q{DELETE FROM app."Two words" WHERE "Der Name" = 'new'}))[2],

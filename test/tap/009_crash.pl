@@ -1,5 +1,5 @@
-# The whole server is killed while sessions write, again and again. After each recovery, which
-# also verifies every page that it replays, band table and GIN index say what the heap says.
+# The whole server is killed while sessions write, again and again. After each recovery, which also verifies every page
+# that it replays, band table and GIN index must agree with the heap.
 use strict;
 use warnings;
 
@@ -38,8 +38,8 @@ ALTER TABLE docs SET (vacuum_truncate = off, toast.vacuum_truncate = off);
 ALTER TABLE docs_bands SET (vacuum_truncate = off);
 SQL
 
-# One line for each writer: rows near those that are there; several rows of one statement;
-# transactions that are rolled back in part.
+# One script for each writer: one writes rows near existing ones, one writes several rows per statement, and one rolls
+# parts of its transactions back.
 my @scripts = (
     q{INSERT INTO docs (body) SELECT repeat(md5((random() * 500)::int::text), 2) || i FROM generate_series(1, 5) i;},
     q{UPDATE docs SET body = repeat(md5((random() * 500)::int::text), 2) || id WHERE id % 97 = (random() * 96)::int;},
@@ -63,7 +63,7 @@ SELECT (SELECT count(*) FROM ($wanted EXCEPT ALL TABLE docs_bands) a),
 SQL
 }
 
-# Who shares a band with whom: by the index, and by a join of keys that no index helps.
+# Finds which rows share a band, through the index and through a join of keys that no index helps.
 sub pairs_by_index
 {
     return $node->safe_psql('postgres', <<'SQL');
@@ -100,7 +100,7 @@ for my $crash (1 .. $crashes)
                 '-f', $_, $node->connstr('postgres') ],
             '>', \$out, '2>', \$out)
     } @files;
-    # A checkpoint in every other round: sometimes there is less to replay, sometimes more.
+    # Every other round has a checkpoint, so that there is sometimes less to replay and sometimes more.
     $node->safe_psql('postgres', 'CHECKPOINT') if $crash % 2;
     ok($node->poll_query_until('postgres', <<"SQL"), "$crash: all are writing");
 SELECT count(*) = @{[ scalar @files ]} AND EXISTS (SELECT FROM docs WHERE id > $before)
@@ -123,7 +123,7 @@ SQL
 }
 unlike(slurp_file($node->logfile), qr/PANIC|inconsistent page/, 'no page was replayed wrongly');
 
-# The comparison notices differences.
+# The comparison must notice differences.
 $node->safe_psql('postgres', <<'SQL');
 DELETE FROM docs_bands WHERE id = (SELECT max(id) FROM docs_bands);
 INSERT INTO docs_bands VALUES (1, -1);

@@ -1,5 +1,5 @@
-# A hot standby, which compares every page that it replays with the primary's, answers lookups
-# through GIN index and band table as the primary does, and goes on alone when it is promoted.
+# A hot standby compares every page that it replays with the primary's page. Its lookups through the GIN index and the
+# band table must give the same answers as on the primary, and it must continue alone after promotion.
 use strict;
 use warnings;
 
@@ -51,7 +51,7 @@ SELECT count(*), md5(string_agg(concat_ws('|', p.id, d.id, d.sig <%> p.sig), ','
 FROM docs p JOIN docs d ON d.sig % p.sig WHERE p.id % 5 = 0;
 SQL
 
-# What a join of bands gives, without index and band table.
+# The result of a join of bands, without index and band table.
 my $truth = <<'SQL';
 WITH k AS MATERIALIZED (SELECT k.key, d.id FROM docs d, lsh_bands(sig, 13, 7) k),
      c AS MATERIALIZED (SELECT DISTINCT x.id AS p, y.id FROM k x JOIN k y USING (key) WHERE x.id % 5 = 0)

@@ -1,5 +1,5 @@
-# lsh_pairs() and lsh_clusters() keep to the limits that their user has set: memory, temporary files,
-# time. They leave nothing behind, use parallel workers, and say how far they are.
+# lsh_pairs() and lsh_clusters() must stay within the limits that their user has set: memory, temporary files, and time.
+# They must leave nothing behind, use parallel workers, and report progress.
 use strict;
 use warnings;
 
@@ -8,15 +8,15 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $limit = 250;    # ms that a call may still take after it was told to end
+my $limit = 250;    # ms that a call may still take after it is cancelled
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-# Little shared memory, because a process seems to use all that it has touched.
+# Shared memory is small, because a process's memory includes all shared memory that it has touched.
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nshared_buffers = '8MB'\n");
 $node->start;
-# near: all alike but for a number, same: all alike, apart: of one bucket, but far from each other,
-# long: two texts of 30 MB that share most shingles, signatures: 100 MB of them.
+# The tables are: near: texts that differ only in a number; same: equal texts; apart: texts of one bucket that are far
+# from each other; long: two texts of 30 MB that share most shingles; signatures: 100 MB of them.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE near AS SELECT n AS id, words || n AS body
@@ -39,7 +39,7 @@ sub temporary_files
     return join ' ', grep { -f } glob($node->data_dir . '/base/pgsql_tmp/*');
 }
 
-# Runs a query that works for some time and is then told to end.
+# Runs a query that takes some time, and cancels it.
 sub is_cancelled_in_time
 {
     my ($name, $query, $working) = @_;
@@ -57,7 +57,7 @@ $query;
 \\echo state :SQLSTATE
 SQL
         ($time) = reverse $out =~ /^Time: ([\d.]+) ms/mg;
-        # A machine that does other things may be late once; what is late by itself is late again.
+        # A busy machine may be late once; a call that is late by itself is late again.
         last if $time - $working < $limit;
     }
     like($out, qr/^state 57014$/m, "$name: is cancelled");
@@ -78,7 +78,7 @@ is_cancelled_in_time("comparing long texts exactly ($_ ms)", q{SELECT count(*) F
 is_cancelled_in_time("looking for texts within others ($_ ms)", q{SELECT count(*) FROM lsh_contained('TABLE near')}, $_) for (200, 700);
 is_cancelled_in_time('temporary files', q{SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('TABLE near')}, 1000);
 
-# temp_file_limit.
+# Tests temp_file_limit.
 my ($code, $out, $err) = $node->psql('postgres', q{SET maintenance_work_mem = '1MB'; SET temp_file_limit = '2MB'; SELECT count(*) FROM lsh_pairs('TABLE signatures')});
 like($err, qr/ERROR:  temporary file size exceeds "?temp_file_limit"?/, 'temp_file_limit holds');
 is(temporary_files(), '', 'and no file is left');
@@ -86,7 +86,7 @@ is(temporary_files(), '', 'and no file is left');
 like($err, qr/ERROR:  division by zero/, 'a query fails half-way');
 is(temporary_files(), '', 'and no file is left');
 
-# Memory. What a session needs anyway is measured first.
+# Tests memory. First measures what a session needs anyway.
 sub peak
 {
     my ($query) = @_;
@@ -107,7 +107,7 @@ SKIP:
     skip 'no /proc', 4 if !-r '/proc/self/status';
     my ($alone) = peak('SELECT count(_minhash_hash(sig)) FROM signatures');
     note(sprintf 'reading the signatures: %.0f MB', $alone);
-    # Allowed are 16 MB, 28 bytes for each row in memory, and some buffers.
+    # The limit is 16 MB, 28 bytes for each row in memory, and some buffers.
     for my $call (q{lsh_pairs('TABLE signatures')}, q{lsh_clusters('TABLE signatures')})
     {
         my ($roomy, $expected) = peak("SET maintenance_work_mem = '1GB'; SELECT count(*) FROM $call");
@@ -116,12 +116,12 @@ SKIP:
         cmp_ok($cramped - $alone, '<', 16 + 6 + 12, sprintf '%s takes %.0f MB more, in plenty %.0f', $call, $cramped - $alone, $roomy - $alone);
         is(temporary_files(), '', 'and no file is left');
     }
-    # Results go to disk, too.
+    # Results are written to disk, too.
     my ($pairs) = peak(q{SET work_mem = '4MB'; SELECT count(*) FROM lsh_pairs('SELECT id::text, body FROM same LIMIT 2000', NULL::text)});
     cmp_ok($pairs, '<', 60, sprintf '%.0f MB for two million pairs', $pairs);
 }
 
-# Parallel workers, where the planner wants them.
+# Uses parallel workers where the planner wants them.
 ($code, $out, $err) = $node->psql('postgres', <<'SQL');
 LOAD 'auto_explain';
 SET auto_explain.log_min_duration = 0;
@@ -136,8 +136,8 @@ SKIP:
     like($err, qr/Workers Launched: [12].*Parallel Seq Scan on big/s, 'workers sign the texts');
 }
 
-# Progress: each phase reports its name; by default, nothing is reported before ten seconds. Runs a call that takes
-# minutes until it has said something, and gives all that it said.
+# Tests progress: each phase reports its name; by default, nothing is reported in the first ten seconds. Runs a call
+# that takes minutes until it has reported something, and returns all that it reported.
 sub said_until
 {
     my ($expected, $sql) = @_;

@@ -1,5 +1,5 @@
-# On real texts, lsh_pairs() finds what a join of band tables finds, and compared exactly, the true
-# pairs that its bands promise, and no others.
+# On real texts, lsh_pairs() must find what a join of band tables finds. Compared exactly, it must find the true pairs
+# that its bands promise, and no others.
 use strict;
 use warnings;
 
@@ -66,7 +66,7 @@ CREATE TABLE truth AS
 DELETE FROM truth WHERE similarity < $threshold;
 SQL
 
-# How many rows two queries have, and one of them alone.
+# How many rows two queries return, and how many of them only one of the two returns.
 sub differences
 {
     my ($actual, $expected) = @_;
@@ -98,8 +98,8 @@ SQL
     }
 }
 
-# With exact comparison, precision is 1, values are exact, and recall is what the bands promise. Pairs of the same texts
-# are found or missed together, so the largest standard error applies: all pairs of one text count as one.
+# With exact comparison, precision is 1, values are exact, and recall is what the bands promise. Pairs of the same text
+# are found or missed together, so this uses the largest possible standard error: all pairs of one text count as one.
 my ($found, $surplus, $missing) =
   differences("SELECT * FROM lsh_pairs('SELECT id, body FROM texts', $threshold)", 'TABLE truth');
 is($surplus, 0, 'all pairs are true, and their similarities exact');

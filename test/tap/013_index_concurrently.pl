@@ -1,5 +1,5 @@
-# GIN indexes of signatures are built and built again while others write: afterwards they find what
-# the band keys of all rows say. The server's view of progress shows the build.
+# GIN indexes of signatures are built and rebuilt while others write. Afterwards they must find what the band keys of
+# all rows say. The server's progress view must show the build.
 use strict;
 use warnings;
 
@@ -56,8 +56,8 @@ sub session
     return { run => $run, input => \$input, output => \$output };
 }
 
-# Runs a command while others write, and a transaction that it has to wait for; gives how many
-# statements the others ran meanwhile, and what the view of progress said.
+# Runs a command while others write, and while a transaction is open that it has to wait for. Returns how many
+# statements the others ran meanwhile, and what the progress view showed.
 sub run_among_writers
 {
     my ($command) = @_;
@@ -80,7 +80,7 @@ sub run_among_writers
     {
         $builder->pump_nb;
         $seen{$_}++ for split /\n/, ask($watcher, "SELECT concat_ws(': ', command, phase) FROM pg_stat_progress_create_index");
-        # It goes on when its wait has been seen, and others have written something.
+        # The transaction ends when its wait has been seen and others have written something.
         if ($holder && grep { /waiting for writers before build/ } keys %seen)
         {
             next if $node->safe_psql('postgres', $written) < $before + 100;
@@ -139,7 +139,7 @@ for my $run (@runs)
     check($command);
 }
 
-# The comparison notices a row that is not in the index.
+# The comparison must notice a row that is missing from the index.
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = false WHERE indexrelid = 'docs_sig'::regclass});
 $node->safe_psql('postgres', q{INSERT INTO docs (id, body) VALUES (700000, 'Not in the index')});
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = true WHERE indexrelid = 'docs_sig'::regclass});

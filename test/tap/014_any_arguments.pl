@@ -1,7 +1,7 @@
-# Every function and operator of the extension, as the catalogue lists them, is called with NULLs,
-# extremes, nested arrays and what else its types allow, wherever SQL can call it. It may refuse with
-# an error of its own, but never crash or fail inside. A new function is called without a change here;
-# a new type of argument needs values.
+# Calls every function and operator of the extension, as the catalogue lists them, with NULLs, extremes, nested arrays
+# and whatever else their types allow, wherever SQL can call them. A call may fail with one of our errors, but must
+# never crash or fail with an internal error. A new function is called without a change here; a new argument type needs
+# values.
 use strict;
 use warnings;
 
@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $calls = 30;    # of each function, and as many again for every two arguments that may be left out
+my $calls = 30;    # for each function, and as many again for every two optional arguments
 my $seed = 20261121;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -40,7 +40,7 @@ ALTER TABLE plain ADD PRIMARY KEY (id);
 CREATE VIEW source_view AS TABLE source;
 SQL
 
-# What arguments are: usual values by name or type, so that a call comes far, and unusual ones.
+# Values for arguments: usual ones by name or type, so that a call gets far, and unusual ones.
 my @integers = qw(0 1 -1 2 5 17 255 256 4096 4097 65536 2147483647 -2147483648);
 my %usual = (
     query => [ q('TABLE source'), q('SELECT id, ''the same text, or nearly: '' || id FROM source') ],
@@ -104,10 +104,10 @@ my %unusual = (
 srand($seed);
 sub one_of { return $_[ rand @_ ] }
 
-# How often a value of the next call is unusual: a call with many arguments only comes far if few of them are unusual.
+# How often a value of the next call is unusual. A call with many arguments only gets far if few of them are unusual.
 my $wild;
 
-# The types that the catalogue names but the lists above lack.
+# The types that the catalogue names and the lists above lack.
 my %unknown;
 
 sub value
@@ -134,7 +134,7 @@ sub value
     return $polymorphic ? $value : "$value\::$type";
 }
 
-# All that SQL can call.
+# Everything that SQL can call.
 my $of_extension = q{JOIN pg_depend d ON d.objid = o.oid AND d.deptype = 'e'
     JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'minhash_lsh'};
 my @functions = map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql('postgres', <<"SQL");
@@ -150,13 +150,13 @@ FROM pg_operator o $of_extension AND d.classid = 'pg_operator'::regclass
 ORDER BY o.oid::regoperator::text
 SQL
 
-# Where an expression, an aggregate and a function that returns rows may stand.
+# The places where an expression, an aggregate and a function that returns rows may appear.
 my @expressions = ('SELECT %s', 'SELECT (%s)::text', 'SELECT count(*) FROM generate_series(1, 3) WHERE (%s) IS NOT NULL',
     'SELECT x, count(*) FROM (SELECT %s AS x OFFSET 0) s GROUP BY x', 'SELECT * FROM generate_series(1, 2) n, LATERAL (SELECT %s AS x OFFSET n - n) s ORDER BY x');
 my @aggregations = ('SELECT %s FROM generate_series(1, 3) n', 'SELECT n, %s FROM generate_series(1, 7) n GROUP BY n', 'SELECT %s FROM generate_series(1, 0) n',
     'SELECT %s FILTER (WHERE n > 2) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 5) n');
 my @row_sources = ('SELECT * FROM %s LIMIT 3', 'SELECT %s', 'SELECT x.* FROM generate_series(1, 2) n, LATERAL %s x', 'SELECT count(*) FROM %s');
-# Of functions whose columns the caller names: the types of ids, and the columns after them (undef: an id, too).
+# For functions whose columns the caller names: the types of ids, and the columns after them (undef: also an id).
 my %columns = (_lsh_kept_pairs => [ 2, 'float8' ], _lsh_kept_clusters => [ 3, 'int8', 'float8', undef ]);
 sub named_columns
 {
@@ -179,7 +179,7 @@ for my $function (@functions)
         my $needed = @types - $defaults;
         my $given = $needed + int rand $defaults + 1;
         my @arguments = map { value($types[$_], $names[$_]) } 0 .. $#types;
-        # Gives some of the optional arguments by name, in any order, or the first ones by position.
+        # Passes some of the optional arguments by name, in any order, or the first ones by position.
         if (@names == @types && !grep({ $_ eq '' } @names) && rand() < 0.4)
         {
             my @named = grep { $_ < $needed || rand() < $named } 0 .. $#types;
@@ -204,7 +204,7 @@ cmp_ok(@functions, '>', 50, 'the functions are found');
 cmp_ok(@operators, '>', 5, 'and the operators');
 is(join(' ', sort keys %unknown), '', 'each type of argument has values');
 
-# One session for all: that it answers to the end shows that no backend died.
+# One session runs everything: if it answers to the end, no backend has died.
 my $script = <<'SQL';
 \set ON_ERROR_STOP off
 \set SHOW_ALL_RESULTS off
@@ -228,7 +228,7 @@ my (%count, @inside, @long);
 for my $number (sort { $a <=> $b } keys %state)
 {
     $count{ $state{$number} }++;
-    # The second: PostgreSQL sees that a function returns another type than the query was planned for.
+    # The second error means that a function returned another type than the query was planned for.
     push @inside, $number if $state{$number} =~ /^XX/ || $state{$number} eq '42804' && $message{$number} =~ /^attribute \d+ of type/;
     push @long, $number if $state{$number} eq '57014';
 }

@@ -1,5 +1,5 @@
-# Background workers of bulk functions: their number changes nothing in a result, they end with the call, whatever
-# ends it, and what fails in them fails the call.
+# Background workers of bulk functions: their number does not change any result, they end when the call ends, however it
+# ends, and if one of them fails, the call fails.
 use strict;
 use warnings;
 
@@ -16,7 +16,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nsynchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\n");
 $node->start;
-# texts: 8 MB in families of three, some of them empty or NULL; alike: all comparisons, no end; same: all equal.
+# texts: 8 MB in families of three, some empty or NULL; alike: so many comparisons that they never end; same: all equal.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE texts AS SELECT n AS id,
@@ -32,14 +32,14 @@ CREATE FUNCTION fail_late(int) RETURNS int LANGUAGE sql AS 'SELECT $1 / ($1 - 70
 ANALYZE;
 SQL
 
-# The workers of bulk functions: those that PostgreSQL shows.
+# The workers of bulk functions that PostgreSQL shows.
 sub workers
 {
     return split /\n/, $node->safe_psql('postgres',
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid IS NOT NULL");
 }
 
-# Waits until a condition holds; returns whether it did.
+# Waits until a condition is true; returns whether it became true.
 my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
 my $clusters = q{SELECT md5(string_agg(c::text, ',')) || count(*)
     FROM lsh_clusters('SELECT id, body FROM texts', near_representative => true, singletons => true) c};
@@ -62,7 +62,7 @@ for my $query ($pairs, $clusters, $evaluated, $estimated)
     {
         is(result($workers, $query), $alone{$query}, "the same with $workers workers");
     }
-    # Bands are chosen by the memory that there is, too.
+    # The choice of bands also depends on the memory that is available.
     my $cramped = "SET maintenance_work_mem = '1MB'; $query";
     is(result(2, $cramped), result(0, $cramped), 'and in little memory');
 }
@@ -73,9 +73,9 @@ is(result(2, q{SELECT count(*) FROM lsh_clusters('SELECT 1, repeat(body, 5000) F
     1, 'one large row');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 
-# Rows of the query's tables are read again, by workers, too: of this transaction, old versions of rows that the query
-# itself changes, of two tables, compressed values, and pages that are not in shared buffers. Those of temporary tables
-# are kept.
+# Rows of the query's tables are read again, by workers, too: rows of this transaction, old versions of rows that the
+# query itself changes, rows of two tables, compressed values, and pages that are not in shared buffers. Rows of
+# temporary tables are kept.
 $node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE unlogged AS TABLE texts;
 CREATE TABLE mixed AS SELECT id, CASE WHEN id % 5 = 0 THEN repeat(left(body, 40), 100) ELSE body END AS body, 'added'::text AS more FROM texts;
@@ -91,7 +91,7 @@ for my $case (
     [ 'a temporary table', 'CREATE TEMPORARY TABLE passing AS TABLE mixed', q{('SELECT id, body FROM passing')} ],
     [ 'a temporary and another', 'CREATE TEMPORARY TABLE passing AS TABLE texts',
         q{('SELECT id, body FROM passing', other_query => 'SELECT -id, body FROM mixed')} ],
-    # Dead rows of the other call would move these rows, and so change the order of pairs.
+    # Dead rows of the other call would move these rows, which would change the order of pairs.
     [ 'rows of this transaction', q{VACUUM FULL mixed; BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
         q{('SELECT id, body FROM mixed')} ],
     [ 'rows that the query changes', 'BEGIN', q{('SELECT id, body FROM mixed WHERE rewrite_row(id)')} ])
@@ -103,7 +103,7 @@ for my $case (
 $node->restart;
 is(result(2, $pairs), $alone{$pairs}, 'from the disk');
 
-# The places in a query where a call can stand.
+# The places in a query where a call can appear.
 is(result(2, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $pairs") =~ /Function Scan on lsh_pairs/, 1, 'in EXPLAIN');
 is(result(2, "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; $pairs")
       =~ /\d/, 1, 'of a query with parallel workers of its own');
@@ -125,7 +125,7 @@ SQL
 is(() = $err =~ /WARNING:  caught/g, 3, 'an error of the query is caught');
 ok(holds_soon(sub { !workers() }), 'and no worker is left');
 
-# No worker can be had.
+# Tests a server that has no worker to give.
 is(result(4, "SET max_parallel_workers = 0; $pairs"), $alone{$pairs}, 'max_parallel_workers is 0');
 $node->append_conf('postgresql.conf', 'max_worker_processes = 0');
 $node->restart;
@@ -133,7 +133,7 @@ is(result(4, $pairs), $alone{$pairs}, 'max_worker_processes is 0');
 $node->append_conf('postgresql.conf', 'max_worker_processes = 10');
 $node->restart;
 
-# Runs a long call in a session of its own, has something done to it when its workers run, and returns what it said.
+# Runs a long call in its own session, disturbs it when its workers run, and returns its output.
 sub disturb
 {
     my ($settings, $what) = @_;
@@ -153,8 +153,8 @@ sub disturb
 my $cancelled = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") });
 like($cancelled, qr/57014: canceling statement due to user request/, 'a call is cancelled');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
-# Workers are gone before the transaction ends, and with it what keeps the rows that they read. Here its end waits for a
-# server that does not answer.
+# Workers end before the transaction does, because the end of the transaction releases the rows that they read. Here,
+# that end waits for a server that does not answer.
 my $far = q{CREATE EXTENSION IF NOT EXISTS postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw
     OPTIONS (host '%s', port '%s', dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER far;
     CREATE FOREIGN TABLE far (id int) SERVER far OPTIONS (table_name 'written')};
@@ -172,7 +172,7 @@ my $late = disturb('BEGIN; SELECT count(*) FROM far', sub {
 ok($gone, 'workers are gone');
 is($state, 'active', 'before the transaction has ended');
 like($late, qr/57014: canceling statement/, 'which was cancelled');
-my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # even on a busy machine, its workers are seen before that
+my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # even a busy machine shows its workers before that
 like($timed_out, qr/57014: canceling statement due to statement timeout/, 'a call takes too long');
 ok(holds_soon(sub { !workers() }), 'no worker is left');
 my $terminated = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });
@@ -194,7 +194,7 @@ my $logged = -s $node->logfile;
 result(2, $pairs);
 is(substr(slurp_file($node->logfile), $logged), '', 'nothing is logged');
 
-# A standby has workers, too, and a server of one process has none.
+# A standby has workers, too; a server in single-user mode has none.
 $node->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'base', has_streaming => 1);

@@ -1,14 +1,13 @@
-# doc/more-than-one-server.md: its SQL is run on three servers and a coordinator that see each other
-# through postgres_fdw. Lookups move nothing but their answer; pairs and clusters are those of one
-# server; servers that do not fit together are an error.
-# MINHASH_TEXTS: Distributed.pm.
+# Runs the SQL of doc/more-than-one-server.md on three servers and a coordinator, which connect through postgres_fdw.
+# Lookups must transfer only their answer, pairs and clusters must be the same as on one server, and servers that do not
+# match must be refused. Distributed.pm explains MINHASH_TEXTS.
 use strict;
 use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
 
-# Bytes are counted where they pass the network.
+# Bytes are counted on the network interface.
 BEGIN {
     require PostgreSQL::Test::Utils;
     $PostgreSQL::Test::Utils::use_unix_sockets = 0 if $ENV{MINHASH_TEXTS};
@@ -24,7 +23,7 @@ my $old   = text_count();
 
 my %blocks = blocks_of_page();
 
-# Tables are small here, and postgres_fdw reads through cursors.
+# Tables are small here, and postgres_fdw reads with cursors.
 my $settings    = "random_page_cost = 1.1\ncursor_tuple_fraction = 1\nwal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my @servers     = map { new_server("server$_", 4, $settings) } 0 .. $count - 1;
 my $coordinator = new_server('coordinator', 1, $settings);
@@ -47,7 +46,7 @@ sub run_on
         extra_params => [ '-1', map { ('-v', "$_=$variables{$_}") } sort keys %variables ]);
 }
 
-# On all servers at once.
+# Runs on all servers at once.
 sub everywhere
 {
     my ($sql, %variables) = @_;
@@ -77,7 +76,7 @@ run_on($coordinator, $blocks{'on the coordinator'}[1]);
 run_on($coordinator, 'CREATE INDEX ON one.docs USING lsh (sig)');
 $coordinator->safe_psql('postgres', 'VACUUM ANALYZE one.docs');
 
-# Lookups: by the plan for any parameters, with two thresholds in one session.
+# Tests lookups with the generic plan, with two thresholds in one session.
 my $look_up = $blocks{'on the coordinator'}[2];
 my $text    = $coordinator->safe_psql('postgres', 'SELECT body FROM one.docs WHERE id = 1203');
 for my $mode ('force_generic_plan', 'force_custom_plan') {
@@ -103,11 +102,11 @@ SQL
 ok($servers[1]->poll_query_until('postgres', "SELECT idx_scan > 0 FROM pg_stat_user_indexes WHERE indexrelname = 'docs_sig'"),
     'the servers use their indexes');
 
-# Many texts at both thresholds in one session, with the plan for any parameters.
+# Looks up many texts at both thresholds in one session, with the generic plan.
 my $local_look_up = $look_up =~ s/FROM docs/FROM one.docs/r;
 my $look_ups      = lookups('{0.8, 0.6}');
 my $generic       = 'SET plan_cache_mode = force_generic_plan;';
-my $custom        = 'SET plan_cache_mode = force_custom_plan;'; # other servers plan so for the values they get
+my $custom        = 'SET plan_cache_mode = force_custom_plan;'; # other servers plan for the values they receive
 my $answers       = $coordinator->safe_psql('postgres', "$generic $look_up\n$look_ups");
 is($answers, $coordinator->safe_psql('postgres', "$custom $local_look_up\n$look_ups"), 'many lookups give what one server gives');
 cmp_ok(scalar(split /\n/, $answers), '>', 25, 'and find something');
@@ -130,7 +129,7 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT abs(id % 3), minhash_union_agg(sig) FROM doc
 SQL
 is(() = $plan =~ /Remote SQL: SELECT .*minhash_union_agg/g, $count, 'aggregates are shipped by partition');
 
-# All pairs, on the coordinator and by all servers; tap/034 has the rest of the command.
+# Finds all pairs, on the coordinator and with all servers; tap/034 tests the rest of the command.
 is( cost('lsh_pairs() on the coordinator', [ @servers, $coordinator ],
         sub { $coordinator->safe_psql('postgres', $blocks{'on the coordinator'}[0]) }),
     $coordinator->safe_psql('postgres', "SELECT count(*) FROM lsh_pairs('$of_signatures', threshold => 0.8)"),
@@ -146,7 +145,7 @@ compare_query($coordinator, 'SELECT id, cluster_id FROM clusters',
     "SELECT id, cluster_id FROM lsh_clusters('$of_signatures', bands => 13, rows => 7)",
     'clusters are those of one server');
 
-# A server for reports follows all three.
+# A reporting server subscribes to all three.
 my $reports = new_server('reports', 4, $settings);
 my ($subscription, $check) = ($blocks{subscription}[0], $blocks{'check of the reporting server'}[0]);
 everywhere($blocks{publication}[0]);
@@ -168,8 +167,8 @@ is($reports->safe_psql('postgres', q{SELECT id FROM docs WHERE minhash_similar(s
 $servers[1]->safe_psql('postgres', 'UPDATE docs SET body = left(body, length(body) / 2) WHERE id = 1204');
 $reports->safe_psql('postgres', "DROP SUBSCRIPTION docs_of_server_$_") for 0 .. $count - 1;
 
-# Export: pairs of the exported keys and slots, made by plain SQL, are those of lsh_pairs(). test/distributed/duckdb.sh
-# does so with DuckDB.
+# Tests the export: plain SQL on the exported keys and slots must give the same pairs as lsh_pairs().
+# test/distributed/duckdb.sh does the same with DuckDB.
 my ($keys, $slots) = map { $blocks{"export $_"}[0] } qw(keys slots);
 my $here = sub { return $_[0] =~ s/FROM docs/FROM one.docs/r };
 my $export = PostgreSQL::Test::Utils::tempdir();
@@ -191,7 +190,7 @@ FROM (SELECT DISTINCT x.id AS left_id, y.id AS right_id FROM keys x JOIN keys y 
 WHERE similarity >= 0.8
 SQL
 
-# Servers that do not fit together.
+# Servers that do not match are refused.
 run_on($servers[1], q{ALTER TABLE docs DROP sig CASCADE});
 run_on($servers[1], q{ALTER TABLE docs ADD sig minhash_signature GENERATED ALWAYS AS (minhash(body, seed => 7)) STORED});
 my $error;

@@ -1,6 +1,6 @@
-# The server, or one session of it, is killed while others write, vacuum, merge and build: after each
-# recovery, which verifies every page that it replays, an lsh index is sound and holds every row of its
-# table, and after VACUUM exactly what a new one would. MINHASH_ROUNDS=1000 is the long form.
+# The server, or one of its sessions, is killed while others write, vacuum, merge and build. After each recovery, which
+# verifies every page that it replays, an lsh index must be sound and hold every row of its table. After VACUUM it must
+# hold exactly what a new index would. MINHASH_ROUNDS=1000 is the long form.
 use strict;
 use warnings;
 
@@ -16,8 +16,8 @@ use Time::HiRes qw(sleep time);
 
 my $crashes = $ENV{MINHASH_ROUNDS} || 6;
 
-# Little memory, so that pages are written at any time; signatures of many hashes, so
-# that a few hundred rows fill pages, make runs and merge them.
+# Memory is small, so that pages are written at any time, and signatures have many hashes, so that a few hundred rows
+# fill pages, make runs and merge them.
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', <<'CONF');
@@ -68,7 +68,7 @@ for my $script (@scripts)
     append_to_file($files[-1], $script . "\n");
 }
 
-# Only one session is killed, during a statement. The server ends all others, and recovers by itself.
+# Only one session is killed, during a statement. The server then ends all others and recovers by itself.
 sub kill_session
 {
     my $pid = server_pid($node);
@@ -120,8 +120,8 @@ for my $crash (1 .. $crashes)
         $_->finish for @writers;
         wait_for_recovery();
     }
-    # What is found at once, and after VACUUM, which must not skip a page that another process has pinned; then what a new
-    # index has. Finally some rows are deleted, so that the table does not grow for ever.
+    # Compares what is found at once, what is found after VACUUM (which must not skip a page that another process has
+    # pinned), and what a new index has. Finally deletes some rows, so that the table does not grow for ever.
     my $again = $crash % 3 == 0 ? 'REINDEX INDEX docs_sig;' : '';
     my ($status, $out_of, $error) = $node->psql('postgres', <<"SQL", on_error_stop => 1);
 $check;
@@ -150,7 +150,7 @@ my $log = slurp_file($node->logfile);
 unlike($log, qr/PANIC|TRAP|inconsistent page/, 'no page was replayed wrongly');
 unlike($log, qr/ERROR:.*(?:damaged|could not read)/, 'no session met a damaged page');
 
-# The comparison notices a row that is not in the index.
+# The comparison must notice a row that is missing from the index.
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = false WHERE indexrelid = 'docs_sig'::regclass});
 $node->safe_psql('postgres', 'INSERT INTO docs (sig) VALUES (some_signature())');
 $node->safe_psql('postgres', q{UPDATE pg_index SET indisready = true WHERE indexrelid = 'docs_sig'::regclass});

@@ -1,6 +1,6 @@
-# Sessions that look up through an lsh index while others write, merge, vacuum and rebuild it: in each
-# snapshot, the index gives what a sequential scan does. MINHASH_ROUNDS is the seconds that it runs.
-# A standby, which verifies every page that it replays, gives the same meanwhile.
+# Sessions look up through an lsh index while others write, merge, vacuum and rebuild it. In each snapshot, the index
+# must give the same rows as a sequential scan. MINHASH_ROUNDS says for how many seconds. A standby, which verifies
+# every page that it replays, must give the same rows meanwhile.
 use strict;
 use warnings;
 
@@ -111,7 +111,7 @@ for my $at (0 .. $#scripts)
 }
 note($primary->safe_psql('postgres', q{SELECT count(*), last_value, pg_relation_size('docs_sig') FROM docs, docs_id_seq GROUP BY 2}));
 
-# Standby and primary have the same rows.
+# Standby and primary must have the same rows.
 my $check = q{SELECT * FROM lsh_check('docs_sig', heap => true)};
 my $state = $primary->safe_psql('postgres', $check);
 $primary->wait_for_catchup($standby);

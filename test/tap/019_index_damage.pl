@@ -1,6 +1,6 @@
-# Damaged pages of lsh indexes: whatever bytes they hold, look-ups, insertion, VACUUM and lsh_check
-# give an error or a result, and never crash or go on for ever. MINHASH_ROUNDS=1000 is the long form,
-# of 100,000 damaged pages in 20,000 indexes; MINHASH_SEED gives other damage.
+# Damages pages of lsh indexes: whatever bytes they hold, lookups, insertion, VACUUM and lsh_check must give an error or
+# a result, and never crash or go on for ever. MINHASH_ROUNDS=1000 is the long form, with 100,000 damaged pages in
+# 20,000 indexes; MINHASH_SEED gives other damage.
 use strict;
 use warnings;
 
@@ -25,8 +25,8 @@ statement_timeout = 60s
 ignore_checksum_failure = on
 CONF
 $node->start;
-# An index that is given another tablespace is copied as it is on disk: so damage done there shows at
-# once, and is gone when the transaction is rolled back.
+# When an index moves to another tablespace, it is copied as it is on disk. So damage to the copy shows at once, and is
+# gone when the transaction is rolled back.
 $node->safe_psql('postgres', 'CREATE EXTENSION minhash_lsh');
 $node->safe_psql('postgres', q{CREATE TABLESPACE other LOCATION ''});
 $node->safe_psql('postgres', <<'SQL');
@@ -78,7 +78,7 @@ my (@files, @whole);
 # The meta page, from byte 24 of the file on: counts, then 64 runs from byte 96, then merges.
 my ($runs_at, $merges_at, $dead_trees_at) = (24 + 96, 24 + 96 + 64 * 56, 24 + 96 + 64 * 56 + 8 * 56);
 
-# The last leaf of the merge that is under way, if any is and has one.
+# The last leaf of the merge in progress, if there is one that has a leaf.
 sub last_leaf
 {
     my ($bytes) = @_;
@@ -87,8 +87,8 @@ sub last_leaf
     return $entries > 0 ? $last_leaf : undef;
 }
 
-# Runs of two levels and of one; two of them, or one and a tail that is about to become the second. In every fifth index
-# a merge is under way, which the next insertions continue.
+# The runs have two levels or one; there are two of them, or one and a tail that is about to become the second. In every
+# fifth index a merge is in progress, which the next insertions continue.
 sub make_index
 {
     my ($at) = @_;
@@ -109,8 +109,8 @@ my $try = 'BEGIN; ' . join('', map { "SELECT try('t$_');" } 1 .. $indexes) . ' R
 my $sound = $node->safe_psql('postgres', $try);
 unlike($sound, qr/[0-9A-Z]{5}/, 'all is well before');
 
-# Changes one to three places of a page: a bit, a byte, or a number of 2, 4 or 8 bytes, often near the
-# start or the end, where the counts are.
+# Changes a page in one to three places: a bit, a byte, or a number of 2, 4 or 8 bytes, often near the start or the end,
+# where the counts are.
 sub damage_page
 {
     my ($bytes, $block) = @_;
@@ -133,7 +133,7 @@ sub damage_page
     return;
 }
 
-# Damages one to nine pages; the meta page in one index of seven.
+# Damages one to nine pages, and the meta page in one index of seven.
 my $damaged = 0;
 sub damage
 {
@@ -154,7 +154,7 @@ sub write_file
     return;
 }
 
-# Records of a block that no table has: to PostgreSQL, its number asks for a new page of the table.
+# Makes records point to a block that no table has: to PostgreSQL, its number asks for a new page of the table.
 my $without_rows = $whole[1];
 for my $block (1 .. length($without_rows) / 8192 - 1)
 {
@@ -181,7 +181,7 @@ for my $round (1 .. $rounds)
     note("$round rounds, $damaged pages: ", join ', ', map { "$_: $seen{$_}" } sort keys %seen) if $round % 100 == 0;
     if ($round % 5 == 0)
     {
-        # The same, but not rolled back: VACUUM meets the damage, and REINDEX repairs it.
+        # Does the same without rolling back: VACUUM meets the damage, and REINDEX repairs it.
         my $at = 1 + int rand $indexes;
         $node->psql('postgres', "ALTER INDEX t${at}_sig SET TABLESPACE other");
         ($status, $out, $error) = $node->psql('postgres', "DELETE FROM t$at WHERE id % 3 = 0");
@@ -193,13 +193,13 @@ for my $round (1 .. $rounds)
     }
 }
 note("$damaged pages: ", join ', ', map { "$_: $seen{$_}" } sort keys %seen);
-# 22...: the scheme that the meta page says is not that of the signatures; 55000: the version.
+# 22...: the scheme in the meta page differs from that of the signatures; 55000: the version differs.
 is_deeply([ grep { !/^(?:ok|disorder|no_row|XX001|XX002|22000|22023|55000|54000|vacuum .*)$/ } keys %seen ], [], 'errors that say so, and no others');
 cmp_ok($seen{XX002} // 0, '>', $rounds, 'damage is seen');
 write_file($files[$_], $whole[$_]) for 1 .. $indexes;
 unlike($node->safe_psql('postgres', $try), qr/[0-9A-Z]{5}/, 'all is well again');
 
-# If the state of a merge makes no sense, whoever would continue it gives an error; the same is true of an open page
+# If the state of a merge makes no sense, the call that would continue it fails; so does one that finds an open page
 # without room.
 my $merging = $whole[5];
 my $records = (grep { unpack('v', substr $merging, 8192 * $_ + 8188, 2) == 2 } 1 .. length($merging) / 8192 - 1)[0];
@@ -230,9 +230,9 @@ for my $case ([ 'a merge without a number', $merges_at, pack 'Q', 0 ], [ 'a merg
 }
 write_file($files[5], $merging);
 
-# A row with two records, and a record without a row, as VACUUM would leave it if it missed one: the record of a deleted
-# row, the third, is given another TID. Records are of 512 hashes and 6 bytes, from byte 24 of the first page after the
-# meta page on.
+# Makes a row with two records, and a record without a row, as VACUUM would leave it if it missed one: the record of the
+# third row, which is deleted, gets another TID. Records take 512 hashes and 6 bytes, and start at byte 24 of the first
+# page after the meta page.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE places AS SELECT n AS id, some_signature(n) AS sig FROM generate_series(1, 10) n;
 ALTER TABLE places SET (autovacuum_enabled = off);

@@ -1,5 +1,5 @@
-# What happens to lsh indexes in the course of a server's life: prepared transactions, a crash of an
-# unlogged table, cancelled builds and VACUUMs, a merge that is held, an index of another version.
+# Tests what happens to lsh indexes in the life of a server: prepared transactions, a crash with an unlogged table,
+# cancelled builds and VACUUMs, a merge that is held, and an index of another version.
 use strict;
 use warnings;
 
@@ -32,7 +32,7 @@ sub ids
     return $node->safe_psql('postgres', "SET enable_seqscan = off; SELECT string_agg(id::text, ',' ORDER BY id) FROM docs WHERE sig % doc($what)");
 }
 
-# How many rows the index has, and whether a new one has the same.
+# How many rows the index has, and whether a new index has the same ones.
 sub state
 {
     return $node->safe_psql('postgres', <<'SQL');
@@ -63,7 +63,7 @@ $node->safe_psql('postgres', 'INSERT INTO brief VALUES (1, doc(1)), (2, doc(2))'
 like(($node->psql('postgres', 'SET minhash_lsh.similarity_threshold = 1; INSERT INTO brief VALUES (3, doc(2))'))[2],
     qr/violates exclusion constraint/, 'the constraint of an unlogged table after a crash');
 
-# Builds and VACUUM are cancelled at any time; what they leave stays sound, and the next one finishes it.
+# Builds and VACUUM are cancelled at any time. What they leave is sound, and the next one finishes their work.
 my %ended;
 for my $round (1 .. 12)
 {
@@ -92,7 +92,7 @@ for my $move ('ALTER INDEX docs_sig SET TABLESPACE there', 'REINDEX (TABLESPACE 
     is(ids(5) . ';' . state(), '5,3001;2001|t', $move);
 }
 
-# While VACUUM holds the lock of the runs, others look up and insert; a tail may grow meanwhile.
+# While VACUUM holds the lock on the runs, others look up and insert, and a tail may grow.
 $node->safe_psql('postgres', 'INSERT INTO docs SELECT 10000, doc(i) FROM generate_series(1, 1500) i');
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id = 10000');
 my $output = '';
@@ -115,8 +115,8 @@ is(scalar(split ',', ids(5)), 1002, 'and nothing is lost');
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
 is(state(), '3001|t', 'the next VACUUM ends the work');
 
-# The map of free space is not logged. A crash, and becoming the primary, may lose it: an INSERT and a VACUUM later, without
-# a row that is dead, free pages are used again. And it may name pages that are in use: nobody looks at many of them.
+# The free space map is not logged. A crash or a promotion may lose it: after an INSERT and a VACUUM, even with no dead
+# row, free pages are used again. It may also name pages that are in use: nobody looks at many of them.
 $node->safe_psql('postgres', 'CREATE TABLE mapped (id int, sig minhash_signature);
     CREATE INDEX mapped_sig ON mapped USING lsh (sig);
     INSERT INTO mapped SELECT i, doc(i) FROM generate_series(1, 6000) i;
@@ -151,7 +151,7 @@ for my $i (1 .. 16)
 }
 cmp_ok($most, '<', 400, "a map of free space that is wrong: an insertion touches $most pages at most");
 
-# An index of another format version says so, wherever it is met.
+# An index of another format version causes an error that says so, wherever it is used.
 my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('docs_sig')");
 $node->stop;
 my $bytes = slurp_file($file);

@@ -1,6 +1,5 @@
-# A random workload on a table with lsh and GIN indexes, and after each round the same questions to
-# each index and to a sequential scan. MINHASH_ROUNDS=1000 is the long form, MINHASH_SEED another
-# workload.
+# Runs a random workload on a table with lsh and GIN indexes. After each round, it runs the same queries through each
+# index and as a sequential scan. MINHASH_ROUNDS=1000 is the long form; MINHASH_SEED gives another workload.
 use strict;
 use warnings;
 

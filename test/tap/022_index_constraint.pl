@@ -1,6 +1,5 @@
-# Sessions that write the same texts at once to a table with an exclusion constraint using lsh, during deletion, VACUUM
-# and merges: at the end no text is there twice. MINHASH_ROUNDS is the seconds
-# that it runs.
+# Sessions write the same texts at once to a table with an exclusion constraint using lsh, during deletion, VACUUM and
+# merges. At the end, no text may be there twice. MINHASH_ROUNDS says for how many seconds it runs.
 use strict;
 use warnings;
 
@@ -15,7 +14,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "autovacuum = off\nmaintenance_work_mem = 1MB\ndeadlock_timeout = 20ms\n");
 $node->start;
-# Signatures of 1024 hashes, so that a few hundred rows make a run. Those of one `what` are the same.
+# Signatures have 1024 hashes, so that a few hundred rows make a run. Rows with the same `what` have the same signature.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE FUNCTION doc(what int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
@@ -24,7 +23,7 @@ CREATE TABLE docs (id serial, part int, sig minhash_signature,
     EXCLUDE USING lsh (part WITH =, sig WITH %, id WITH <>) WITH (threshold = 0.9));
 SQL
 
-# Runs scripts at once, each with its number of clients.
+# Runs scripts at once, each with its own number of clients.
 sub run_at_once
 {
     my ($name, @scripts) = @_;
@@ -63,8 +62,8 @@ cmp_ok($rows, '>', 50, 'there are some');
 like($node->safe_psql('postgres', q{SELECT * FROM lsh_check('docs_part_sig_id_excl', heap => true)}), qr/^\d/, 'the index is sound');
 $node->safe_psql('postgres', 'REINDEX TABLE docs');
 
-# The function of doc/refuse-or-mark.md: eight writers insert a text or are told which one is there, while a session deletes
-# and another one vacuums. Each answer is a row that has, or had, a text like the one given.
+# Tests the function of doc/refuse-or-mark.md: eight writers insert a text or are told which similar text exists, while
+# one session deletes and another one vacuums. Each answer must be a row that has, or had, a text like the given one.
 my ($function) = slurp_file("$ENV{TESTDIR}/refuse-or-mark.md") =~ /^(CREATE TABLE questions.*?^END \$\$;)$/ms;
 ok($function, 'the page has the function');
 $node->safe_psql('postgres', $function . <<'SQL');

@@ -1,6 +1,6 @@
-# The way from this version to the next: a database with everything that keeps data, then the files of a made-up next
-# version, then ALTER EXTENSION UPDATE. Everything is as it was, the new things are there, and the database has the same
-# extension as one where the next version was created at once.
+# Upgrades from this version to the next: a database with everything that stores data gets the files of a made-up next
+# version, and then ALTER EXTENSION UPDATE. Its data must be unchanged, the new objects must exist, and the database
+# must have the same extension as one where the next version was created at once.
 use strict;
 use warnings;
 
@@ -9,15 +9,15 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# A copy of this PostgreSQL that the next version can be installed into. It finds its files relative
-# to its programs.
+# A copy of this PostgreSQL into which the next version can be installed. PostgreSQL finds its files relative to its
+# programs.
 chomp(my $bindir = `pg_config --bindir`);
 chomp(my $sharedir = `pg_config --sharedir`);
 chomp(my $pkglibdir = `pg_config --pkglibdir`);
 my $copy = PostgreSQL::Test::Utils::tempdir;
 for my $directory ($bindir, $sharedir, $pkglibdir)
 {
-    # Programs are copied, because links lead back to where they come from.
+    # Programs are copied, because a link would lead back to the original files.
     my $how = $directory eq $bindir ? '-RLT' : '-RsT';
     system_or_bail('mkdir', '-p', "$copy$directory");
     system_or_bail('cp', $how, $directory, "$copy$directory");
@@ -40,7 +40,7 @@ CREATE VIEW near AS SELECT a.id, b.id AS other, minhash_similarity(a.sig, b.sig)
     ON minhash_similar(a.sig, b.sig, 0.8) AND a.id < b.id;
 SQL
 
-# What the database answers, also by each index alone.
+# What the database answers, also through each index alone.
 my $questions = <<'SQL';
 SELECT 'near', count(*), sum(id), sum(other), sum(minhash_similarity) FROM near;
 SELECT 'band table', count(*), sum(hashint8(key)::bigint), sum(id) FROM texts_bands;
@@ -56,7 +56,7 @@ SQL
 my $before = $node->safe_psql('postgres', $questions);
 like($before, qr/^gin\|\d{3,}\nlsh\|\d{3,}$/m, 'answers before the update');
 
-# The next version: one new function, and one with another cost.
+# The next version has one new function, and one with another cost.
 my $extension = "$copy$sharedir/extension";
 my $control = slurp_file("$extension/minhash_lsh.control");
 my ($version) = $control =~ /^default_version = '([^']+)'/m;
@@ -87,7 +87,7 @@ is($node->safe_psql('postgres', $questions), $before, 'the same answers after it
 my (undef, undef, $error) = $node->psql('postgres', 'INSERT INTO constrained SELECT 1000, sig FROM texts WHERE id = 4');
 like($error, qr/violates exclusion constraint/, 'the constraint still refuses');
 
-# An extension made by the update, one made anew, and one restored from a dump are the same.
+# The extension must be the same after an update, when created anew, and when restored from a dump.
 my $members = <<'SQL';
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid), p.procost, md5(pg_get_functiondef(p.oid))
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid

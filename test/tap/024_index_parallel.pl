@@ -1,5 +1,5 @@
-# Parallel workers build lsh indexes: the index is the same as without them, whatever is indexed. Builds whose workers
-# fail, are cancelled or terminated leave nothing behind.
+# Parallel workers build lsh indexes: the index must be the same as without them, whatever is indexed. Builds whose
+# workers fail, are cancelled or are terminated must leave nothing behind.
 use strict;
 use warnings;
 
@@ -16,8 +16,8 @@ max_worker_processes = 16
 max_parallel_maintenance_workers = 2
 CONF
 $node->start;
-# Functions name the schema, because PostgreSQL 17 builds indexes with a search_path of its own.
-# Small signatures, so that there are many; `slow` takes its time, so that workers come in time to do something.
+# Functions name the schema, because PostgreSQL 17 builds indexes with its own search_path. Signatures are small, so
+# that there are many; `slow` takes its time, so that workers start early enough to do something.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE FUNCTION doc(what int) RETURNS minhash_signature IMMUTABLE PARALLEL SAFE LANGUAGE sql AS
@@ -70,7 +70,7 @@ sub workers_left
     return $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
-# The same records, and runs with the same contents, with workers and without.
+# With and without workers, the records must be the same, and the runs must have the same contents.
 sub same_as_alone
 {
     my ($columns, $what, $more) = (@_, '');
@@ -88,7 +88,7 @@ same_as_alone('sig', 'no rows', 'WHERE id < 0');
 same_as_alone('sig', 'empty sets', 'WHERE id = 0');
 same_as_alone('doc(id % 200)', 'an expression');
 
-# Which processes take part.
+# Checks which processes take part.
 my $slow = 'CREATE INDEX few_sig ON few USING lsh';
 my ($processes) = build("$slow (slow(sig))");
 cmp_ok($processes, '>', 1, "$processes processes read the table");
@@ -101,7 +101,8 @@ $node->safe_psql('postgres', 'DROP INDEX few_sig');
 is($processes, 1, 'one if a function is not safe in workers');
 $node->safe_psql('postgres', 'DROP INDEX few_sig');
 
-# Little memory: entries are sorted in parts, which are merged. A lookup of a row finds the row itself and its twin.
+# With little memory, entries are sorted in parts, which are merged. A lookup of a row finds the row itself and its
+# twin.
 $node->safe_psql('postgres', "SET maintenance_work_mem = '1MB'; CREATE INDEX docs_sig ON docs USING lsh (sig)");
 is($node->safe_psql('postgres', q{SELECT runs FROM lsh_check('docs_sig', heap => true)}), 1, 'little memory, one run');
 my $lookups = <<'SQL';
@@ -118,7 +119,7 @@ is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM 
     0, 'and in the order of their distance');
 $node->safe_psql('postgres', 'DROP INDEX docs_sig');
 
-# Workers that fail. What they did is gone, and so are they.
+# Tests workers that fail: their work is undone, and they are gone.
 sub build_fails
 {
     my ($statement, $expected, $what) = @_;
@@ -134,7 +135,7 @@ $node->safe_psql('postgres', q{UPDATE few SET sig = minhash('another scheme', 64
 build_fails("$slow (slow(sig))", qr/signature has another scheme/, 'signatures of two schemes');
 $node->safe_psql('postgres', 'DELETE FROM few WHERE id = 1450');
 
-# A build that is held until its worker has been seen, and `statement` run.
+# Runs a build, holds it until its worker has been seen, and then runs `statement`.
 sub beside
 {
     my ($statement) = @_;
@@ -154,7 +155,7 @@ $node->safe_psql('postgres', 'DROP INDEX few_sig');
 like(beside(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'CREATE%' AND leader_pid IS NOT NULL}),
     qr/^[12] .*ERROR: +(terminating|lost connection)/s, 'a worker that is ended ends the build');
 
-# Concurrently with writers.
+# Builds concurrently with writers.
 my $writes = $node->basedir . '/writes';
 append_to_file($writes, <<'SQL');
 \set id random(1, 2000)
@@ -170,8 +171,8 @@ $writers->finish;
 unlike($output, qr/ERROR/, 'writers go on') or diag($output);
 like($node->safe_psql('postgres', q{SELECT * FROM lsh_check('few_sig', heap => true)}), qr/^\d/, 'CONCURRENTLY amid writers: every row is there');
 
-# Unlogged and partitioned tables, constraints; what is made in the transaction of the table; a crash right after, also
-# where a new file is written instead of logged.
+# Tests unlogged and partitioned tables, constraints, indexes created in the transaction that creates the table, and a
+# crash right after the build, also where a new file is written instead of logged.
 for my $level ('replica', 'minimal')
 {
     $node->append_conf('postgresql.conf', "wal_level = $level\nmax_wal_senders = " . ($level eq 'minimal' ? 0 : 5));

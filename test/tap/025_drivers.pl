@@ -1,5 +1,5 @@
-# doc/drivers.md: its Python is run by psycopg 2 and 3, and what it says of SQLAlchemy is tried. A session that
-# cannot use the drivers skips them; test/check.sh installs them.
+# Runs the Python of doc/drivers.md with psycopg 2 and 3, and tries what the page says of SQLAlchemy. Skips drivers that
+# the session cannot use; test/check.sh installs them.
 use strict;
 use warnings;
 

@@ -1,7 +1,7 @@
-# pg_upgrade: an upgraded cluster has the indexes, band tables and constraints of the old one,
-# and goes on with them; so does one that pg_dump's output is restored to. The old cluster is of the same version,
-# because mostly only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which must have the
-# extension. The files of tables and indexes are taken over in either case.
+# Runs pg_upgrade: an upgraded cluster must have the indexes, band tables and constraints of the old one, and must go on
+# working with them. So must a cluster into which the output of pg_dump is restored. The old cluster has the same
+# version, because usually only one is installed; MINHASH_OLD_PG_CONFIG is the pg_config of another one, which must have
+# the extension. The files of tables and indexes are transferred in either case.
 use strict;
 use warnings;
 
@@ -18,14 +18,14 @@ if ($ENV{MINHASH_OLD_PG_CONFIG})
 my $old = PostgreSQL::Test::Cluster->new('old', @old_path);
 my $new = PostgreSQL::Test::Cluster->new('new');
 note('from ' . $old->pg_version . ' to ' . $new->pg_version);
-# Both without checksums, which clusters have by default from 18 on.
+# Both clusters are without checksums, which are the default from 18 on.
 my @init = (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 my @init_new = (extra => [ @{ $init[1] }, $old->pg_version < 18 && $new->pg_version >= 18 ? '--no-data-checksums' : () ]);
 $old->init(@init);
 $old->append_conf('postgresql.conf', "autovacuum = off\nmaintenance_work_mem = 1MB\n");
 $old->start;
 $old->safe_psql('postgres', 'CREATE ROLE keeper LOGIN; CREATE DATABASE docs OWNER keeper');
-# Signatures of 512 hashes, so that a few hundred rows make runs; with dead records and a tail.
+# Signatures have 512 hashes, so that a few hundred rows make runs; the index has dead records and a tail.
 $old->safe_psql('docs', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 SET ROLE keeper;
@@ -88,7 +88,7 @@ sub answers_of
     {
         my $others = join ', ', map { "'$_'" } grep { $_ ne $index } qw(by_lsh by_scope by_text by_gin);
         my $query = "SELECT p.id, ARRAY(SELECT id FROM docs d WHERE $asked{$index} ORDER BY id) AS ids FROM docs p WHERE p.id % 50 = 8";
-        # The other indexes are out of the planner's sight.
+        # Hides the other indexes from the planner.
         my $out = $node->safe_psql('docs', <<"SQL");
 BEGIN;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text IN ($others);

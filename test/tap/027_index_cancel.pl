@@ -1,4 +1,4 @@
-# Whatever an lsh index is used for ends soon after it is told to, wherever it is in its work.
+# Whatever an lsh index is used for must end soon after it is cancelled, wherever it is in its work.
 use strict;
 use warnings;
 
@@ -7,12 +7,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $limit = 250;    # ms that it may still take after it was told to end, on a machine that does other things, too
-my $least = 100;    # of what takes less than twice the limit, half of its time; but not less than this
+my $limit = 250;    # ms that it may still take after the cancel; the machine may be busy
+my $least = 100;    # a fast statement may take half of its usual time instead, but at least this
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-# No more memory than that, so that there are several runs.
+# Memory is limited to this, so that there are several runs.
 $node->append_conf('postgresql.conf', <<'CONF');
 autovacuum = off
 log_statement = none
@@ -21,7 +21,7 @@ max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 CONF
 $node->start;
-# Signatures of few hashes are many in little time. One in three is near others.
+# Signatures have few hashes, so that many are made in little time. One in three is near others.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE FUNCTION doc(what int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
@@ -39,7 +39,8 @@ my $wide = 'SET enable_seqscan = off; SET enable_sort = off; SET minhash_lsh.sim
 my $bitmap = "$wide SET enable_indexscan = off;";
 my $plain = "$wide SET enable_bitmapscan = off;";
 
-# First what is done before, which is not timed; then what is cancelled; then what shows that this is the right thing.
+# Each entry has a statement that prepares (not timed), the statement that is cancelled, and a check that this is the
+# right one.
 my @cases = (
     [ 'ordered scan', $wide, 'SELECT count(*) FROM (SELECT FROM docs ORDER BY sig <%> doc(3) OFFSET 0) s', 'Index Scan using docs_sig' ],
     [ 'bitmap scan', $bitmap, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Bitmap Index Scan on wide_sig' ],
@@ -49,7 +50,7 @@ my @cases = (
         'CREATE INDEX docs_other ON wide USING lsh (sig)' ],
     [ 'REINDEX CONCURRENTLY', '', 'REINDEX INDEX CONCURRENTLY docs_sig' ],
     [ 'lsh_check', '', q{SELECT lsh_check('docs_sig', heap => true)} ],
-    # Deleted by the same session, which VACUUM then merges: all records are moved.
+    # Rows are deleted in the same session, and VACUUM then merges: all records are moved.
     [ 'VACUUM', 'UPDATE docs SET sig = sig WHERE id % 4 = 1;', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE off) docs' ]);
 for my $case (@cases)
 {
@@ -71,18 +72,18 @@ for my $case (@cases)
     for my $attempt (1 .. 5)
     {
         ($states, $times) = $run->($once, @timeouts);
-        # A machine that does other things may be late once; what is late by itself is late again.
+        # A busy machine may be late once; a statement that is late by itself is late again.
         ($longest) = sort { $b <=> $a } map { $times->[$_] - $timeouts[$_] } 0 .. $#timeouts;
         last if $longest < $allowed;
     }
-    # It may be done before it is told to end when the machine has just become faster.
+    # It may be done before it is cancelled if the machine has just become faster.
     cmp_ok(scalar(grep { $_ eq '57014' } @$states), '>=', 2, "$what: cancelled: @$states");
     is(scalar(grep { $_ !~ /^(?:57014|00000)$/ } @$states), 0, "$what: no other error");
     cmp_ok($longest, '<', $allowed, "$what: ends in time");
     note("$what: takes $whole ms; told to end after @timeouts ms, ended after @$times ms");
 }
 
-# pg_cancel_backend(), in the same places. The session that cancels waits for the statement before it begins, so that
+# Calls pg_cancel_backend() in the same places. The session that cancels connects before the statement begins, so that
 # the time of a new connection does not decide whether there is still something to cancel.
 for my $case (grep { $_->[0] =~ /^(?:ordered scan|CREATE INDEX|VACUUM)$/ } @cases)
 {

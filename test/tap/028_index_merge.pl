@@ -1,6 +1,6 @@
-# A VACUUM that merges runs of an lsh index, or writes them anew without their dead records, is held up in the middle of
-# it by vacuum_cost_delay: others look up, insert, and wait for each other, as if it were
-# not there. Then it is cancelled, or ends.
+# A VACUUM that merges runs of an lsh index, or rewrites them without their dead records, is slowed down by
+# vacuum_cost_delay. Meanwhile others must look up, insert, and wait for each other as if it were not there. Then it is
+# cancelled, or ends.
 use strict;
 use warnings;
 
@@ -28,7 +28,7 @@ CREATE FUNCTION found(numbers int) RETURNS TABLE (found bigint, once boolean) LA
 $$;
 SQL
 
-# Few pages in the table, many in the index: a run, and a tail of 29 pages.
+# The table has few pages and the index many: a run, and a tail of 29 pages.
 sub make_table
 {
     my ($deleted) = @_;
@@ -81,8 +81,8 @@ sub finish
 
 my $its_lock = q{FROM pg_locks WHERE locktype = 'page' AND page = 0 AND relation = 'docs_sig'::regclass AND mode = 'ExclusiveLock' AND granted};
 
-# A VACUUM that has begun with the index's runs. Only pages that it reads slow it down: a merge reads each
-# page of records once for each band. 20 ms for each make it take half a minute.
+# Starts a VACUUM and waits until it works on the index's runs. Only pages that it reads slow it down: a merge reads
+# each page of records once for each band. 20 ms for each page make it take half a minute.
 sub held_vacuum
 {
     my ($delay) = @_;
@@ -108,7 +108,7 @@ sub cancel
 
 my $state = q{SELECT records, dead, in_tail, runs FROM lsh_check('docs_sig', heap => true)};
 
-# Lookups, and insertion, which would merge a tail of this length itself but for the VACUUM.
+# Looks up and inserts; an insertion would merge a tail of this length itself if VACUUM did not.
 for my $deleted ('false', 'true')
 {
     my $what = $deleted eq 'true' ? 'runs written anew' : 'runs merged';
@@ -121,10 +121,10 @@ for my $deleted ('false', 'true')
     my $check = session($state);
     like(($node->psql('postgres', "SET statement_timeout = '300ms'; $state"))[2], qr/statement timeout/, "$what: a check waits");
     cancel($vacuum, $what);
-    # Nothing was merged, so all of this happened during a merge.
+    # The runs have not been replaced, so all of this happened during a merge.
     is(finish($check), $deleted eq 'true' ? "567|133|433|1\n" : "700|0|500|1\n", "$what: nothing of it remains, but the marks of the dead");
 
-    # A merge that ended before lookups did is repeated, held longer.
+    # If a merge ended before the lookups did, it is repeated and slowed down more.
     my ($rows, $rounds);
     for my $delay ('1ms', '5ms', '25ms')
     {
@@ -146,7 +146,7 @@ for my $deleted ('false', 'true')
     like($node->safe_psql('postgres', $state), qr/^$rows\|\d\|\d{1,3}\|1$/, "$what: all is one run, and a tail");
 }
 
-# A near-duplicate waits for its like, not for the merge.
+# A near-duplicate waits for the row that it resembles, not for the merge.
 make_table('false');
 {
     my $vacuum = held_vacuum('20ms');
@@ -164,7 +164,7 @@ make_table('false');
     finish($writer);
 }
 
-# A scan in order that began before the merge goes on during it, and after pages that it would have read have been
+# An ordered scan that began before the merge continues during it, and after pages that it would have read have been
 # reused.
 for my $fetched (0, 1, 100)
 {

@@ -1,5 +1,5 @@
-# Long calls say how far they are: in notices, in the title of the process, and by a wait event. Statements are held by
-# an advisory lock while they are looked at.
+# Long calls report progress: in notices, in the process title, and by a wait event. An advisory lock holds statements
+# while the test looks at them.
 use strict;
 use warnings;
 
@@ -19,7 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nmax_worker_processes = 10\nupdate_process_title = on\n");
 $node->start;
-# held() sleeps now and then for more than a second, so that progress after it is shown at once.
+# held() sleeps now and then for more than a second, so that the next progress report is shown at once.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;
@@ -45,7 +45,7 @@ sub title_of
     return $title;
 }
 
-# A session of psql; gives its output and the process that serves it.
+# Runs a session of psql; returns its output and the process that serves it.
 sub start_session
 {
     my ($sql, $output) = @_;
@@ -56,7 +56,7 @@ sub start_session
     return ($session, $pid);
 }
 
-# Runs SQL that waits for the advisory lock 1 somewhere; gives the title and the wait event meanwhile, and its output.
+# Runs SQL that waits somewhere for the advisory lock 1; returns the title and the wait event meanwhile, and its output.
 sub hold
 {
     my ($sql) = @_;
@@ -88,7 +88,7 @@ like($title, qr/ DO(?: waiting)?$/, 'the title is as before when the call has en
 ($title) = hold(q{SET update_process_title = off; SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')});
 unlike($title, qr/reading rows/, 'no title where none is wanted');
 
-# Calls within the query of another one: they come and go, some by an error.
+# Calls within the query of another call: they start and end, some with an error.
 my $nested = q{SELECT slow(id), body || (SELECT count(*) FROM lsh_pairs('SELECT id, body FROM few')) FROM few};
 my ($code, $out, $err) = $node->psql('postgres', "SET minhash_lsh.progress_interval = '1s'; SELECT count(*) FROM lsh_pairs(\$\$$nested\$\$)");
 is(join(' ', $err =~ /reading rows: (\d+) of about 10 /g), '3 6 9', 'a call goes on saying how far it is after one in its query');

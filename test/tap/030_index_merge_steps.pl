@@ -1,5 +1,5 @@
-# Merges of an lsh index go on in small steps: what one insertion does is bounded whatever was inserted before, a cancel
-# costs no more than the row that it meets, a crash during a merge loses nothing of it, and few runs are left.
+# Merges of an lsh index proceed in small steps: the work of one insertion is bounded whatever was inserted before, a
+# cancel loses no more than its own row, a crash during a merge loses no work of the merge, and few runs are left.
 use strict;
 use warnings;
 
@@ -45,7 +45,7 @@ BEGIN
 END $$;
 SQL
 
-# Numbers of the meta page, as format.h has them.
+# Fields of the meta page, as format.h defines them.
 sub meta
 {
     $node->safe_psql('postgres', 'CHECKPOINT');
@@ -70,8 +70,8 @@ SQL
     return;
 }
 
-# The work of one insertion. A page of log for each page of the index that is written, the hundredth part of one for
-# each that is freed: 42 pages of a run of the tail, or 32 leaves with their filters and inner pages.
+# The work of one insertion, counted as one page of log per index page written, and a hundredth of a page per page
+# freed: 42 pages of a run of the tail, or 32 leaves with their filters and inner pages.
 my ($log, $runs) = split /\|/, $node->safe_psql('postgres', 'SELECT * FROM insert_rows(1, 40000)');
 cmp_ok($log, '>', 34 * 5000, "one insertion writes a run of the tail, $log bytes of log");
 cmp_ok($log, '<', 48 * 8192, 'and no more than that');
@@ -79,7 +79,7 @@ cmp_ok($runs, '>', 2, "$runs runs at most");
 cmp_ok($runs, '<=', 10, 'and not many');
 same_as_new('inserted one by one', 40000);
 
-# A crash during a merge. The next insertions and VACUUM go on with it.
+# The server crashes during a merge. The next insertions and VACUUM continue the merge.
 my $at = 40000;
 my $state;
 do {
@@ -103,7 +103,7 @@ is("$state->{merges} $state->{dead_trees} $state->{unswept}", '0 0 0', 'VACUUM b
 cmp_ok($state->{runs}, '<=', 3, "and leaves $state->{runs} runs");
 same_as_new('after VACUUM', $at);
 
-# Statements that are cancelled at any point. With 1,024 hashes, every seventh row fills a page.
+# Statements are cancelled at any point. With 1,024 hashes, every seventh row fills a page.
 $node->safe_psql('postgres', 'DROP TABLE docs; CREATE TABLE docs (id int, sig minhash_signature);
     CREATE INDEX docs_sig ON docs USING lsh (sig)');
 my ($rows, $batch) = (6000, 30);
@@ -133,7 +133,8 @@ $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
 is(meta()->{unswept}, 0, 'cancelled: VACUUM leaves no page unused');
 same_as_new('cancelled', $records);
 
-# VACUUM is cancelled wherever it is. What it has written and nothing leads to is free again after the next one.
+# VACUUM is cancelled wherever it is. Pages that it has written and that nothing points to are free again after the next
+# one.
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id % 3 = 0');
 my ($before, $times, @sizes) = ($node->safe_psql('postgres', q{SELECT pg_relation_size('docs_sig') / 8192}), 0);
 for my $round (1 .. 30)
@@ -156,7 +157,7 @@ cmp_ok($node->safe_psql('postgres', q{SELECT pg_relation_size('docs_sig') / 8192
     'and pages were used again');
 same_as_new('VACUUM cancelled', $node->safe_psql('postgres', 'SELECT count(*) FROM docs'));
 
-# The run that a cancelled VACUUM was writing again may be merged at once.
+# A run that a cancelled VACUUM was rewriting may be merged at once.
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id % 3 = 1');
 my $slow = "SET vacuum_cost_delay = 1; SET vacuum_cost_limit = 1; SET vacuum_cost_page_hit = 1; SET vacuum_cost_page_miss = 1;
 SET vacuum_cost_page_dirty = 1; VACUUM (INDEX_CLEANUP ON, PARALLEL 0) docs";
@@ -176,7 +177,8 @@ is(meta()->{rewritten}, 0, 'until the next insertion that merges');
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id < 0; VACUUM (INDEX_CLEANUP ON) docs');
 is($node->safe_psql('postgres', q{SELECT lost_pages FROM lsh_check('docs_sig')}), 0, 'all pages are free or used again');
 
-# Little memory: a build sorts in parts, and so does a VACUUM that rewrites a run. Another session watches its progress.
+# With little memory, a build sorts in parts, and so does a VACUUM that rewrites a run. Another session watches its
+# progress.
 $node->safe_psql('postgres', 'DROP TABLE docs; CREATE TABLE docs AS
     SELECT i AS id, doc(i, 16) AS sig FROM generate_series(1, 250000) i');
 my ($seen, $watching) = ('', <<'SQL');

@@ -1,6 +1,6 @@
-# Eight sessions write to tables with band tables in every way that there is, with subtransactions and transactions that
-# are rolled back, and deadlocks. In each snapshot, and at the end, the band tables have the keys of their sources made
-# anew. MINHASH_ROUNDS says for how many seconds.
+# Eight sessions write to tables with band tables in every possible way, with subtransactions, transactions that are
+# rolled back, and deadlocks. In each snapshot, and at the end, the band tables must have exactly the keys that are
+# computed from their source tables. MINHASH_ROUNDS says for how many seconds it runs.
 use strict;
 use warnings;
 
@@ -110,7 +110,7 @@ my $log = slurp_file($node->logfile);
 my $deadlocks = () = $log =~ /deadlock detected/g;
 note("$deadlocks deadlocks, ", $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM docs), (SELECT count(*) FROM parts)'), ' rows');
 
-# The comparison notices differences.
+# The comparison must notice differences.
 $node->safe_psql('postgres', 'DELETE FROM docs_bands WHERE id = (SELECT max(id) FROM docs_bands); INSERT INTO parts_bands VALUES (1, -1)');
 is($node->safe_psql('postgres', 'SELECT * FROM docs_state, parts_state AS p (a, b)'), '13|0|0|1', 'a band table out of step is seen');
 $node->stop;

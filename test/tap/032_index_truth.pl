@@ -1,7 +1,7 @@
-# What an lsh index answers against what the table says, for random tables: with NULL, the empty set, exact copies, rows
-# that were deleted or moved, scopes, bands, few and many hashes, little memory. No row is wrong, none comes twice, the
-# order is right, and no more is missing than was promised. MINHASH_ROUNDS=200 is the long form, MINHASH_SEED gives other
-# tables.
+# Compares what an lsh index answers with what the table says, for random tables: with NULL, the empty set, exact
+# copies, rows that were deleted or moved, scopes, bands, few and many hashes, and little memory. No row may be wrong,
+# none may come twice, the order must be right, and no more rows may be missing than was promised. MINHASH_ROUNDS=200 is
+# the long form; MINHASH_SEED gives other tables.
 use strict;
 use warnings;
 
@@ -170,7 +170,7 @@ BEGIN
 END $$;
 SQL
 
-# How signatures are made: of this many bits per slot.
+# How signatures are made, with this many bits per slot.
 sub make_signed
 {
     my ($bits) = @_;
@@ -180,7 +180,7 @@ sub make_signed
 }
 $node->safe_psql('postgres', make_signed(32));
 
-# A number from the first to the last, small ones as often as large ones.
+# A number in this range; small ones are drawn as often as large ones.
 sub any_size { my ($first, $last) = @_; return int($first * ($last / $first)**rand); }
 sub one_of { return $_[ int rand @_ ]; }
 
@@ -211,13 +211,13 @@ for my $round (1 .. $rounds)
     is($wrong, '', "round $round: no row is wrong, comes twice or out of order") or do { diag("$state\n$ask"); last; };
 }
 note($node->safe_psql('postgres', 'SELECT form, count(*), sum(wanted), sum(found) FROM answers GROUP BY form ORDER BY form'));
-# What may be missing: 5% of what % finds, as many more as chance explains; in order, one in a thousand at most.
+# What may be missing: 5% of what % finds, plus what chance explains; in order, at most one in a thousand.
 is($node->safe_psql('postgres', <<'SQL'), '', 'no more is missing than was promised');
 WITH sums AS (SELECT form, sum(wanted) AS n, sum(found) AS found, CASE WHEN form ~ '^(nearest|all|part|nearest of part)$|in order$'
     AND form !~ '%' THEN 0.995 ELSE 0.95 END AS promised FROM answers GROUP BY form)
 SELECT * FROM sums WHERE found < n * promised - 5 * sqrt(n * promised * (1 - promised)) OR n < 10
 SQL
-# An exclusion constraint keeps out what it must: by its own threshold, whatever that of the session is.
+# An exclusion constraint must reject what its own threshold says, whatever threshold the session has set.
 for my $threshold (0.5, 0.8, 1, map { sprintf '%.2f', 0.05 + 0.95 * rand } 1 .. 3)
 {
     my ($hashes, $bits) = (one_of(8, 64, 128, 128, 512), one_of(32, 16, 8));

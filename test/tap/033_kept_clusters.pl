@@ -1,7 +1,7 @@
-# Clusters that are kept, through random histories: after each refresh they are what lsh_clusters() gives, their names
-# follow the rules, and no row is written that does not differ. Then a cluster of many rows that is taken apart, two
-# refreshes at once, a server that is killed, and a dump. MINHASH_ROUNDS=100000 is the long form, in steps of a history.
-# Each run has another history, which MINHASH_SEED (0 to 1) gives again.
+# Takes kept clusters through random histories: after each refresh they must be the same as those of lsh_clusters(),
+# their names must follow the rules, and only rows that differ may be written. Then it tests a cluster of many rows that
+# is taken apart, two refreshes at once, a server that is killed, and a dump. MINHASH_ROUNDS=100000 is the long form, in
+# steps of a history. Each run has another history, which MINHASH_SEED (0 to 1) reproduces.
 use strict;
 use warnings;
 
@@ -21,7 +21,7 @@ diag("MINHASH_SEED=$seed");
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n"); # a disabled plan would be compiled each time
+$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n"); # else a disabled plan is compiled
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
@@ -162,14 +162,14 @@ sub live
 
 my $of_index = "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes WHERE indexrelname = 'docs_words'";
 live(1 / 3, 60, 'SELECT id, body FROM docs', 'true', 'false', 'rows near their representatives');
-# Lookups find what the bands that are given promise, here all but one pair in 10^9.
+# Lookups find what the given bands promise: here, all but one pair in 10^9.
 $node->safe_psql('postgres', q{CREATE INDEX docs_words ON docs USING lsh (minhash(body, unit => 'word', shingle_size => 1))});
 live(1 / 3, 20, 'SELECT id, body FROM docs', 'true', 'true', 'rows that are told, and an index');
 cmp_ok($node->safe_psql('postgres', $of_index), '>', 20, 'the index is used');
 $node->safe_psql('postgres', 'DROP INDEX docs_words');
 live(1 / 3, 40, 'SELECT id, body, part AS scope, preferred AS rank FROM docs', 'false', 'false', 'connected rows with scope and rank');
 
-# A cluster of 10,000 rows, made and taken apart.
+# A cluster of 10,000 rows is made and taken apart.
 my $settings = q{threshold => 0.56, bands => 64, rows => 2, num_hashes => 128, unit => 'word', shingle_size => 1};
 my $all = q{'SELECT id, body FROM docs'};
 my $told = 'rows_added, rows_removed, rows_changed';
@@ -191,8 +191,8 @@ UPDATE docs SET body = (SELECT string_agg(md5(concat(id / 20, word)), ' ') FROM 
     $node->safe_psql('postgres', 'DROP TABLE kept') if $near eq 'true';
 }
 
-# The server is killed while rows change and clusters are refreshed: the clusters are then those of one refresh, and the
-# next one makes them right.
+# The server is killed while rows change and clusters are refreshed. The clusters must then be those of one refresh, and
+# the next refresh must make them right.
 $node->safe_psql('postgres', qq{DROP TABLE kept; TRUNCATE docs; INSERT INTO docs (id, body) SELECT i, some_text() FROM generate_series(1, 300) i;
 SELECT lsh_create_clusters('kept', $all, $settings); CREATE TABLE refreshed AS SELECT 0 AS times;});
 my @scripts = (
@@ -221,7 +221,7 @@ for my $crash (1 .. 3)
     sleep rand;
     kill_server($node);
     $_->finish for @writers;
-    # Clients lose their connections, and have met no error before.
+    # Clients lose their connections, and must have met no error before.
     unlike($out, qr/(ERROR|FATAL|PANIC): /, "$crash: clients met no error");
     my $lost = () = $out =~ /client \d+ aborted/g;
     is($lost, scalar @writers, "$crash: and were at work") or diag($out);
@@ -232,7 +232,8 @@ WHERE r.id IS NULL OR (k.similarity < 0.56)}), '0', "$crash: whole clusters");
     is($node->safe_psql('postgres', "SELECT complaints($all, true)"), '', "$crash: right after a refresh");
 }
 
-# A dump is restored between two refreshes: rows and settings are the same, and a refresh finds nothing to change.
+# A dump is restored between two refreshes: rows and settings must be the same, and a refresh must find nothing to
+# change.
 $node->safe_psql('postgres', 'DROP FUNCTION complaints(text, boolean), broken_rules');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->command_ok([ 'pg_dump', '-f', $node->basedir . '/dump', '-d', $node->connstr('postgres') ], 'dump');
@@ -253,7 +254,7 @@ for my $database (qw(postgres restored))
 is($node->safe_psql('restored', $sums =~ s/max.cluster_id., //r =~ s/k::text/concat(id, representative, similarity)/r),
     $node->safe_psql('postgres', $sums =~ s/max.cluster_id., //r =~ s/k::text/concat(id, representative, similarity)/r), 'both go on alike');
 
-# A refresh that is cancelled, or fails, leaves all as it was.
+# A refresh that is cancelled or fails must leave everything as it was.
 $place = $node->safe_psql('restored', $places);
 $node->safe_psql('restored', q{UPDATE docs SET body = body || ' again'});
 like(($node->psql('restored', q{SET statement_timeout = 10; SELECT lsh_refresh_clusters('kept') FROM generate_series(1, 1000)}))[2],

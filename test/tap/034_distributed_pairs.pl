@@ -1,6 +1,7 @@
-# doc/examples/distributed_pairs.sql on three servers and a coordinator that see each other through postgres_fdw: pairs
-# are those of one server, for ids of any type and sign, after new, late, changed and deleted texts, and after every step
-# in which a server was killed, a session cancelled, or a table emptied. test/distributed/citus.pl does so on Citus.
+# Runs doc/examples/distributed_pairs.sql on three servers and a coordinator, which connect through postgres_fdw. The
+# pairs must be those of one server: for ids of any type and sign, after texts are added, committed late, changed and
+# deleted, and after a server is killed, a session cancelled, or a table emptied in any step. test/distributed/citus.pl
+# does the same on Citus.
 use strict;
 use warnings;
 
@@ -45,7 +46,8 @@ for my $server ($coordinator, @servers) {
 }
 result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
 
-# Texts of one server, and how the same texts are spread: by no rule that the job knows. Half of the ids are negative.
+# The texts on one server, and the same texts spread over the servers by no rule that the job knows. Half of the ids are
+# negative.
 my $texts = texts(1, 3000);
 result_of(<<"SQL");
 CREATE TABLE all_texts AS SELECT CASE WHEN id % 2 = 0 THEN -id ELSE id END AS id, md5(id::text)::uuid AS key, body FROM ($texts) AS t;
@@ -66,7 +68,7 @@ CREATE TABLE "The letters"."Letter's" ("No." bigint PRIMARY KEY, "key {id} {me}"
 INSERT INTO "The letters"."Letter's" SELECT * FROM all_texts;
 SQL
 
-# The query on one server that gives the same pairs, of these bands and rows.
+# The query on one server that returns the same pairs for these bands and rows.
 sub wanted
 {
     my ($id, %more) = @_;
@@ -96,7 +98,7 @@ result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
 result_of($by_number);
 compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'the same job once more, by a file that was loaded again');
 
-# Only the first of each large bucket with the others.
+# Only the first row of each large bucket is compared with the others.
 my (undef, undef, $notices) = $coordinator->psql('postgres', job('No.', 'stars', ', star_above => 3'));
 like($notices, qr/there are texts with 3 candidates or more.*DETAIL: .*each is compared with the first of them only/s, 'which is said');
 like($notices, qr/stars, run 1: step 1 of 4, bands\n.*: bands, \d+ rows.*step 4 of 4, pairs/s, 'each step is announced');
@@ -106,7 +108,7 @@ is(result_of('SELECT count(*) FROM stars WHERE left_id % 400 = 0 AND right_id % 
 cmp_ok($all, '>', 6, 'there are such');
 unlike(($coordinator->psql('postgres', $by_number))[2], qr/candidates or more/, 'nothing is said where nothing is left out');
 
-# The first of a star is deleted; the others are then with the next one.
+# The first row of a star is deleted; the others are then compared with the next one.
 my $stars = job('No.', 'kept_stars', ', keep => true, star_above => 3');
 result_of($stars);
 my $first = result_of('SELECT left_id FROM kept_stars WHERE left_id % 400 = 0 GROUP BY left_id ORDER BY count(*) DESC LIMIT 1');
@@ -115,7 +117,7 @@ everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." = $first});
 result_of($stars);
 is(result_of('SELECT count(*) FROM kept_stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - 1 - $kinds,
     'of identical texts the first is deleted');
-# The same where the order of ids is not that of their text: the first of a star may be the right one of a pair.
+# The same where ids sort differently as text: the first row of a star may be the right one of a pair.
 everywhere(q{CREATE TABLE by_json AS SELECT to_jsonb(id) AS id, minhash(body) AS mh FROM all_texts; CREATE UNIQUE INDEX ON by_json (id)});
 my $json_stars = qq{CALL lsh_distributed_pairs('by_json', 'id', 'mh', 'json_stars', servers => '{$names}', keep => true, star_above => 3)};
 result_of($json_stars);
@@ -129,7 +131,7 @@ is(result_of(q{SELECT count(*) FROM json_stars WHERE left_id::bigint % 400 = 0 A
     'when it is deleted, the others are with the next one');
 result_of($by_number);
 
-# Clusters, made once more when pairs have changed; a table of the user is not touched.
+# Clusters are made, and made again when pairs have changed; a table of the user is not touched.
 my $clusters = job('No.', 'letter_clusters', ', star_above => NULL, keep => true') =~ s/lsh_distributed_pairs/lsh_distributed_clusters/r;
 my $wanted_clusters = q{SELECT id, cluster_id, size FROM lsh_clusters('SELECT id, minhash_compress(minhash(body), 16) FROM all_texts',
     bands => 13, rows => 7)};
@@ -146,7 +148,7 @@ like(error_of($clusters =~ s/letter_clusters/all_texts/r), qr/relation all_texts
 result_of(q{CALL lsh_drop_distributed_pairs('letter_clusters_pairs')});
 result_of(qq{CALL lsh_drop_distributed_pairs('json_stars')});
 
-# New texts, one of a transaction that commits after a later one has been seen; changed and deleted ones.
+# Texts are added (one by a transaction that commits after a later one has been seen), changed and deleted.
 my $kept = job('No.', 'kept', ', keep => true, star_above => NULL');
 result_of($kept);
 compare_query($coordinator, 'TABLE kept', wanted('id'), 'a job that is kept');
@@ -173,7 +175,7 @@ result_of($kept);
 compare_query($coordinator, 'TABLE kept', wanted('id'), 'changed and deleted texts');
 isnt(result_of('SELECT count(*) FROM (TABLE was EXCEPT TABLE kept) AS x'), '0', 'took pairs away');
 
-# Keys that are lost between runs, as a promoted standby may lose them.
+# Keys are lost between runs, as they may be when a standby is promoted.
 $servers[1]->safe_psql('postgres', 'DELETE FROM kept_job.bands WHERE key % 2 = 0');
 result_of('DELETE FROM all_texts WHERE id % 19 = 1');
 everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." % 19 = 1});
@@ -181,7 +183,7 @@ everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." % 19 = 1});
 like($notices, qr/what was kept has .*"bands": \d+.* rows instead of .*, and all texts are compared again/, 'lost keys are noticed');
 compare_query($coordinator, 'TABLE kept', wanted('id'), 'pairs after keys were lost');
 
-# A job continues after faults. Each step waits in turn for a lock on server 2, and then something happens.
+# A job continues after faults. Each step in turn waits for a lock on server 2, and then a fault happens.
 sub job_that_waits
 {
     my ($job, $statement) = @_;
@@ -223,7 +225,7 @@ for my $table (@steps) {
     $coordinator->start;
     ok($servers[2]->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_locks WHERE NOT granted'),
         "the coordinator is killed amid $table");
-    # A crash empties unlogged tables: what was in them is made again.
+    # A crash empties unlogged tables; their contents are computed again.
     if ($table eq 'pairs') {
         $servers[2]->stop('immediate');
         $servers[2]->start;
@@ -241,7 +243,7 @@ for my $table (@steps) {
 like($notices, qr/run 2: goes on after 9 steps/, 'and then gone on with');
 compare_query($coordinator, 'TABLE faulty', wanted('id'), 'pairs after all these faults');
 
-# Ids that servers sort differently: one of them ignores case, where PostgreSQL can.
+# Servers sort these ids differently: one of them ignores case, if this PostgreSQL can.
 for my $server ($coordinator, @servers) {
     my $icu = $server->pg_version >= 15 && $server == $servers[1] ? q{LOCALE_PROVIDER icu ICU_LOCALE 'de'} : '';
     $server->safe_psql('postgres', "CREATE DATABASE sorted TEMPLATE template0 $icu");
@@ -259,7 +261,7 @@ $coordinator->safe_psql('sorted', qq{CALL lsh_distributed_pairs('named', 'id', '
 is($coordinator->safe_psql('sorted', q{SELECT count(*) > 300, count(*) - count(DISTINCT (least(left_id, right_id), greatest(left_id, right_id))),
     count(*) FILTER (WHERE left_id COLLATE "C" > right_id) FROM named_pairs}), 't|0|0', 'ids that servers sort differently');
 
-# Errors.
+# Tests error messages.
 like(error_of(job('No.', 'kept', ', keep => true, threshold => 0.7')), qr/was begun with other arguments.*HINT: .*lsh_drop_distributed_pairs/s,
     'other arguments');
 like(error_of(job('The wording', 'nowhere', '')), qr/is not of one type and with a unique index/, 'a column that is not unique');

@@ -1,9 +1,9 @@
-# Long calls of every kind are cancelled at random moments. From then on none may work for long: a second session cancels
-# the call, waits until it has ended, and reads how long its process ran meanwhile. It is not the call's fault if the
-# machine did other things, so the time until the end is reported, but has no limit.
+# Cancels long calls of every kind at random moments. After that, none may work for long: a second session cancels the
+# call, waits until it has ended, and reads how much CPU time its process used meanwhile. A busy machine is not the
+# call's fault, so the elapsed time is reported but has no limit.
 #
-# By hand, because what is left of a large text's copy at its end depends on the machine: MINHASH_ROUNDS=1000 says how
-# many tries, MINHASH_SEED (0 to 1) gives other moments.
+# By hand, because the rest of a large text's copy takes longer on some machines: MINHASH_ROUNDS=1000 says how many
+# tries, and MINHASH_SEED (0 to 1) gives other moments.
 use strict;
 use warnings;
 
@@ -16,7 +16,7 @@ plan skip_all => 'by hand: MINHASH_ROUNDS=1000' unless $ENV{MINHASH_ROUNDS};
 plan skip_all => 'the kernel does not tell how long a process ran' unless -e '/proc/self/schedstat';
 my $tries = $ENV{MINHASH_ROUNDS};
 my $seed = $ENV{MINHASH_SEED} || 0.5;
-my $limit = 100;    # ms of CPU time that a call may still use after it was told to end
+my $limit = 100;    # ms of CPU time that a call may still use after the cancel
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
@@ -118,11 +118,12 @@ my @calls = (
     'CREATE INDEX other ON signatures USING lsh (sig)',
     'CREATE INDEX other ON signatures USING gin (sig)',
     'ALTER TABLE signatures ADD CONSTRAINT other EXCLUDE USING lsh (sig WITH %)',
-    # No work of the extension: what PostgreSQL itself needs to end (to remove large temporary files, for instance).
+    # These calls do no work of the extension; they show how long PostgreSQL itself needs to end (to remove large
+    # temporary files, for instance).
     'SELECT /*control*/ count(*) FROM generate_series(1, 100000000)',
     'CREATE TABLE other AS SELECT /*control*/ md5((n % 1000)::text), n FROM generate_series(1, 3000000) n ORDER BY 1');
 
-# Each call, and the statement that removes its result if it ends before it is cancelled.
+# Each call, and the statement that removes its result if it finishes before it is cancelled.
 my $script = "SET minhash_lsh.progress_interval = 0;\nSET client_min_messages = error;\n";
 for my $call (@calls)
 {

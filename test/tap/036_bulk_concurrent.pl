@@ -1,6 +1,6 @@
-# Bulk functions during writes, VACUUM, and DDL that moves or replaces the table, in every isolation level, with
-# workers, and on a standby: each answer is that of a copy of what its snapshot sees. MINHASH_ROUNDS says how many
-# answers (24), MINHASH_SEED gives other calls.
+# Runs bulk functions during writes, VACUUM, and DDL that moves or replaces the table, at every isolation level, with
+# workers, and on a standby. Each answer must be the same as on a copy of what its snapshot sees. MINHASH_ROUNDS says
+# how many answers (24); MINHASH_SEED gives other calls.
 use strict;
 use warnings;
 
@@ -39,8 +39,8 @@ CREATE INDEX texts_id ON texts (id);
 VACUUM ANALYZE texts;
 SQL
 
-# What changes the table, over and over, until the sessions are told to stop. An error means that another session holds
-# a lock.
+# Statements that change the table, over and over, until the sessions are told to stop. An error means that another
+# session holds a lock.
 my %changes = (
     write => [
         'UPDATE texts SET version = version + 1 WHERE id BETWEEN A AND A + 200',
@@ -82,8 +82,8 @@ sub disturb
     return IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$sql, '>', '/dev/null', '2>', '/dev/null');
 }
 
-# Two answers from one snapshot: from rows that are read again where they lie, and from rows that a materialized query
-# keeps. 16 renamed the setting.
+# Gets two answers from one snapshot: one reads rows again where they lie, the other reads rows that a materialized
+# query keeps. PostgreSQL 16 renamed the setting.
 my $forced = $node->safe_psql('postgres',
     q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 my %told;

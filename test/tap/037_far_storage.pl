@@ -1,5 +1,6 @@
-# Tables larger than memory: what is compared is read in the order of pages, and once, with the same results. A table four
-# times as large as shared_buffers, of texts whose near-duplicates lie anywhere; pages read are those of heap_blks_read.
+# Tables larger than memory: the rows that are compared are read in page order, and once, with the same results. The
+# table is four times as large as shared_buffers, and the near-duplicates of its texts lie anywhere; heap_blks_read
+# counts the pages read.
 use strict;
 use warnings;
 
@@ -12,7 +13,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "shared_buffers = '4MB'\njit = off\nautovacuum = off\nmax_parallel_workers_per_gather = 0\n"
       . "max_worker_processes = 10\nmaintenance_work_mem = '64MB'\n");
 $node->start;
-# Each text has a near-duplicate half a table away; for a few texts, that is an exact copy.
+# Each text has a near-duplicate half a table away; for a few texts, it is an exact copy.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE texts AS SELECT n AS id, (SELECT string_agg(md5(concat(n * 7919 % 8751, '/', word)), ' ') FROM generate_series(1, 30) word)
@@ -25,7 +26,7 @@ SQL
 my $pages = $node->safe_psql('postgres', q{SELECT relpages FROM pg_class WHERE relname = 'texts'});
 cmp_ok($pages, '>=', 4 * 512, 'the table is four times as large as shared_buffers');
 
-# Pages read of a table by a call, for each of its pages, and the call's rows.
+# How often a call reads each page of a table on average, and the call's rows.
 sub measure
 {
     my ($table, $call, $cache, $workers, $settings) = @_;

@@ -1,4 +1,4 @@
-# What tests that kill a server share.
+# Helpers for tests that kill a server.
 package Crash;
 
 use strict;
@@ -17,7 +17,7 @@ sub server_pid
     return slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/ ? $1 : die 'no postmaster.pid';
 }
 
-# A process and all below it, from /proc.
+# A process and all of its descendants, from /proc.
 sub family
 {
     my ($pid) = @_;
@@ -25,7 +25,7 @@ sub family
     return ($pid, map { family($_) } split ' ', $children);
 }
 
-# The state of a process as in ps; X: it is gone.
+# The state of a process as in ps; X means that it is gone.
 sub state_of
 {
     my ($pid) = @_;
@@ -43,10 +43,10 @@ sub wait_for_state
     return;
 }
 
-# Kills a server and all of its processes at once, and returns how many they were. The postmaster is
-# stopped first, so that it does not see its children die, and dies last, so that they do not see it
-# die. Before it has stopped it may still start a process (parallel workers of VACUUM, say), which
-# would survive and hold the shared memory, so that the server could not be started again.
+# Kills a server and all of its processes at once, and returns how many there were. The postmaster is stopped first, so
+# that it does not see its children die, and killed last, so that they do not see it die. Before it has stopped, it may
+# still start a process (a parallel worker of VACUUM, say), which would survive and hold the shared memory, so that the
+# server could not be started again.
 sub kill_server
 {
     my ($node) = @_;
@@ -55,8 +55,8 @@ sub kill_server
     wait_for_state(qr/T/, $pid);
     my @pids = family($pid);
     kill 'KILL', reverse @pids;
-    wait_for_state(qr/[ZX]/, @pids); # a zombie is one that nobody has fetched
-    # A zombie's number counts as in use.
+    wait_for_state(qr/[ZX]/, @pids); # a zombie has ended but has not been waited for
+    # A zombie still occupies its process number.
     unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
     $node->{_pid} = undef;
     return scalar @pids;

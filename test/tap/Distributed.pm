@@ -1,5 +1,5 @@
-# What tests of several servers share: the SQL of doc/more-than-one-server.md, the texts, comparing
-# with one server, and what a step costs.
+# Helpers for tests of several servers: the SQL of doc/more-than-one-server.md, the texts, the comparison with one
+# server, and what a step costs.
 #
 # MINHASH_TEXTS=1000000 is the long form, which also prints costs.
 package Distributed;
@@ -21,7 +21,7 @@ sub is_measured { return defined $ENV{MINHASH_TEXTS} && $ENV{MINHASH_TEXTS} ne '
 
 sub text_count { return is_measured() ? $ENV{MINHASH_TEXTS} : 3000; }
 
-# The blocks of SQL of the page, by what stands before them.
+# The page's blocks of SQL, found by the text before them.
 sub blocks_of_page
 {
     my $page = slurp_file("$ENV{TESTDIR}/more-than-one-server.md");
@@ -33,7 +33,7 @@ sub blocks_of_page
     return %blocks;
 }
 
-# A server that has 1/$share of the memory that tests with many texts take.
+# A server that gets 1/$share of the memory that tests with many texts use.
 sub new_server
 {
     my ($name, $share, $settings, %options) = @_;
@@ -52,8 +52,8 @@ CONF
     return $server;
 }
 
-# Texts of 1,024 characters. Every fourth one is the one before it with up to 312 other characters, so that similarities
-# are from 0.52 to 0.95. One in 400 is a text that has some fifty copies.
+# Texts of 1,024 characters. Every fourth one is the text before it with up to 312 characters changed, so that
+# similarities range from 0.52 to 0.95. One in 400 is a text that has some fifty copies.
 sub texts
 {
     my ($first, $last) = @_;
@@ -90,7 +90,7 @@ sub start_psql_with
     return $run;
 }
 
-# Its error messages, once it has ended.
+# Returns its error messages, once it has ended.
 sub finish_psql
 {
     my ($run) = @_;
@@ -98,7 +98,7 @@ sub finish_psql
     return $run->{error};
 }
 
-# Whether two queries give the same rows: none missing, none extra. There must be more than `least` rows.
+# Whether two queries return the same rows, with none missing and none extra. There must be more than `least` rows.
 sub compare_query
 {
     my ($server, $found, $wanted, $name, $least) = @_;
@@ -114,7 +114,8 @@ SQL
     diag("$name: $count rows") if is_measured();
 }
 
-# Seconds of CPU time that servers and what they started have used; bytes that this machine has sent to itself.
+# The seconds of CPU time that servers and their child processes have used, and the bytes that this machine has sent to
+# itself.
 sub used
 {
     my $ticks = 0;
@@ -148,7 +149,7 @@ sub cost
     return $result;
 }
 
-# psql's commands that execute look_up(signature, threshold) with thirty texts of one.docs, at each threshold.
+# psql commands that execute look_up(signature, threshold) with thirty texts of one.docs, at each threshold.
 sub lookups
 {
     my ($thresholds) = @_;

@@ -1,4 +1,4 @@
-# What tests use that wait for a state.
+# Helpers for tests that wait for a state.
 package Waiting;
 
 use strict;

@@ -1,7 +1,7 @@
-// Finds rows with equal band keys within the cache. The entries of a band are scattered by the top bits of their keys
-// into partitions of a few thousand, and a small hash table groups each partition. An entry is 64 bits: the key's upper
-// half, and the row. Rows that share only this half, about a hundred pairs in a band of a million rows, are false
-// candidates, which verification drops.
+// Finds rows with equal band keys within the cache. The top bits of the keys scatter the entries of a band into
+// partitions of a few thousand entries, and a small hash table groups each partition. An entry has 64 bits: the upper
+// half of the key, and the row. Rows that share only this half (about a hundred pairs in a band of a million rows) are
+// false candidates, which verification drops.
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// The most rows that can be grouped if all have one key, because slots of the table have 32-bit numbers.
+// The most rows that can be grouped if all have one key; the limit is that slots of the table have 32-bit numbers.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
@@ -48,8 +48,8 @@ struct bucket_room {
     std::uint32_t* rows;
 };
 
-// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a partition share; rows come
-// in the order of the entries.
+// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a partition share; the rows
+// are in the order of the entries.
 template <typename Visit>
 void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
 {
@@ -60,7 +60,7 @@ void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room
         room.table[slot] = no_row;
 
     std::size_t shared = 0;
-    // From the last to the first, so that chains run in the order of the entries.
+    // Goes from the last to the first, so that chains are in the order of the entries.
     for (std::size_t i = entries.size(); i-- > 0;) {
         const std::uint32_t key = key_of(entries[i]);
         std::size_t slot = key & (slots - 1);

@@ -10,14 +10,15 @@ std::span<std::uint32_t> parents_of(component_finder& finder, int level)
     return {finder.parents[level].values, finder.count};
 }
 
-// The first pair with a row makes the row its own parent.
+// The first pair of a row makes the row its own parent.
 void enter(std::span<std::uint32_t> parent, std::uint32_t row)
 {
     if (parent[row] == no_row)
         parent[row] = row;
 }
 
-// Connects at a level the rows that the level before has connected. `roots` has each row's root at that level before.
+// Connects the rows at a level that were connected at the previous level. `roots` has each row's root at the previous
+// level.
 void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> roots)
 {
     for (std::uint32_t row = 0; row < roots.size(); row++) {

@@ -1,6 +1,6 @@
 // Connected components of a stream of pairs, for one or several thresholds (levels) at once, from the highest to the
-// lowest. A pair is joined only at the first level whose threshold it reaches; at the end each level takes over what
-// the one before it has connected.
+// lowest. A pair is joined only at the first level whose threshold it reaches; at the end, each level takes over the
+// connections of the previous one.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -18,8 +18,8 @@ constexpr int most_levels = 100;
 struct component_finder {
     host* owner;
     int levels;
-    std::uint32_t count;                         // how many rows
-    growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: not at this level
+    std::uint32_t count;                         // the number of rows
+    growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: the row is not at this level
 };
 
 // Starts without rows. `fresh` is cleared.
@@ -28,16 +28,16 @@ void start_finder(component_finder& fresh, host& owner, int levels);
 // Makes room for `count` rows, if there are fewer.
 void take_rows(component_finder& finder, std::uint32_t count);
 
-// Joins two rows, which may be the same, at a level and all after it.
+// Joins two rows, which may be the same, at a level and at all levels after it.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
-// Prefetches what joining a row at a level reads first.
+// Prefetches the memory that joining a row at a level reads first.
 [[gnu::always_inline]] inline void prefetch_row(const component_finder& finder, std::uint32_t row, int level)
 {
     __builtin_prefetch(&finder.parents[level].values[row]);
 }
 
-// The rows of a component; `later` rows, of the components visited next, follow them in memory.
+// The rows of a component. `later` rows, which belong to the components visited next, follow them in memory.
 struct component_rows {
     std::span<const std::uint32_t> rows;
     std::size_t later;
@@ -47,8 +47,8 @@ struct component_rows {
 void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
 // Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
-// component, or no_row for a row in none. Rows come in rising order. In memory, `later` rows of the next components
-// follow them. (They are sorted by counting: walking a linked list of a component's rows would wait for memory at each
+// component, or no_row for a row in none. Rows are in ascending order. In memory, `later` rows of the next components
+// follow them. (A counting sort orders them: walking a linked list of a component's rows would wait for memory at each
 // row.)
 template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)

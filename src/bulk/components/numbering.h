@@ -1,6 +1,6 @@
-// Numbers values, which the engine itself does not know, in the order in which they first occur: a hash table with open
-// addressing (core/probe.h). An entry is 64 bits, a part of the value's hash and its number. The caller, who has the
-// values, says whether two are the same.
+// Numbers values in the order in which they first occur, with a hash table that uses open addressing (core/probe.h).
+// The engine does not know the values. An entry has 64 bits: a part of the value's hash, and its number. The caller,
+// who has the values, says whether two are the same.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -58,7 +58,7 @@ inline void widen(numbering& numbers)
     __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
 }
 
-// The number of the first value with this hash, most likely the one sought; no_row: there is none.
+// The number of the first value with this hash, which is most likely the one sought; no_row if there is none.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
     return static_cast<std::uint32_t>(numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
@@ -66,8 +66,8 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
     })]);
 }
 
-// The number of a value. A value without one gets the next number, which is numbers.count before the call. Nobody
-// outside may be able to predict the hash; is_same(number) says whether the value with that number is this one. At most
+// The number of a value. A value without a number gets the next one, which is numbers.count before the call. The hash
+// must be unpredictable to users; is_same(number) says whether the value with that number is this one. At most
 // `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)

@@ -1,6 +1,6 @@
-// The steps: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
-// rows with equal digests; look each row up in the index. The notes of a row are found by its number; for witnesses,
-// the notes have only their place in a store.
+// The steps are: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
+// rows with equal digests; look each row up in the index. Sizes and digests are stored by row number. Witnesses are in
+// a store, and only their place in it is stored by row number.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
@@ -21,9 +21,9 @@ namespace {
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
 
-constexpr int member_shift = 48; // where witness_at keeps the member
+constexpr int member_shift = 48; // in witness_at, the bits from this one on are the member
 
-// How many plans are kept, by the lowest bits of the set's size.
+// The number of plans that are kept; the lowest bits of the set's size choose the place.
 constexpr std::size_t kept_plans = 1024;
 
 } // namespace
@@ -98,7 +98,7 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
 // Counts the shingles of the current row.
 void count_shingles(containment_part& self)
 {
-    // Counting stops here: in the last class, and far from overflow by several processes.
+    // Counters stop here: in the last class, and far enough from overflow even if several processes count at once.
     constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
     const bool alone = self.rows->shared->processes == 1;
     for (std::size_t i = 0; i < self.set.count; i++) {
@@ -145,7 +145,8 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
 }
 
-// Orders rows by falling numbers of shingles, then by row number: by a heap, because other sorts cannot be cancelled.
+// Sorts rows by descending numbers of shingles, then by row number. It is a heap sort, because other sorts cannot be
+// cancelled.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
     host& owner = *rows.owner;
@@ -163,24 +164,24 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
     release(owner, heap);
 }
 
-// The search, as the call's own process runs it.
+// The search, as seen by the process that makes the call.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // each member's store of witnesses
+    byte_store** witnesses; // the store of each member's witnesses
     pair_sink emit;
-    growing<byte_store*> of_parts; // pairs of each part of the index, by positions
+    growing<byte_store*> of_parts; // the pairs of each part of the index, by positions
     std::size_t parts;
 };
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
-// Makes the first of equal rows their leader. Rows with equal digests are compared.
+// Makes the first of equal rows their leader, after comparing rows with equal digests.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the leaders, by number
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the leader for each number
     numbering numbers = start_numbering(owner);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
@@ -195,7 +196,7 @@ void find_same(containment_search& self)
     release(owner, numbers.entries);
     do_step(rows, step::compare_same);
 
-    std::uint32_t* const last = leaders; // by leaders
+    std::uint32_t* const last = leaders; // the last row so far of each leader
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
         const std::uint32_t leader = rows.leader[row];

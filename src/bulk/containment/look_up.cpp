@@ -1,4 +1,4 @@
-// Looks rows up in the index of witnesses, and compares each with the rows that it has enough witnesses of.
+// Looks rows up in the index of witnesses, and compares each with the rows of which it has enough witnesses.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
@@ -16,15 +16,15 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // the tags of its shingles that may be witnesses: open addressing; 0: free
+    growing<std::uint32_t> tags; // the tags of its shingles that may be witnesses; open addressing; 0: free
     std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // place_of() these tags; then their buckets
+    growing<std::uint64_t> places;                  // first place_of() of these tags, then their buckets
     growing<std::span<const std::uint32_t>> having; // index places in these buckets
     std::uint8_t* missing;                          // for each place, how many more witnesses it needs
-    growing<std::uint32_t> enough;                  // places of rows with enough
+    growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
 };
 
-// The share of a row's shingles that the current row has, if it reaches the threshold.
+// The share of a row's shingles that the current row also has, if it reaches the threshold.
 std::optional<double> contained_share(containment_lookup& self, std::uint32_t row)
 {
     const row_set& rows = *self.rows;
@@ -35,7 +35,7 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t ro
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// The entry that a tag has in the table of the current row's tags, or a free one.
+// The entry of a tag in the table of the current row's tags, or a free one.
 std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, std::uint64_t place)
 {
     assert(tag != 0 && place == place_in(self.index, tag));
@@ -96,7 +96,7 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on; `met` of them were counted down.
+// Resets the counts of the places from `from` on; `met` of them were decremented.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -111,8 +111,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
             self.missing[places[at]] = least[places[at]];
 }
 
-// Counts down a list's places from `from` on, and writes to `to` those that need no more witnesses. Returns how many it
-// wrote; adds to `met` how many it counted down. Not inlined, because it needs all registers.
+// Decrements the counts of a list's places from `from` on, and writes to `to` the places that need no more witnesses.
+// Returns how many it wrote; adds to `met` how many it decremented. Not inlined, because it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -132,8 +132,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds rows, by their places from `from` on, whose indexed witnesses the current row may have enough of. Returns how
-// many.
+// Finds the rows, by their places from `from` on, of which the current row may have enough indexed witnesses. Returns
+// how many.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);
@@ -148,7 +148,7 @@ std::size_t find_enough(containment_lookup& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the current row has enough of all witnesses of the row at a place, not just of indexed ones.
+// Whether the current row has enough of all witnesses of the row at a place, not just of the indexed ones.
 bool has_enough(const containment_lookup& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
@@ -160,7 +160,7 @@ bool has_enough(const containment_lookup& self, std::uint32_t place)
     return least == 0;
 }
 
-// Adds the pairs of a row with the indexed rows that lie within it; both are given by positions.
+// Adds the pairs of a row with the indexed rows that it contains; both are given by positions.
 void look_up(containment_lookup& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;

@@ -1,5 +1,5 @@
-// The state of a search for rows that lie within others: what all processes share, and what one of them has during its
-// part of a step.
+// The state of a search for rows that are contained in others: what all processes share, and what each process has
+// during its part of a step.
 #pragma once
 
 #include "bulk/containment/witnesses.h"
@@ -10,23 +10,23 @@ namespace minhash::bulk {
 // How many rows are looked up as a unit.
 constexpr std::uint32_t looked_up_at_once = 64;
 
-// The state that all processes share. Rows are known by their positions in `order`, in which a row comes after all that
-// may contain it, unless there are two queries.
+// The state that all processes share. Rows are identified by their positions in `order`, where a row comes after all
+// that may contain it, unless there are two queries.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
     shared_number counts;     // shingle_counts
-    shared_number sizes;      // how many distinct shingles each row has
+    shared_number sizes;      // the number of distinct shingles of each row
     shared_number digests;    // equal for equal sets
-    shared_number witnesses;  // store_note of each member's tags of witnesses
-    shared_number witness_at; // where each row's tags are: the member, and the offset in its store
-    std::uint64_t most_mark;  // the largest mark of all witnesses: atomic
+    shared_number witnesses;  // a store_note of each member's witness tags
+    shared_number witness_at; // where each row's tags are: the member, and the offset in the member's store
+    std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
     shared_number order;
 
     // The current part of the index.
     shared_number index;
     index_shape shape;
-    std::uint32_t first; // position of its first row
+    std::uint32_t first; // the position of its first row
 };
 
 // The state of a process during its part of a step.
@@ -40,17 +40,17 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand; // the current row: read last; or no_row
+    std::uint32_t in_hand; // the current row, which was read last; or no_row
     distinct_elements set; // the shingles of the current row
     growing<std::uint64_t>
-        met_by; // for each of its elements, by number: the current row and the one that met it last, or 0
+        met_by; // for each of its elements, by number: the current row, and the row that met the element last, or 0
     size_plan* plans;
 };
 
-// Call this at the beginning of a process's part.
+// Call this at the beginning of a process's part of a step.
 containment_part start_part(row_set& rows);
 
-// Mixed into the shingles of a row, so that rows of different scopes meet only by accident.
+// A number to mix into the shingles of a row, so that rows of different scopes meet only by accident.
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
 
 // Reads a row, which becomes the current one.

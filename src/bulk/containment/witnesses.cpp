@@ -12,21 +12,21 @@ namespace minhash::bulk {
 
 namespace {
 
-// A row usually has this many witnesses. With fewer, more rows would have enough of them without containing the row;
-// with more, the index would be larger.
+// A row usually has this many witnesses. If it had fewer, more rows would have enough of them without containing the
+// row; if it had more, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// The pool that witnesses are drawn from has at least twice the shingles that may be missing, and this many more, so
-// that there is a pool at thresholds near 1, too.
+// The pool from which witnesses are drawn has at least twice as many shingles as may be missing, and this many more, so
+// that there is a pool even at thresholds near 1.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// How many rows have their shingles counted, at most (a counter holds no more), and how many counters there are for
-// each of them. Different shingles may share a counter.
+// The most rows whose shingles are counted (a counter holds no more), and the number of counters for each of them.
+// Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
 static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-// Classes of frequency: each holds counts up to twice those of the class before.
+// Classes of frequency: each holds counts up to twice those of the previous class.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
 // The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most `missed`.
@@ -38,7 +38,7 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
     const double count = drawn;
     double number = std::max(0.0, count - others);
     double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) - log_choose(all, count));
-    // At least `number` are shared in any case. (The chance may be too small for a double.)
+    // At least `number` are always shared. (The probability may be too small for a double.)
     if (missed <= 0 || chance <= 0)
         return static_cast<std::uint32_t>(number);
     double below = chance;
@@ -70,7 +70,7 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
 {
     assert(size >= 1 && threshold >= 0 && threshold <= 1);
     auto least = static_cast<std::uint64_t>(std::floor(threshold * static_cast<double>(size)));
-    // The division in containment() rounds, too: take a step or two to the exact boundary.
+    // The division in containment() also rounds, so take a step or two to the exact boundary.
     while (least > 0 && containment({size, 0, least - 1}) >= threshold)
         least--;
     while (containment({size, 0, least}) < threshold)
@@ -139,7 +139,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort by count, the rarest first: the count replaces the upper half of a mark.
+    // Sorts by count, the rarest first: the count replaces the upper half of a mark.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
@@ -151,7 +151,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 
 std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
-// Words of the filter, a power of two below 2^26: about four bits for each indexed witness.
+// The number of words of the filter, a power of two below 2^26, with about four bits for each indexed witness.
 std::size_t filter_words(std::uint64_t indexed) noexcept
 {
     return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
@@ -196,7 +196,7 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // Counts become the ends of buckets. Filling from the last row to the first moves these down to the starts.
+    // Counts become the ends of buckets. Filling from the last row to the first moves the ends down to the starts.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)

@@ -1,16 +1,16 @@
-// Witnesses: a few shingles of a row that are looked for in all others, to find the rows that may contain it.
+// Witnesses are a few shingles of a row that are looked for in all other rows, to find the rows that may contain it.
 //
 // If a row has n shingles and its containment in another reaches the threshold, at most m of the n are missing there,
-// common or not, where m follows from n and the threshold. So of any p of its shingles the other has at least p - m. Of
-// w witnesses drawn from these p at random it has a hypergeometrically distributed number: at least some k, with a
-// probability of the recall wanted, whatever the sizes of the two rows. The p are the row's rarest shingles, at least
-// twice m, so that common shingles bring no rows together. "At random" means those with the smallest hashes, as in
-// bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022), so that only the small hashes of the
-// other row need to be looked up.
+// whether common or rare, where m follows from n and the threshold. So the other has at least p - m of any p of its
+// shingles. If w witnesses are drawn from these p at random, the number that the other has is hypergeometrically
+// distributed: it is at least some k with a probability of the wanted recall, whatever the sizes of the two rows. The p
+// are the row's rarest shingles, at least twice m, so that common shingles bring no rows together. "At random" means
+// those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022),
+// so that only the small hashes of the other row need to be looked up.
 //
-// A row that has k of w witnesses has at least 4 of any w - k + 4 of them. So only the rarest w - k
-// + 4 are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked
-// at once 4 have been met: for texts that at least halves the index entries to be visited.
+// A row that has k of w witnesses has at least 4 of any w - k + 4 of them. So only the rarest w - k + 4 are indexed, as
+// in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked at once 4 have been found: for texts,
+// that at least halves the number of index entries to visit.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -22,14 +22,14 @@
 
 namespace minhash::bulk {
 
-// How many witnesses a row gets, and how many of them a row that may contain it must have.
+// How many witnesses a row gets, and how many of them must be in a row that may contain it.
 struct witness_plan {
     std::uint32_t count;
     std::uint32_t least;
 };
 
-// Plans for a pool of a row's shingles. A row that contains this one has at least `shared` of them, which is not 0. All
-// but a share `missed` of such rows have the plan's least number of witnesses.
+// Makes plans for a pool of a row's shingles. A row that contains this one has at least `shared` of the pool, which is
+// not 0. All but a share `missed` of such rows have the plan's least number of witnesses.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
 // The fewest shared shingles that reach the threshold for a set of a given size, at least 1.
@@ -44,12 +44,12 @@ struct size_plan {
 
 size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
 
-// How many of the counted rows have a shingle. Rows are counted at equal distances among all.
+// How many of the counted rows have a shingle. The counted rows are evenly spaced among all rows.
 struct shingle_counts {
     std::uint16_t* values;
-    std::size_t mask; // there are counters_for(rows), a power of two
+    std::size_t mask; // one less than the number of counters: counters_for(rows), a power of two
 
-    // The low bits of the hash: witnesses are drawn by its highest bits.
+    // The low bits of the hash choose the counter, because witnesses are drawn by the highest bits.
     std::uint16_t& of(std::uint64_t element) const noexcept { return values[element & mask]; }
 };
 
@@ -65,33 +65,33 @@ struct witness_choice {
 };
 
 // The tags of a row's witnesses, the rarest first. `salt` turns shingles into marks, so that only rows with the same
-// salt (of the same scope) meet.
+// salt (those of one scope) meet.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// What is kept of a mark; never 0, which marks a free entry in a table of tags. Two marks share a tag by chance, one in
-// four thousand million.
+// The part of a mark that is kept; never 0, which marks a free entry in a table of tags. Two marks share a tag by
+// chance with a probability of one in four thousand million.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);
     return tag != 0 ? tag : 1;
 }
 
-// How many indexed witnesses must be met before all witnesses are looked at.
+// How many indexed witnesses must be found before all witnesses are looked at.
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
-    std::uint32_t places; // how many rows it has
-    std::uint64_t tags;   // how many witnesses these have together, fewer than 2^32
+    std::uint32_t places; // the number of rows in the index
+    std::uint64_t tags;   // the total number of their indexed witnesses, less than 2^32
     std::uint64_t indexed;
     probe_secret secret; // the secret of the process that made the index
 };
 
 struct place_note {
-    std::uint32_t first; // where the tags of the row at a place begin
+    std::uint32_t first; // where the tags of the row at this place begin
     std::uint32_t least; // how many of its witnesses must be found; 0: it has none
 };
 
@@ -102,17 +102,17 @@ inline std::uint32_t indexed_of(const place_note& note, const place_note& next) 
     return next.first - note.first - note.least + met_of(note);
 }
 
-// The index: places by the buckets of their witnesses' tags, in one piece of the caller's memory.
+// The index: the places of rows, grouped into buckets by their witnesses' tags, in one piece of the caller's memory.
 struct witness_index {
     index_shape shape;
     std::size_t mask;
-    place_note* notes;       // for each place, and one that marks the end
-    std::uint32_t* tags;     // for each place, the rarest first
-    std::uint32_t* starts;   // where each bucket starts in `postings`, and the end
-    std::uint32_t* postings; // places, in rising order within a bucket
+    place_note* notes;       // one per place, and one that marks the end
+    std::uint32_t* tags;     // the tags of each place, the rarest first
+    std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
+    std::uint32_t* postings; // places, in ascending order within a bucket
     std::uint8_t* least;     // met_of() of each place's note
-    std::uint64_t* filter;   // a bit for each tag that is indexed, and by chance for others
-    std::size_t filter_mask; // one less than its number of words
+    std::uint64_t* filter;   // a bit for each indexed tag; other tags may have one by chance
+    std::size_t filter_mask; // the number of its words, less one
 };
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
@@ -123,7 +123,7 @@ witness_index open_index(void* memory, const index_shape& shape) noexcept;
 // Makes buckets, postings and filter from these.
 void make_index(host& owner, witness_index& index);
 
-// Its lower half chooses the tag's bucket, its upper half the tag's bit in the filter.
+// The lower half chooses the tag's bucket, the upper half the tag's bit in the filter.
 inline std::uint64_t place_in(const witness_index& index, std::uint32_t tag) noexcept
 {
     return place_of(tag, index.shape.secret);

@@ -1,6 +1,6 @@
-// Among equal rows, whether anchors or not, one is the leader and stands for all of them, so thousands of copies of a
-// text are compared as fast as one. True pairs are found by enough bands to lose hardly any pair; rows that share a
-// band key are verified as lsh_pairs() does. The bands are done one by one: a table of the anchors' slots is made, and
+// Of equal rows, whether anchors or not, one is the leader and represents all of them, so thousands of copies of a text
+// are compared as fast as one. True pairs are found with enough bands to lose hardly any pair; rows that share a band
+// key are verified as in lsh_pairs(). The bands are processed one by one: a table of the anchors' slots is made, and
 // each row is looked up in it. A pair counts in the first band whose key it shares.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
@@ -16,7 +16,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The share of true pairs that is found by the bands in which they are looked for.
+// The share of true pairs that is found by the bands used to search for them.
 constexpr double truth_recall = 1 - 1e-6;
 
 // With fewer slots in a band, nearly every row would share a band with every other.
@@ -25,7 +25,7 @@ constexpr int least_rows = 3;
 // The number of anchors is not halved below this, however many pairs there are.
 constexpr std::size_t least_anchors = 64;
 
-// A pair of leaders: one of anchors, by its number, and another.
+// A pair of leaders: the number of an anchors' leader, and the row of another leader.
 struct candidate {
     std::uint32_t anchor;
     std::uint32_t row;
@@ -40,30 +40,30 @@ struct evaluation {
     row_set* rows;
     std::size_t most_pairs;
     verifier check;
-    std::uint32_t* members; // for each leader, how many rows it stands for
+    std::uint32_t* members; // how many rows each leader represents
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;                    // how many leaders they have, numbered as they come;
-    std::uint32_t* leaders;                 // the row of each leader,
-    std::uint32_t* first_anchor;            // the first anchor that it stands for,
-    std::uint32_t* anchors_of;              // how many anchors it stands for,
-    std::uint32_t* slots;                   // and its signature
-    std::uint32_t* number;                  // each row's number as a leader, or no_row
+    std::uint32_t count;         // how many leaders the anchors have; these are numbered in order of appearance
+    std::uint32_t* leaders;      // the row of each of these leaders
+    std::uint32_t* first_anchor; // the first anchor that each of them represents
+    std::uint32_t* anchors_of;   // how many anchors each of them represents
+    std::uint32_t* slots;        // the signature of each of them
+    std::uint32_t* number;       // for each row, its number among these leaders, or no_row
 
-    // The table of a band: anchors' leaders, chained where they hash to the same place.
+    // The table of a band: the anchors' leaders, chained if they hash to the same place.
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
-    std::uint32_t* keys; // the key of each leader
+    std::uint32_t* keys; // the band's key of each leader
 
     growing<candidate> candidates;
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each leader of anchors, the true pairs with one of its anchors,
-    double* found;      // and those of them that a setting finds
-    double* seen_near;  // for each row: anchors that it is near to,
-    double* seen_found; // and those of them that a setting finds
+    double* near;       // for each anchors' leader, the true pairs with one of its anchors
+    double* found;      // for each anchors' leader, the true pairs with one of its anchors that a setting finds
+    double* seen_near;  // for each row, the anchors that it is near
+    double* seen_found; // for each row, the anchors that it is near and that a setting finds
     void* buffer;       // a buffer for slots
 };
 
@@ -130,7 +130,7 @@ void number_anchors(evaluation& self)
     self.keys = allocate<std::uint32_t>(owner, self.count);
 }
 
-// Calls visit(anchor, row) for leaders that share this band, and none before it.
+// Calls visit(anchor, row) for leaders that share this band and no earlier one.
 template <typename Visit>
 void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
 {
@@ -153,7 +153,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         const auto key = static_cast<std::uint32_t>(hash >> 32);
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
             pause(*self.rows->owner);
-            // If both are leaders of anchors, the first one counts the pair.
+            // If both rows are leaders of anchors, the first one counts the pair.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
@@ -185,7 +185,7 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
         halve_anchors(self);
 }
 
-// Compares all pairs: for thresholds at which only very short bands, or none, would find them.
+// Compares all pairs. Used for thresholds at which only very short bands, or none, would find them.
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
@@ -234,14 +234,14 @@ void verify_candidates(evaluation& self)
         self.anchors_of[self.number[self.rows->leader[anchor]]]++;
 }
 
-// How many anchors a leader stands for.
+// How many anchors a leader represents.
 std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
 {
     const std::uint32_t number = self.number[leader];
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// How many pairs of a row of one leader and a row of another contain an anchor.
+// How many pairs of a row of leader `a` and a row of leader `b` contain an anchor.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);
@@ -249,7 +249,7 @@ std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32
     return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
 }
 
-// The same for pairs of rows of one leader. They share every band.
+// The same for pairs of rows of one leader. Such pairs share every band.
 std::uint64_t pairs_within(const evaluation& self)
 {
     std::uint64_t pairs = 0;
@@ -260,7 +260,7 @@ std::uint64_t pairs_within(const evaluation& self)
     return pairs;
 }
 
-// Starts counts of pairs by anchor and by row with the pairs within leaders.
+// Starts the counts of pairs by anchor and by row with the pairs of equal rows.
 void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
 {
     std::fill_n(of_rows, self.rows->count, 0);
@@ -307,9 +307,9 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     }
 }
 
-// The sum, over the rows that are not anchors, of the square of (found - recall * near), taken over all pairs of a row.
-// It is estimated without bias from the row's pairs with anchors, because each other row is an anchor with the same
-// probability `drawn`.
+// The sum of the square of (found - recall * near) over the rows that are not anchors, where both counts cover all
+// pairs of a row. It is estimated without bias from the row's pairs with anchors, because each other row is an anchor
+// with the same probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -328,10 +328,10 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. Pairs of one anchor go together, so they count as more or fewer
-// independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an anchor itself,
-// and then only the anchors near it show it: so the variance is also estimated from all rows, and the larger estimate
-// counts. If all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
+// A confidence interval for the recall of a setting. Pairs of one anchor are not independent, so they count as more or
+// fewer independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an anchor
+// itself, and then only the anchors near it show it. So the variance is also estimated from all rows, and the larger
+// estimate counts. If all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

@@ -1,10 +1,10 @@
-// How well bands and rows would do on a user's own texts: some rows, drawn at random, are anchors, and the rows near to
-// an anchor are looked for among all rows. Each setting is then asked which of these true pairs it would have found,
-// and that share estimates its recall among all rows, because every pair has the same chance to have an anchor in it. A
-// sample of one row in 100 keeps one true pair in 10,000; the same rows as anchors see one in 50.
+// Estimates how well bands and rows would do on a user's own texts. Some rows, drawn at random, are anchors, and the
+// rows near an anchor are searched for among all rows. For each setting, the share of these true pairs that it would
+// have found estimates its recall among all rows, because every pair has the same chance to contain an anchor. A sample
+// of one row in 100 keeps one true pair in 10,000; the same rows as anchors see one in 50.
 //
-// The error of the share is estimated from how it differs between anchors, as for any cluster sample (Cochran 1977:
-// Sampling Techniques, section 2.11 on ratios), since pairs of one anchor are not independent.
+// The error of the share is estimated from how much it differs between anchors, as for any cluster sample (Cochran
+// 1977: Sampling Techniques, section 2.11 on ratios), because pairs of one anchor are not independent.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -18,13 +18,13 @@ struct setting {
     band_choice shape;
     std::uint64_t candidates; // pairs that share a band
     std::uint64_t found;      // candidates that reach the threshold
-    double predicted;         // how many of the true pairs would be found on average
-    interval recall;          // among all rows: a 95% confidence interval
+    double predicted;         // the expected number of true pairs found
+    interval recall;          // a 95% confidence interval for the recall among all rows
 };
 
 struct evaluation_result {
-    std::uint32_t anchors;    // how many were used
-    std::uint64_t true_pairs; // with an anchor, whose similarity reaches the threshold
+    std::uint32_t anchors;    // how many anchors were used
+    std::uint64_t true_pairs; // pairs with an anchor whose similarity reaches the threshold
 };
 
 // If there may be more true pairs, anchors are halved until there are not.

@@ -1,11 +1,11 @@
-// What the engine asks of whoever runs it: memory, files, and a chance to stop. The glue answers with PostgreSQL's
-// means, tests with their own.
+// What the engine asks of its host: memory, files, and a chance to stop. The glue implements it with PostgreSQL, and
+// tests implement their own.
 //
-// No call has to return: pause() may leave by longjmp() when a user cancels, and so may every other call when memory or
-// disk is short. Therefore nothing in src/bulk has a destructor, and the host frees all that it gave, memory and files,
-// once the engine has been left. The engine itself frees only what must go early to bound the memory of a call.
+// A call need not return: pause() may leave by longjmp() when a user cancels, and so may every other call when memory
+// or disk is short. Therefore nothing in src/bulk has a destructor, and after such an exit the host frees all memory
+// and files that it gave. The engine itself frees only what must go early to bound the memory of a call.
 //
-// The engine calls the host once a chunk, not once a value, so calls through pointers cost nothing.
+// The engine calls the host once per chunk, not once per value, so calls through pointers cost nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 
 namespace minhash::bulk {
 
-// Names shared memory in all processes alike. 0 is none.
+// A number of shared memory that is the same in all processes. 0 is none.
 using shared_number = std::uint64_t;
 
 // How long a phase, and the phases after it, are expected to keep each process busy, in nanoseconds.
 struct expected_cost {
-    std::uint64_t rows; // how many rows the call has
+    std::uint64_t rows; // the number of rows in the call
     double phase;
     double after;
 };
@@ -31,11 +31,11 @@ struct host {
     // Memory for any type, not cleared. Never null.
     void* (*allocate)(host& self, std::size_t bytes);
     void (*release)(host& self, void* memory);
-    // What is allocated in a phase, and is not shared, is freed when it ends. Phases do not nest.
+    // Memory that is allocated in a phase, and is not shared, is freed when the phase ends. Phases do not nest.
     void (*begin_phase)(host& self);
     void (*end_phase)(host& self);
 
-    // A temporary file; its number is not 0.
+    // Creates a temporary file; its number is not 0.
     int (*open_file)(host& self);
     void (*write_file)(host& self, int file, const void* bytes, std::size_t count, std::uint64_t offset);
     void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
@@ -49,35 +49,35 @@ struct host {
     // known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
-    const char* phase; // the current phase; still the one before while report() is called
+    const char* phase; // the current phase; while report() is called, still the previous one
 
-    std::optional<expected_cost> cost; // the expected cost of the phase; none: it has no estimate
+    std::optional<expected_cost> cost; // the expected cost of the phase; empty if there is no estimate
 
-    // Reads the document of a row again, by the place that came with the row (bulk/rows/rows.h). The bytes are good
+    // Reads the document of a row again, from the place that came with the row (bulk/rows/rows.h). The bytes are valid
     // until the next call.
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
-    // Whether what can be read again is larger than memory. Then each document should be read only once, in the order
-    // of places.
+    // Whether the documents that can be read again are larger than memory. Then each should be read only once, in the
+    // order of places.
     bool far;
     // Says which places will be read again next, in this order, so that they can be fetched ahead. The array `places`
     // must last until all are read, or others are expected.
     void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
 
-    // There are more different shingles than can be counted. Does not return.
+    // Reports that there are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 
     // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
     // most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // the bytes of texts from which on workers are worth it
-    bool sharing;             // there can be workers: shared memory and files that are asked for are accessible to them
-    // Sets `sharing`, if it can be done.
+    std::uint64_t least_work; // workers are worthwhile from this many bytes of texts on
+    bool sharing;             // workers are possible: shared memory and files are accessible to them
+    // Sets `sharing`, if workers are possible.
     void (*start_sharing)(host& self);
-    // Resets `sharing` if `bytes` of shared memory cannot be had, for what cannot be a file instead.
+    // Resets `sharing` if `bytes` of shared memory are not available. Used for data that cannot be in a file instead.
     void (*keep_sharing)(host& self, std::size_t bytes);
-    // Memory that outlives phases, and that workers reach, too, while `sharing`; else it is private memory, numbered by
-    // private_number(). If none is left, the result is 0, or this does not return if `needed`.
+    // Memory that outlives phases, and that workers can access while `sharing`; otherwise it is private memory,
+    // numbered by private_number(). If no memory is left, the result is 0; if `needed`, the call does not return then.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -112,7 +112,7 @@ Value* allocate(host& asked, std::size_t count = 1)
     return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
 }
 
-// The number of memory that only this process reaches.
+// The number of memory that only this process can access.
 constexpr shared_number private_mark = shared_number{1} << 63;
 
 inline shared_number private_number(const void* memory)

@@ -1,5 +1,5 @@
-// A store's first `filed` bytes are in a file, the others in chunks in memory, of which only the newest is written to.
-// When the budget is used up, the store with most full chunks writes its oldest one to its file.
+// A store's first `filed` bytes are in a file, the others in chunks in memory; only the newest chunk is written to.
+// When the budget is used up, the store with the most full chunks writes its oldest one to its file.
 #include "bulk/memory/store.h"
 
 #include <bit>
@@ -8,8 +8,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// A chunk for a store, counted as used even beyond the budget. If a shared store finds no shared memory, it is private
-// memory, to be written to the file later, if `needed`, and else none.
+// Allocates a chunk for a store. It counts as used, even beyond the budget. If there is no shared memory for a shared
+// store, the chunk is private memory if `needed`, and will be written to the file later; otherwise there is none.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     host& owner = *store.budget->owner;
@@ -51,7 +51,7 @@ void flush_chunk(byte_store& store)
 }
 
 // Moves a chunk to a file, from the largest of the stores that are read least often. Stores that are read more often
-// than `most_read` keep theirs.
+// than `most_read` keep their chunks.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
@@ -83,7 +83,7 @@ void forget_store(byte_store* store)
     release(*budget.owner, store);
 }
 
-// Gets the next chunk to write to. A store gets its first even beyond the budget.
+// Gets the next chunk to write to. A store gets its first chunk even beyond the budget.
 void advance(byte_store& store)
 {
     memory_budget& budget = *store.budget;
@@ -146,7 +146,7 @@ void close_view(byte_store* view)
 
 namespace {
 
-// Moves the content of a store's file to a file that workers reach.
+// Moves the contents of a store's file to a file that workers can access.
 void move_file(byte_store& store)
 {
     host& owner = *store.budget->owner;

@@ -1,11 +1,11 @@
 // Bytes that are appended and then read at random: in memory while there is room, then in a temporary file. Several
-// stores share a budget. When it is used up, the store with most bytes in memory writes its oldest chunk to its file;
-// stores that are read in order do so first, because random reads of a file take longer.
+// stores share a budget. When it is used up, the store with the most bytes in memory writes its oldest chunk to its
+// file. Stores that are read in order do so first, because random reads of a file take longer.
 //
-// When all has been appended to a shared store, it can be left to other processes: each opens a view.
+// When everything has been appended to a shared store, the store can be left to other processes: each opens a view.
 //
-// (PostgreSQL's BufFile would copy each chunk once more, and read at random by whole blocks; a sort of all entries by
-// its tuplesort took longer: test/bench/RESULTS.md.)
+// (PostgreSQL's BufFile would copy each chunk once more, and random reads would be of whole blocks; sorting all entries
+// with its tuplesort took longer: test/bench/RESULTS.md.)
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -26,8 +26,8 @@ struct store_chunk {
     shared_number number;
 };
 
-// What other processes need to open a store that is complete. Notes are in shared memory, where all bytes are 0 until a
-// store is left.
+// What other processes need to open a complete store. Notes are in shared memory, where all bytes are 0 until a store
+// is left.
 struct store_note {
     std::uint64_t size;
     std::uint64_t filed;
@@ -48,7 +48,7 @@ struct memory_budget {
     std::size_t limit;
     std::size_t used;
     std::uint64_t filed; // bytes that went to files
-    byte_store* stores;  // all that are open
+    byte_store* stores;  // all open stores
 };
 
 memory_budget make_budget(host& owner, std::size_t limit);
@@ -60,7 +60,8 @@ struct byte_store {
     std::uint64_t filed; // bytes in the file, a multiple of chunk_bytes; the others are in chunks
     growing<store_chunk> chunks;
     std::size_t chunk_count;
-    char* at; // where the next byte goes, and the end of its chunk
+    // The next byte goes to `at`; `end` is the end of its chunk.
+    char* at;
     char* end;
     int file;         // 0: none
     reading how;      // how it will be read; the first values of `reading` go to files first
@@ -70,8 +71,8 @@ struct byte_store {
     byte_store* next; // the next store in the budget's list
 };
 
-// The chunk size for `stores` stores, at most `wanted`, with which one chunk of each, which always stays in memory,
-// fits into the budget.
+// The chunk size for `stores` stores, at most `wanted`, such that one chunk of each store fits into the budget; that
+// chunk always stays in memory.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 // A store with chunks of `chunk_bytes`, a power of two.
@@ -80,27 +81,27 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
 // The same for a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// Moves shared stores to where workers reach them, once the host shares, until shared memory runs out.
+// Moves shared stores to memory or files that workers can access, once the host shares, until shared memory runs out.
 void share_stores(memory_budget& budget);
 
-// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, else in the file. The
-// new bytes are to be written by write_at(), perhaps by other processes.
+// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, otherwise in the file.
+// The new bytes must be written by write_at(), perhaps by other processes.
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Ends a shared store, but leaves its bytes to the note, still counted in the budget. Chunks that are in private
-// memory, because shared memory was scarce, go to the file.
+// Ends a shared store, but leaves its bytes to the note, where they still count in the budget. Chunks that are in
+// private memory, because shared memory was scarce, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// A view of a store that was left; of an empty note, which a process that took no part in a step has, an empty store.
-// Several processes can have one.
+// Opens a view of a store that was left. An empty note, from a process that took no part in a step, gives an empty
+// store. Several processes can have a view of one store.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
-// Frees the bytes that a note stands for. Nobody may use it, or a view of it, again.
+// Frees the bytes that a note refers to. The note and its views must not be used again.
 void free_noted(host& owner, const store_note& note);
 
-// How much memory would have held everything.
+// How much memory would have been enough to hold everything.
 std::size_t needed_bytes(const memory_budget& budget);
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count);
@@ -123,7 +124,7 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
     return offset >= store.filed && inside + count <= store.chunk_bytes;
 }
 
-// Where a byte is, if it is in memory.
+// The address of a byte if it is in memory.
 inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 {
     assert(offset >= store.filed && offset < store.size);
@@ -132,8 +133,8 @@ inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// `count` bytes from an offset, all of them inside the store: where they lie if they are in one chunk, else copied into
-// the buffer.
+// `count` bytes from an offset, all of them inside the store: at their own address if they are in one chunk, otherwise
+// copied into the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);
@@ -142,7 +143,7 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// A value, by its number, from a store that holds only such values.
+// Reads a value by its number, from a store that holds only such values.
 template <typename Value>
 Value fetch_value(byte_store& store, std::uint64_t number)
 {
@@ -150,7 +151,7 @@ Value fetch_value(byte_store& store, std::uint64_t number)
     return *static_cast<const Value*>(fetch(store, number * sizeof(Value), sizeof(Value), &copy));
 }
 
-// The bytes from an offset on that lie together. Good until the next call for this store.
+// The contiguous bytes that start at an offset. Valid until the next call for this store.
 std::span<const char> fetch_piece(byte_store& store, std::uint64_t offset);
 
 // Calls take(std::span<const Value>) for the values between two offsets, in their order and piece by piece.

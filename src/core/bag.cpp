@@ -14,8 +14,8 @@ namespace {
 // An entry of a table: the shingle in two words, and how often it occurred; 0: the entry is free.
 constexpr std::size_t entry_words = 3;
 
-// Most texts have few distinct shingles for their size, so it pays to start with a table that fits the cache, at the
-// risk of starting the pass again. The largest single table has 12 MiB.
+// Most texts have few distinct shingles for their size, so it pays to start with a table that fits the cache, even if
+// the pass may have to start again. The largest single table has 12 MiB.
 constexpr std::size_t first_table = std::size_t{1} << 14;
 constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
@@ -91,8 +91,8 @@ bool start_next_pass(bag_counter& state) noexcept
     const bool can_grow =
         state.parts == 1 && state.entries < single_table && state.entries * growth * entry_words <= state.room.size();
     const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
-    // Natural language repeats itself sooner. A text of mostly new shingles would overflow the largest single table,
-    // too.
+    // Natural language would have repeated itself by now. A text of mostly new shingles would overflow the largest
+    // single table, too.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
         // The least distance from `first` whose part is beyond the last.

@@ -1,11 +1,11 @@
-// Bags: counts how often each shingle has occurred, to make its i-th occurrence an element of its own. The order of
+// Bags: counts how often each shingle has occurred, and makes its i-th occurrence a separate element. The order of
 // occurrences does not matter. So a text with many different shingles is counted in parts, as in radix joins (Boncz,
 // Manegold, Kersten, VLDB 1999): shingles wait until many of one part have come, and are then counted in that part's
-// table while it is in the cache.
+// table while the table is in the cache.
 //
-// Memory is the caller's and bounded: a pass over the text counts the shingles whose places (probe.h) lie in one range,
-// and when a table overflows, the pass is started again with a larger one, with parts, or else with half of the range.
-// Passing an occurrence on more than once does no harm: it does not change a signature (sketch.h).
+// The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
+// in one range. When a table overflows, the pass is started again with a larger table, with parts, or with half of the
+// range. Passing an occurrence on more than once does no harm, because it does not change a signature (sketch.h).
 #pragma once
 
 #include "core/shingle.h"
@@ -28,18 +28,18 @@ struct bag_counter {
 
     std::uint64_t first;  // the lowest place that is counted in this pass
     std::uint64_t factor; // (place - first) * factor >> 64 is the part
-    std::size_t shingles; // how many came in this pass
+    std::size_t shingles; // how many shingles came in this pass
     bool overflowed;      // this pass must be repeated
 
     std::size_t part;    // the part to be counted next
-    std::size_t counted; // how many of its waiting shingles were
+    std::size_t counted; // how many of its waiting shingles have been counted
     std::uint32_t waits[bag_parts];
     std::uint32_t used[bag_parts];
     std::uint32_t few_waiting[2 * max_batch]; // if there is only one part
 };
 
-// The room, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has more shingles than
-// bytes, so only texts of more than three million bytes can overflow theirs.
+// The memory, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has more shingles than
+// bytes, so only texts of more than three million bytes can overflow their tables.
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.

@@ -1,4 +1,4 @@
-// A signature's bytes, as stored and sent, and its text form. Nothing that is read is trusted.
+// A signature's bytes, as stored and sent, and its text form. No input is trusted.
 //
 // Stored and sent (little-endian; the varlena header that PostgreSQL puts in front is not ours):
 //
@@ -9,10 +9,10 @@
 // flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits (compress.h) are packed, the
 // first into the lowest bits of the first byte; bits to spare are zero.
 //
-// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots, each slot as eight
-// lower-case hexadecimal digits, packed ones as two for each byte, for instance
-// fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (no spaces, commas, quotes or braces: the form needs no quoting
-// inside arrays and rows).
+// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots. Each slot takes eight
+// lower-case hexadecimal digits, and packed slots take two per byte. An example is
+// fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (there are no spaces, commas, quotes or braces, so the form needs no
+// quoting inside arrays and rows).
 #pragma once
 
 #include "core/scheme.h"

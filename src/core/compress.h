@@ -21,8 +21,8 @@ std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 // The number of equal slots of two signatures of one scheme, both as they are stored.
 std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept;
 
-// Compares the first `slots` slots of many signatures with those of one, at 8 bits a slot: `count` signatures start at
-// `copies`, `stride` bytes apart.
+// Compares the first `slots` slots of many signatures with those of one, at 8 bits per slot: the `count` signatures
+// start at `copies`, `stride` bytes apart.
 void count_agreements(const std::uint8_t* copies,
                       std::size_t stride,
                       std::size_t count,

@@ -12,8 +12,8 @@ namespace minhash {
 
 // --- in the folded text ---------------------------------------------------------------------
 
-// Finds what the shared shingles of a text leave uncovered. Words are covered one by one: a space between two covered
-// words is not a difference.
+// Finds the parts of a text that the shared shingles do not cover. Words are covered one by one: a space between two
+// covered words is not a difference.
 struct coverage {
     unit of;
     std::uint32_t start;   // where the text starts in its buffer
@@ -23,7 +23,7 @@ struct coverage {
 
 coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept;
 
-// Takes the next shared shingle, in the order of the text, and finally the empty range at its end. Returns whether
+// Takes the next shared shingle, in text order, and finally the empty range at the end of the text. Returns whether
 // something before it is uncovered, and sets `uncovered`.
 bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovered) noexcept;
 
@@ -40,14 +40,14 @@ struct text_span {
     text_place to;
 };
 
-// Folds a text once more, character by character, to find out what became of each.
+// Folds a text once more, character by character, to map places of the folded text to the original.
 struct original_walk {
     folder folding;
-    text_place next;         // the end of what was read
-    text_span last;          // the last character written that was not a separator
-    text_place gap;          // the end of the one before: separators between begin here
-    std::uint32_t gap_from;  // where the folded text has a space for these separators,
-    std::uint32_t last_from; // if there were any, and where it has the character itself
+    text_place next;         // the end of what has been read
+    text_span last;          // the last non-separator character that was written
+    text_place gap;          // the end of the one before it, where the separators between the two begin
+    std::uint32_t gap_from;  // where the folded text has a space for these separators, if there were any
+    std::uint32_t last_from; // where the folded text has the last character
     std::uint32_t written_to;
 };
 
@@ -55,13 +55,13 @@ struct original_walk {
 original_walk start_original(const shingling& how, std::uint32_t start) noexcept;
 
 // Takes the next character: its form in UTF-8, which may be several code points, and how many bytes and characters it
-// is in its own encoding.
+// takes in its own encoding.
 void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept;
 
 // Whether the walk has reached a place of the folded text.
 constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept { return state.written_to >= to; }
 
-// Where a part of the folded text starts, and where one ends, in the text as it was given. The part must start, or end,
+// Where a part of the folded text starts, and where a part ends, in the original text. The part must start, or end,
 // within the character that was written last.
 text_place start_in_original(const original_walk& state, std::uint32_t from) noexcept;
 text_place end_in_original(const original_walk& state, std::uint32_t to) noexcept;

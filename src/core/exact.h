@@ -56,9 +56,8 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
-// Whether the other text has this shingle, too. To be called after both texts have been counted, once for each
-// occurrence in `text`, in its order: in a bag only the first occurrences are shared, as many as the text with fewer
-// has.
+// Whether the other text also has this shingle. Call it after both texts have been counted, once for each occurrence in
+// `text`, in text order: in a bag only the first occurrences are shared, as many as the text with fewer has.
 bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
 
 // Adds the sizes of a part of the table.

@@ -1,4 +1,4 @@
-// Brings a text to the form that is signed: case folded, white space collapsed, a space at most between words.
+// Brings a text to the form that is signed: case is folded, and words have at most one space between them.
 #pragma once
 
 #include "core/scheme.h"
@@ -21,14 +21,14 @@ constexpr folder start_folding(const shingling& how) noexcept { return {how, fal
 // Whether all bytes are ASCII, which mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
-// The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, its folding U+2C65 three), a
-// separator held back from the last slice is written in front, and kernels write whole vectors.
+// The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, and its folding U+2C65 takes
+// three), a separator held back from the last slice is written in front, and kernels write whole vectors.
 constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + bytes / 2 + 1 + 64; }
 
 // Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
-// must not cut a character in two (unicode.h: whole_characters). Concatenated outputs of slices are the output of the
-// whole: separators at the ends are never written, those between words (white space, and punctuation too if words are
-// folded) as a space. With neither fold nor words the text is copied as it is.
+// must not cut a character in two (unicode.h: whole_characters). The concatenated outputs of slices are the output of
+// the whole text. Separators at the ends are never written; separators between words (white space, and also punctuation
+// if words are folded) are written as one space. With neither fold nor words, the text is copied unchanged.
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
 // Appends the folded form of the first character of a slice: nothing, if it is a separator, or up to five bytes.

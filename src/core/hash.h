@@ -134,10 +134,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return mix(window ^ window_mask(seed));
 }
 
-// Members of sets that users give as such. Texts and lexemes: hash_bytes() of their UTF-8. Other bytes, including
-// UUIDs: XXH3 at any length, because they may end in zeros. Integers: a bijection of their 64-bit value, so that equal
-// integers of different types are one member. The mask has a constant of its own, or the integer 97 would be the text
-// "a".
+// Hashes of members of sets that users give as such. Texts and lexemes take hash_bytes() of their UTF-8. Other bytes,
+// including UUIDs, take XXH3 at any length, because they may end in zeros. Integers take a bijection of their 64-bit
+// value, so that equal integers of different types are one member. The mask has its own constant; otherwise the integer
+// 97 would be the text "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {

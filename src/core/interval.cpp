@@ -10,8 +10,8 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054; // the quantile of 0.975
 
-// The same quantile of Student's distribution, by the Cornish-Fisher expansion; for few degrees of freedom, where that
-// is too small, from tables.
+// The same quantile of Student's distribution, by the Cornish-Fisher expansion. For few degrees of freedom, where that
+// is too small, it comes from tables.
 double student_quantile(double freedom) noexcept
 {
     if (freedom < 2)

@@ -1,6 +1,6 @@
-// The hot loops, once for each instruction set. One source (simd/) is compiled several times with other compiler flags;
-// each object is a table of functions with equal results on every input.
-// The best table that the CPU can run is chosen once, at load; tests and benchmarks force others.
+// The hot loops, once for each instruction set. One source (simd/) is compiled several times with different compiler
+// flags; each object is a table of functions whose results are equal on every input. The best table that the CPU can
+// run is chosen once, at load; tests and benchmarks force others.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using u64 = std::uint64_t;
 
 struct folder;
 
-// Kernels read and write whole vectors: arrays that they are given must be readable, and outputs writable, for
+// Kernels read and write whole vectors. So the arrays that they are given must be readable, and outputs writable, for
 // `padding` elements beyond their length. Only data that may lie in a table's page needs no padding: the text of fold()
 // and is_ascii(), and the slots of count_equal(), compress_slots(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
@@ -39,8 +39,8 @@ struct kernel_table {
     // Writes where a text has spaces (' '), in order. Returns their number, at most `bytes`.
     std::size_t (*find_spaces)(const u8* text, std::size_t bytes, u32* at) noexcept;
 
-    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one from each byte on: the text has windows +
-    // width - 1 bytes. `lo` and `hi` get the hashes' halves.
+    // Hashes (hash.h: hash_bytes) windows of `width` bytes, 1 to 255, one starting at each byte: the text has windows +
+    // width - 1 bytes. `lo` and `hi` receive the halves of the hashes.
     void (*hash_windows)(
         const u8* text, std::size_t windows, std::size_t width, std::int64_t seed, u32* lo, u32* hi) noexcept;
 
@@ -67,7 +67,7 @@ struct kernel_table {
     // Joins the halves of elements for a table of them (hash.h: element_of). `elements` have no padding.
     void (*join_halves)(const u32* lo, const u32* hi, std::size_t count, u64* elements) noexcept;
 
-    // How many elements two arrays have in common from the start on, up to the first difference. Both have `count`
+    // How many elements two arrays have in common at their start, up to the first difference. Both have `count`
     // elements and no padding.
     std::size_t (*count_equal_front)(const u64* a, const u64* b, std::size_t count) noexcept;
 

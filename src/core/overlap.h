@@ -6,8 +6,8 @@
 
 namespace minhash {
 
-// The sizes of two sets or bags and of their intersection. The intersection of bags has the smaller of two counts of
-// each element; the size of the union is first + second - shared.
+// The sizes of two sets or bags and of their intersection. In the intersection of bags, each element has the smaller of
+// its two counts; the size of the union is first + second - shared.
 struct overlap {
     std::uint64_t first;
     std::uint64_t second;

@@ -1,6 +1,6 @@
-// Places of entries in tables with open addressing. Hashes of shingles are public, so somebody could write a text whose
-// shingles' hashes share any chosen bits. So the place of an entry depends on its hash and a secret. No result depends
-// on the secret.
+// The places of entries in tables with open addressing. Hashes of shingles are public, so somebody could write a text
+// whose shingles' hashes share any chosen bits. So the place of an entry depends on its hash and on a secret. No result
+// depends on the secret.
 #pragma once
 
 #include <bit>

@@ -55,8 +55,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Hashes all shingles of the `words` words, of which the first held_words were held from before. Then holds the last
-// words, with which the next shingle starts.
+// Hashes all shingles of the `words` words; the first held_words of these were held back before. Then holds back the
+// last words, with which the next shingle starts.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;

@@ -1,5 +1,5 @@
-// Shingles of a text: the text is folded and cut slice by slice into shingles, as 64-bit hashes in two arrays of halves
-// (lo, hi), which suits the vector code. Memory does not grow with the length of the text or of a word in it.
+// Shingles of a text: the text is folded and cut slice by slice into shingles. Their 64-bit hashes are in two arrays of
+// halves (lo, hi), which suits the vector code. Memory does not grow with the length of the text or of a word in it.
 #pragma once
 
 #include "core/fold.h"

@@ -1,5 +1,5 @@
-// Signs sets, whose members come batch by batch, one set after the other with the same memory. The caller says where
-// members come from, and provides the memory.
+// Signs sets, one after the other with the same memory. Members come batch by batch. The caller says where they come
+// from, and provides the memory.
 #pragma once
 
 #include "core/bag.h"
@@ -25,10 +25,10 @@ struct text_signer : set_signer {
     shingler cutter;
 };
 
-// Calls take(const shingle_batch&) for all members of a set, or for the numbered occurrences of a bag, which may come
-// more than once. source.rewind() goes back to the first member, and next_batch() makes the next batch in state.batch
-// and returns whether it was the last. For bags, bytes() is the length of the text or the number of elements, and
-// grow(old, words) replaces the memory of bags.
+// Calls take(const shingle_batch&) for all members of a set, or for the numbered occurrences of a bag, some of which
+// may come more than once. source.rewind() goes back to the first member. next_batch() makes the next batch in
+// state.batch and returns whether it was the last. For bags, bytes() is the length of the text or the number of
+// elements, and grow(old, words) replaces the memory of bags.
 template <typename Source, typename Take>
 void each_batch(set_signer& state, Source source, Take&& take)
 {

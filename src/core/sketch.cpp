@@ -9,7 +9,7 @@ namespace minhash {
 namespace {
 
 // A text whose first batches leave slots unfilled is repetitive, and each batch costs a guarantee round. Then elements
-// absorbed recently are left out: they would change nothing again.
+// that were absorbed recently are skipped, because they would change nothing.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,

@@ -1,5 +1,5 @@
-// The S-curve of LSH banding, and how bands and rows are chosen by it. (Leskovec, Rajaraman, Ullman: Mining of Massive
-// Datasets, section 3.4.)
+// The S-curve of LSH banding, and how it is used to choose bands and rows. (Leskovec, Rajaraman, Ullman: Mining of
+// Massive Datasets, section 3.4.)
 #pragma once
 
 namespace minhash {
@@ -19,11 +19,11 @@ double steepest_point(int bands, int rows) noexcept;
 // the standard error sqrt(P (1 - P) / num_hashes), which is scaled as in compress.h. At 32 bits P is the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
-// The fewest equal slots of two sets of this Jaccard similarity, except in a share share_missed of such pairs: a
-// quantile of the binomial distribution, which is skewed near 0 and 1.
+// The fewest equal slots that two sets of this Jaccard similarity have, except for a share share_missed of such pairs.
+// It is a quantile of the binomial distribution, which is skewed near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
-// The logarithm of how many ways there are to choose `chosen` of `all`.
+// The logarithm of the number of ways to choose `chosen` of `all`.
 double log_choose(double all, double chosen) noexcept;
 
 // bands * rows <= num_hashes; bands = 0 if no choice is possible.
@@ -32,8 +32,8 @@ struct band_choice {
     int rows;
 };
 
-// Of all choices that find at least `recall` of the pairs at the threshold, the one with the most rows, hence with few
-// false candidates, and then the fewest bands.
+// Of all choices that find at least `recall` of the pairs at the threshold, takes the one with the most rows, and so
+// with few false candidates, and then the fewest bands.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
 // The choice that minimises the weighted sum of two areas: under the curve left of the threshold (false candidates) and

@@ -1,6 +1,6 @@
-// Only 32 bits of a band's key are kept: rows whose halves are equal by chance are false candidates, which verification
-// drops. Each band has a store of its own, because bands are read one after the other. One more store has a key of the
-// whole signature, by which equal rows are found.
+// Only 32 bits of a band's key are kept: rows whose kept halves are equal by chance are false candidates, which
+// verification drops. Each band has its own store, because bands are read one after the other. One more store has a key
+// of the whole signature, by which equal rows are found.
 #include "bulk/rows/steps.h"
 
 #include "core/bands.h"
@@ -23,7 +23,7 @@ constexpr std::size_t large_stores = 4;                     // slots, documents,
 constexpr std::size_t fixed_bytes = 28;
 
 // Marks an offset as one in the engine's own stores, and not a place that the host reads. The bits from store_shift on
-// say in which: 0 is rows.documents, n + 1 is rows.brought[n].
+// name the store: 0 is rows.documents, n + 1 is rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -53,7 +53,7 @@ Word next_word(const std::uint8_t*& at)
     return word;
 }
 
-// Odd factors: one for each word of a band, and then one for each band.
+// Odd factors: one for each word of a band, then one for each band.
 constexpr auto factors = [] {
     std::array<std::uint64_t, std::size_t{2}* max_num_hashes> made = {};
     for (std::size_t i = 0; i < made.size(); i++)
@@ -75,10 +75,10 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
     return sum;
 }
 
-// The upper halves of sums of products, which two bands that differ in one word share with a probability of two in 2^32
-// at most (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem, 2.1). Band tables
-// and indexes use other keys (core/bands.h), which must stay the same for ever and are several times slower to make.
-// `mask` changes all keys.
+// The upper halves of sums of products. Two bands that differ in one word share them with a probability of at most two
+// in 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem, 2.1). Band tables
+// and indexes use other keys (core/bands.h), which must never change and are several times slower to compute. `mask`
+// changes all keys.
 void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
@@ -135,7 +135,8 @@ void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// Rows that are signed at once: few enough to keep all processes busy, and enough to write to files in large pieces.
+// The number of rows that are signed at once: small enough to keep all processes busy, and large enough to write to
+// files in large pieces.
 std::uint32_t rows_at_once(const shared_rows& shared)
 {
     constexpr std::uint32_t least = 16;
@@ -144,7 +145,7 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to the work that is known so far. Once it is enough for workers, if there can be any, rows are shared.
+// Adds to the work that is known so far. Once there is enough work for workers, if any are possible, rows are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -206,7 +207,7 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
-    constexpr std::size_t share_of_text = 8; // how many bytes make as much work as one byte of text
+    constexpr std::size_t share_of_text = 8; // this many bytes are as much work as one byte of text
     if (value.empty())
         return false;
     assert(rows.task.scheme == value.scheme);
@@ -263,7 +264,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 
 void open_signatures(row_set& rows)
 {
-    // How much of the budget they may take if not all of them fit.
+    // How much of the budget the signatures may take if not all of them fit.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
     const std::size_t count = key_count(rows.task.shape);
     memory_budget& budget = *rows.budget;
@@ -273,7 +274,7 @@ void open_signatures(row_set& rows)
     rows.rests = open_shared_store(budget, large_chunk_for(budget));
     for (std::size_t i = 0; i < count; i++)
         rows.keys[i] = open_shared_store(budget, chunk, reading::in_order);
-    // What is read most often gets memory first.
+    // The data that is read most often gets memory first.
     extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
     extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
     for (std::size_t i = 0; i < count; i++)

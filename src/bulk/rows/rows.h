@@ -1,7 +1,7 @@
-// The rows that the engine works on, numbered from 0 as they come. While they come, only their documents are noted:
-// texts or slots of signatures, or the place where the host can read them again. When all have come, hashes, bands and
-// rows are chosen by a sample of them; then all processes together make the signatures and the halves of the band keys
-// (steps.h), which have stores of their own. Only the host knows the ids by which a user knows the rows.
+// The rows that the engine works on, numbered from 0 in order of arrival. On arrival, only a row's document is stored
+// (a text, or the slots of a signature), or the place where the host can read it again. When all rows have come, a
+// sample of them decides the hashes, bands and rows. Then all processes together make the signatures and the halves of
+// the band keys (steps.h), which have their own stores. Only the host knows the users' ids of the rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -19,15 +19,15 @@ namespace minhash::bulk {
 struct task {
     minhash::scheme scheme;              // the scheme of all signatures
     band_choice shape;                   // bands and rows (core/bands.h); bands = 0: not chosen
-    double threshold;                    // the least similarity, 0 to 1
+    double threshold;                    // the least similarity of near rows, 0 to 1
     bool exact;                          // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket;            // larger buckets are left out; 0: no limit
-    bool scoped;                         // rows are near others of their scope only
+    bool scoped;                         // rows can only be near others of the same scope
     bool sets_only = false;              // texts are compared as sets, and not signed
     double recall = 0.99;                // the share of pairs that an exact task is to find
-    bool whole_slots = false;            // signatures are kept unshortened in exact tasks, too
+    bool whole_slots = false;            // exact tasks, too, keep signatures unshortened
     bool given = false;                  // rows come as signatures
-    std::optional<bands_plan> plan = {}; // if the shape was chosen by cost
+    std::optional<bands_plan> plan = {}; // how the shape was chosen, if by cost
 };
 
 // Whether documents are compared, and not only signed.
@@ -39,33 +39,33 @@ struct row_set {
     host* owner;
     memory_budget* budget;
     bulk::task task;
-    // The scheme of signatures as rows keep them. To choose which texts to compare, slots of 8 bits do as well; to
-    // choose which given signatures to compare, slots of 2 or 4 bits do.
+    // The scheme of signatures as rows keep them. Slots of 8 bits are enough to choose which texts to compare, and
+    // slots of 2 or 4 bits to choose which given signatures to compare.
     minhash::scheme kept;
-    minhash::scheme start; // the scheme of the slots that are stored apart: the first ones, or all
+    minhash::scheme start; // the scheme of the slots in `starts`: the first slots, or all of them
     std::uint32_t count;
     std::uint32_t first_count; // rows of the first of two queries; set by the caller
 
-    byte_store* documents;          // texts in UTF-8 or slots: those that the host cannot read again
-    byte_store** brought;           // those that the host has read again (bulk/search/far_documents.cpp)
+    byte_store* documents;          // texts in UTF-8, or slots, that the host cannot read again
+    byte_store** brought;           // documents that the host has read again (bulk/search/far_documents.cpp)
     byte_store* document_at;        // where the document of each row lies
     byte_store* document_sizes;     // the sizes of texts; null for signatures
-    byte_store* starts;             // the first slots of each row,
-    byte_store* rests;              // and the others
-    byte_store** keys;              // for each band; the last for the whole signature
+    byte_store* starts;             // the first slots of each row
+    byte_store* rests;              // the other slots of each row
+    byte_store** keys;              // the keys of each band; the last store has those of the whole signature
     host_signer* signer;            // signs texts; null if there are none
-    const std::uint32_t* set_sizes; // for each row, in tasks with sets only (containment.h)
-    growing<std::uint32_t> scopes;  // for each row, in scoped tasks
-    std::uint32_t* leader;          // for each row (candidates.h); null: not known yet
+    const std::uint32_t* set_sizes; // the size of each row's set, in tasks with sets only (containment.h)
+    growing<std::uint32_t> scopes;  // the scope of each row, in scoped tasks
+    std::uint32_t* leader;          // the leader of each row (candidates.h); null: not known yet
     std::uint32_t* next;            // the next row of the same leader, or no_row
-    std::uint32_t* rights;          // for each leader, its first row of the second query, or no_row; null: one query
+    std::uint32_t* rights; // for each leader, its first row of the second query, or no_row; null: there is one query
 
-    std::uint64_t work;   // bytes of texts that have come
-    shared_rows* shared;  // when all rows have come (steps.h)
-    std::uint32_t member; // which of the processes this is
+    std::uint64_t work;   // the bytes of the texts that have come
+    shared_rows* shared;  // set when all rows have come (steps.h)
+    std::uint32_t member; // the number of this process
 };
 
-// How many keys a row has: of its bands, and of the whole signature.
+// How many keys a row has: one for each band, and one for the whole signature.
 constexpr std::size_t key_count(band_choice shape) { return static_cast<std::size_t>(shape.bands) + 1; }
 
 // Sets the task, and the schemes that follow from it.
@@ -78,17 +78,17 @@ row_set* make_rows(memory_budget& budget, task task, bool texts);
 // Sets the scope, any number, of the row that is taken next. For scoped tasks.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row; there may be most_rows. A signature has the task's scheme. False if it is the empty set, which is
-// near nothing and not taken. If `place` is not 0, the host can use it to read the text, or the stored slots, again;
-// then they are not kept.
+// Takes the next row; there may be at most most_rows. A signature has the task's scheme. Returns false if it is the
+// empty set, which is near nothing and not taken. If `place` is not 0, the host can use it to read the text, or the
+// stored slots, again; then they are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
 // The same for a text of `size` bytes. If the text can be read again, its beginning is enough. If the beginning has no
 // shingles, the result is false, and the whole text must be taken.
 bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
-// Compares the signatures of some rows, chosen at random by number, to choose bands by (tally_agreements()); also gives
-// the mean size of their documents.
+// Compares the signatures of some rows, chosen at random by number, so that bands can be chosen from the result
+// (tally_agreements()). Also computes the mean size of their documents.
 agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes);
 
 // Opens the stores of signatures and keys.
@@ -103,7 +103,7 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 
 inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
 
-// A row's first slots, and below the others, as they are kept: where they lie or in the buffer.
+// A row's first slots as they are kept, and below, its other slots: at their own address or in the buffer.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
@@ -124,10 +124,10 @@ inline const void* fetch_rest(const row_set& rows, std::uint32_t row, void* buff
 // Where the document of a row can be read again; 0 if it is kept.
 std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 
-// Says that the document of a row is kept from now on: in a store of rows.brought, at an offset.
+// Records that the document of a row is kept from now on: in a store of rows.brought, at an offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
-// The document of a row, where it lies or in the buffer, which grows as needed. Good until the next call.
+// The document of a row, at its own address or in the buffer, which grows as needed. Valid until the next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
 // The document's size in bytes.

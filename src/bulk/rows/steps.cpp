@@ -7,12 +7,12 @@ namespace minhash::bulk {
 
 namespace {
 
-// Shared bytes for each row: leader, link to a twin, root or first row of the other query, scope.
+// The shared bytes for each row: leader, link to a twin, root or first row of the other query, scope.
 constexpr std::size_t shared_row_bytes = 16;
 constexpr std::size_t shared_set_bytes = 24;           // containment.cpp asks for more
 constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
 
-// Does without workers if shared memory has no room for what has to be there.
+// Gives up on workers if shared memory has no room for the data that must be there.
 void check_shared_memory(row_set& rows)
 {
     host& owner = *rows.owner;
@@ -22,7 +22,7 @@ void check_shared_memory(row_set& rows)
                                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes);
 }
 
-// Calls take(store, note) for the stores of rows that all processes read.
+// Calls take(store, note) for each store of rows that all processes read.
 template <typename Take>
 void each_store(row_set& rows, Take&& take)
 {
@@ -48,7 +48,7 @@ void drop_documents(const row_set& rows)
     }
 }
 
-// Lets all processes read the rows.
+// Makes the rows accessible to all processes.
 void share_rows(row_set& rows)
 {
     host& owner = *rows.owner;

@@ -1,9 +1,10 @@
-// What all processes of a call, its own one and workers, do together, step by step. A step has a number of units of
-// work (blocks of rows, bands, ranges of rows), and each process does the next one until all are done. No process owns
-// a row, and the result of a unit is found by the unit's number: so results do not depend on who did what.
+// What all processes of a call (its own process and its workers) do together, step by step. A step has a number of
+// units of work (blocks of rows, bands, ranges of rows), and each process takes the next one until all are done. No
+// process owns a row, and the result of a unit is found by the unit's number, so results do not depend on which process
+// did what.
 //
-// What processes share is in `shared_rows`, or in memory that `shared_rows` has the number of. In a step each process
-// appends to stores of its own, which it leaves to all when the step ends. All else that it makes goes with the step.
+// Processes share what is in `shared_rows`, and the memory whose numbers are there. In a step, each process appends to
+// its own stores, which it leaves to all when the step ends. Everything else that it makes is freed with the step.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -33,17 +34,17 @@ struct shared_rows {
     std::uint32_t count;
     std::uint32_t first_count;
     bool texts;
-    std::uint32_t processes; // how many processes do steps
+    std::uint32_t processes; // how many processes take part in steps
     bool helped;             // workers wait for the next step
     std::size_t memory;      // how much memory all processes may use
-    double foretold_cost;    // the cost of verifying that the plan foretold; only process 0 knows it
+    double foretold_cost;    // the cost of verifying that the plan predicted; only process 0 knows it
     double foretold_candidates;
 
-    bulk::step step;         // the current step,
-    std::uint64_t next_unit; // and which of its units is next: atomic
-    std::size_t allowance;   // bytes that each process may keep in memory in this step
-    std::uint64_t used;      // bytes that processes have left in memory in this step: atomic
-    std::uint64_t filed;     // bytes that they have left in files
+    bulk::step step;         // the current step
+    std::uint64_t next_unit; // its next unit; atomic
+    std::size_t allowance;   // how many bytes each process may keep in memory in this step
+    std::uint64_t used;      // bytes in memory that processes have left in this step; atomic
+    std::uint64_t filed;     // bytes in files that they have left
 
     store_note starts;
     store_note rests;
@@ -55,14 +56,14 @@ struct shared_rows {
 
     // far_documents.cpp
     shared_number marks;    // a bit for each row
-    shared_number bringing; // notes of each member's documents, while these are brought
-    shared_number brought;  // the same notes afterwards
+    shared_number bringing; // notes of each member's documents, while these are read
+    shared_number brought;  // the same notes after that
 
     // candidates.h
     shared_number leader;
     shared_number next;
     int slice_bits;
-    std::uint64_t large_buckets; // how many were left out: atomic
+    std::uint64_t large_buckets; // how many buckets were left out; atomic
 
     // row_candidates.h
     bool for_clusters;
@@ -71,7 +72,7 @@ struct shared_rows {
     std::uint32_t range_count;
     shared_number candidates;        // notes of each member's stores
     shared_number large_bucket_list; // notes of each member's large_bucket
-    shared_number large_bucket_rows; // and their rows
+    shared_number large_bucket_rows; // notes of the rows of these buckets
 
     // found_pairs.h
     shared_number found;  // notes of each member's pairs
@@ -110,11 +111,11 @@ void do_part(row_set& rows);
 // Does a step.
 void do_step(row_set& rows, step what);
 
-// Tells the host how many candidates a process has recorded so far. If the sample foretold too few, verifying will cost
-// more.
+// Tells the host how many candidates a process has recorded so far. If the sample predicted too few, verifying will
+// cost more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// Does the part of process `member` in the current step, in a phase of its host, with rows of its own.
+// Does the part of process `member` in the current step, in a phase of its own host, with its own row_set.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
 // Call this when there will be no more steps. The rows stay.

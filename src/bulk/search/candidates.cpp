@@ -1,5 +1,5 @@
-// Equal rows are found like rows with equal band keys (bulk/buckets/buckets.h), by the key of the whole signature, and
-// are then compared.
+// Equal rows are found like rows with equal band keys (bulk/buckets/buckets.h), but by the key of the whole signature,
+// and are then compared.
 #include "bulk/search/candidates.h"
 
 #include <bit>
@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits of a key, equal in
-// the whole slice, are shifted out.
+// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits of a key, which are
+// equal in the whole slice, are shifted out.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -27,7 +27,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     });
 }
 
-// The bits that slices of a band differ in: enough slices to keep all processes busy.
+// The number of bits by which slices of a band differ: enough slices to keep all processes busy.
 int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;

@@ -8,7 +8,7 @@
 
 namespace minhash::bulk {
 
-// Visits the buckets of one slice after the other, with the same memory.
+// Visits the buckets of one slice after another, using the same memory.
 struct bucket_walk {
     row_set* rows;
     const std::uint32_t* leader; // rows with another leader are left out; null: none are
@@ -24,7 +24,7 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
 // Brings the rows of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
 
-// Calls visit(std::span<const std::uint32_t>) for all buckets of a slice with two rows or more.
+// Calls visit(std::span<const std::uint32_t>) for all buckets of a slice that have at least two rows.
 template <typename Visit>
 void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&& visit)
 {
@@ -46,8 +46,8 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
-// Calls visit(std::span<const std::uint32_t>) for the buckets of the next slice of a band that this process gets. False
-// if none is left.
+// Calls visit(std::span<const std::uint32_t>) for the buckets of the next slice of a band that this process gets.
+// Returns false if none is left.
 template <typename Visit>
 bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 {
@@ -62,13 +62,13 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
     return true;
 }
 
-// Call this before documents are compared. Where the table with them is larger than memory, reading a page for each
-// comparison would read it many times and wait each time. So rows that will be compared are marked first, and then
+// Call this before documents are compared. If the table with the documents is larger than memory, reading a page for
+// each comparison would read it many times and wait each time. So rows that will be compared are marked first, and then
 // their documents are read once, in the order of their places, and kept (far_documents.cpp).
 void bring_documents(row_set& rows);
 
-// Finds all twins: rows that are the same as an earlier one, their leader, which stands for them in banding. More than
-// max_bucket equal rows are not twins: bands leave out such buckets.
+// Finds all twins: rows that equal an earlier row, their leader, which represents them in banding. More than max_bucket
+// equal rows are not twins, because bands leave out such buckets.
 void find_twins(row_set& rows);
 
 } // namespace minhash::bulk

@@ -1,9 +1,9 @@
-// Large buckets come first: each of their rows is compared with a few others there, which connects most rows that are
-// near, and the bucket is written down as groups of connected rows. Then each row is compared with its candidates from
-// all bands, as for pairs, but skips those that are already connected with it, in large buckets a whole group at once.
-// Because rows are processed in order, the first row of a component is compared with all its candidates, and few others
-// are. Finally the components are emitted, split around representatives if that is asked for. The similarity of a row
-// to its representative is known if the two were compared, and else computed now.
+// Large buckets come first. Each of their rows is compared with a few others of the bucket, which connects most rows
+// that are near, and the bucket is written down as groups of connected rows. Then each row is compared with its
+// candidates from all bands, as for pairs, but skips those that are already connected with it, in large buckets a whole
+// group at once. Because rows are processed in order, the first row of a component is compared with all its candidates,
+// and few other rows are. Finally the components are emitted, split around representatives if that is requested. The
+// similarity of a row to its representative is known if the two were compared; otherwise it is computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"
@@ -27,10 +27,10 @@ struct connector {
     found_pairs found;
 
     byte_store** groups;            // for each member
-    growing<std::uint32_t> bucket;  // a large one,
-    growing<std::uint32_t> roots;   // the roots of its rows,
-    growing<std::uint32_t> grouped; // and its groups, as they are written
-    std::uint32_t* places;          // for each root, where its next row goes
+    growing<std::uint32_t> bucket;  // a large bucket
+    growing<std::uint32_t> roots;   // the roots of the bucket's rows
+    growing<std::uint32_t> grouped; // the bucket's groups, as they are written
+    std::uint32_t* places;          // where the next row of each root goes
 };
 
 bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
@@ -38,11 +38,11 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the groups of a large bucket are written: first the rows that are connected with no other row of it; then, for
-// each group, its size, marked, and its rows in rising order.
+// Where the groups of a large bucket are written: first the rows that are not connected with any other row of the
+// bucket; then, for each group, its size, with a mark, and its rows in ascending order.
 struct bucket_groups {
     std::uint32_t member;
-    std::uint32_t count; // how many numbers, rows and sizes together
+    std::uint32_t count; // how many numbers are written: rows and sizes together
     std::uint64_t offset;
 };
 
@@ -56,7 +56,7 @@ std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
     return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
 }
 
-// One more than the highest number of a large bucket. Some numbers are not in use (has_bucket()).
+// One more than the highest number of a large bucket. Some of the numbers are unused (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
     std::uint32_t most = 0;
@@ -93,7 +93,7 @@ void connect_some(connector& self, std::uint32_t size)
     }
 }
 
-// Writes the groups of the current bucket, and returns how many numbers these take.
+// Writes the groups of the current bucket, and returns how many numbers they take.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
     host& owner = *self.rows->owner;
@@ -129,7 +129,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
     return end;
 }
 
-// Reads numbers of a bucket's groups from their store, which gives them in pieces.
+// Reads the numbers of a bucket's groups from their store, which returns them in pieces.
 struct group_reader {
     byte_store* from;
     std::uint64_t begin; // where the piece begins
@@ -255,8 +255,8 @@ struct cluster_finder {
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // for each row, the first row that it was found to be near to,
-    double* met_similarity; // with their similarity
+    std::uint32_t* met;     // the first row that each row was found to be near
+    double* met_similarity; // the similarity of these two rows
     verifier check;
 
     // The cluster that is being made.
@@ -309,7 +309,7 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
     return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
-// Emits a component, whose rows are ordered, the best first: as one cluster, or split into the rows near the best one,
+// Emits a component, whose rows are sorted, the best first: as one cluster, or split into the rows near the best one,
 // then those near the best of the rest, and so on.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {

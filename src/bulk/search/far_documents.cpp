@@ -9,7 +9,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many rows' documents are sorted by place at once. Most scans give rows in that order anyway.
+// The number of rows whose documents are sorted by place at once. Most scans return rows in that order anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;

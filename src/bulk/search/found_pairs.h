@@ -1,5 +1,5 @@
-// The near pairs found by verifying ranges of candidates: each process keeps those that it finds, and at the end they
-// are read in the order of the ranges.
+// The near pairs that were found by verifying ranges of candidates. Each process keeps the pairs that it finds; at the
+// end they are read in the order of the ranges.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -7,7 +7,7 @@
 
 namespace minhash::bulk {
 
-// Where the pairs of a range are: in the store of a member.
+// Where the pairs of a range are in the store of a member.
 struct found_range {
     std::uint32_t member;
     std::uint64_t first; // the first of its pairs

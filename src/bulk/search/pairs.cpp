@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Emits pairs whose left row is a copy of one leader, in the first query, and whose right row is a copy of the other,
-// in the second query. (The list of a leader's copies begins with those in the first query.)
+// Emits pairs whose left row is a copy of one leader, in the first query, and whose right row is a copy of the other
+// leader, in the second query. (The list of a leader's copies begins with those in the first query.)
 void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);
@@ -21,7 +21,7 @@ void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
             emit_pair(rows, emit, {a, b, near.similarity});
 }
 
-// Emits the pairs of the rows that two leaders stand for, or those among the rows of one.
+// Emits the pairs of the rows that two leaders represent, or the pairs among the rows of one leader.
 void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;

@@ -9,7 +9,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// A bucket with more likely pairs than this for each of its rows counts as large.
+// A bucket with more likely pairs per row than this counts as large.
 constexpr std::size_t most_likely = 16;
 
 // Marks the number of a large bucket, to tell it from the number of a row. (No row has so high a number.)
@@ -19,14 +19,14 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 struct collector {
     row_set* rows;
     verifier check;
-    byte_store** ranges;      // candidates: the upper half is the row that verifies
+    byte_store** ranges;      // stores of candidates; the upper half of each is the row that verifies
     std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
     std::uint32_t bucket_count;
     growing<std::uint32_t> before; // for each row of a bucket, the last bucket before this one that had it
-    growing<std::array<std::uint32_t, 2>> likely; // pairs of a bucket that may be near, by their places in it
+    growing<std::array<std::uint32_t, 2>> likely; // pairs of a bucket that may be near, by their places in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
-    std::uint64_t recorded; // candidates
+    std::uint64_t recorded; // the number of candidates
 };
 
 // The note of the candidates that a member has collected for a range.
@@ -76,7 +76,7 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records the pairs that may be near. False if too many for clusters: then the bucket is large.
+// Records the pairs that may be near. Returns false if they are too many for clusters; then the bucket is large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = !all.rows->shared->for_clusters;
@@ -155,8 +155,8 @@ void visit_row(
     visit(self, row, candidates.first(rows), {all.buckets.values, buckets});
 }
 
-// Chooses ranges small enough to keep all processes busy to the end, and few enough that each can have a chunk in
-// memory.
+// Chooses ranges that are small enough to keep all processes busy to the end, and few enough that each can have a chunk
+// in memory.
 void choose_ranges(shared_rows& shared)
 {
     constexpr std::size_t most_ranges = 256;
@@ -260,15 +260,15 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
     };
 
-    // starts[i + 1] counts the candidates of row i, and then says where they end.
+    // starts[i + 1] first counts the candidates of row i, and then says where they end.
     std::fill_n(starts, count + 1, 0);
     each([&](std::uint32_t a, std::uint32_t) { starts[a - first + 1]++; });
     for (std::uint32_t row = 0; row < count; row++)
         starts[row + 1] += starts[row];
 
-    // Candidates are read once for as many rows as fit into memory at a time.
+    // Candidates are read once for each group of rows that fits into memory.
     for (std::uint32_t from = 0; from < count;) {
-        // As many rows as fit, and at least one.
+        // Takes as many rows as fit, and at least one.
         const std::uint64_t base = starts[from];
         std::uint32_t to = from + 1;
         while (to < count && starts[to + 1] - base <= room)

@@ -3,10 +3,10 @@
 // candidates from all bands at once. So signatures are read nearly in order, and two rows are verified once, however
 // many buckets they share.
 //
-// For a small bucket its pairs are written, for a large one only a reference to it, so that memory grows with the
+// A small bucket is written as pairs, and a large one only as a reference to the bucket, so that memory grows with the
 // number of rows and not of pairs.
 //
-// Each process writes the candidates that it finds to stores of its own, for each range and for large buckets, and
+// Each process writes the candidates that it finds to its own stores, one for each range and one for large buckets, and
 // leaves them to all. Verifying then takes ranges as its units of work.
 #pragma once
 
@@ -17,20 +17,20 @@ namespace minhash::bulk {
 // For reading what all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;
-    byte_store** large_buckets; // for each member
+    byte_store** large_buckets; // the store of each member
     byte_store** large_rows;
-    std::uint32_t* met;             // for each row: the last row that had it as a candidate
+    std::uint32_t* met;             // the last row that had each row as a candidate
     growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
-    std::uint64_t* collected; // candidates before each range, and in all
+    std::uint64_t* collected; // the number of candidates before each range, and of all
 };
 
-// The most rows that a bucket may have to be written as pairs without looking at signatures.
+// The most rows that a bucket may have to be written as pairs without comparing signatures.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets of these sizes, pairs are written only if the starts of their signatures are similar: the signatures are
-// few compared with the pairs, and fit into the processor's cache.
+// In buckets of these sizes, pairs are written only if the starts of their signatures are similar: there are few
+// signatures compared with pairs, and they fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
@@ -46,12 +46,12 @@ using row_visitor = void (*)(void* self,
                              std::span<std::uint32_t> others,
                              std::span<const std::uint32_t> buckets);
 
-// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in the order of rows: `others`
-// are its candidates, sorted and without duplicates, which visit() may change; `buckets` are the numbers of its large
-// buckets. Frees what was collected of the range.
+// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in row order. `others` are its
+// candidates, sorted and without duplicates, which visit() may change; `buckets` are the numbers of its large buckets.
+// Frees what was collected for the range.
 void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
-// Whether a leader has rows of the first query, and of the second one.
+// Whether a leader represents rows of the first query, and of the second one.
 inline bool is_left(const row_set& rows, std::uint32_t row) { return rows.rights == nullptr || row < rows.first_count; }
 
 inline bool is_right(const row_set& rows, std::uint32_t row)
@@ -59,7 +59,7 @@ inline bool is_right(const row_set& rows, std::uint32_t row)
     return rows.rights == nullptr || rows.rights[row] != no_row;
 }
 
-// Whether a left row verifies a right one. If each could be either, only the first row does.
+// Whether a left row verifies a right one. If each could verify the other, only the first row does.
 inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t right)
 {
     return left < right || (left > right && !(is_right(rows, left) && is_left(rows, right)));

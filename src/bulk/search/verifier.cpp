@@ -1,6 +1,6 @@
-// Signatures are compared first, because they are small and lie together in memory; texts only if the estimate leaves a
-// chance. How far below the threshold an estimate may be is a quantile of its error, so that it accounts for few of the
-// pairs that may be missed.
+// Signatures are compared first, because they are small and contiguous in memory; texts are compared only if the
+// estimate leaves a chance. How far an estimate may be below the threshold is a quantile of its error, chosen so that
+// it causes only a few of the pairs that may be missed.
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The fewest equal slots whose share reaches the threshold, computed just as the comparison does.
+// The fewest equal slots whose share reaches the threshold, computed exactly as the comparison does.
 std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
     std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
@@ -25,7 +25,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-// How many slots at the start of two signatures must be equal, at least, to go on; 0: any number.
+// The fewest equal slots at the start of two signatures with which the comparison goes on; 0: any number.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;
@@ -37,7 +37,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots of two rows, if it is large enough for them to be near.
+// The number of equal slots of two rows, if it is large enough for the rows to be near.
 std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -62,7 +62,7 @@ std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a
     return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
 
-// The number of equal slots of the original signatures, of which rows keep fewer bits.
+// The number of equal slots of the original signatures, which have more bits than rows keep.
 std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -74,7 +74,8 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text: a shortcut, because most equal sets are of equal texts. False for large texts.
+// Whether two rows have the same text: a shortcut, because most equal sets come from equal texts. False for large
+// texts.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;

@@ -14,20 +14,20 @@ namespace minhash::bulk {
 
 struct verifier {
     row_set* rows;
-    double least;                 // the similarity to be reached
-    std::uint32_t least_equal;    // slots; in exact tasks, few true pairs have fewer
+    double least;                 // the similarity that near rows reach
+    std::uint32_t least_equal;    // the fewest equal slots; in exact tasks, few true pairs have fewer
     scheme start;                 // the scheme of the slots that are compared first
-    std::uint32_t least_at_start; // the same for these slots; least_equal if they are all
+    std::uint32_t least_at_start; // least_equal for these slots only; the same if they are all slots
     void* slots[3];               // buffers for signatures that are in a file
-    std::uint32_t first_slots;    // the row whose start is at first_at, maybe in slots[0]
+    std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
-    growing<std::uint16_t> agreements; // equal slots of one of them with each after it
+    growing<std::uint16_t> agreements; // the equal slots of one of them and each later one
 
     exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;
     growing<std::uint8_t> copy; // a copy of a text
-    void* whole;                // an original signature, if rows keep fewer bits,
+    void* whole;                // a buffer for an original signature, if rows keep fewer bits
     std::uint32_t whole_row;
 };
 
@@ -41,7 +41,7 @@ void accept_all(verifier& state);
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // The same for all pairs of many rows, by the starts of their signatures alone, which are first copied side by side.
-// can_gather(): only slots of 8 bits make this worth it.
+// can_gather() says whether slots have 8 bits; otherwise this is not worth it.
 bool can_gather(const verifier& state);
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 
@@ -59,7 +59,7 @@ void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& t
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold. Cheaper if `a` is the same as in the previous call.
+// The similarity of two rows, if it reaches the threshold. It is cheaper if `a` is the same as in the previous call.
 std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Prefetches what verify() reads first of a row.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_elements = std::size_t{1} << 28;
 
-// How many elements are added at once.
+// The number of elements that are added at once.
 constexpr std::size_t step = 256;
 constexpr std::size_t first_step = 4096;
 
@@ -78,9 +78,9 @@ void insert(distinct_elements& set, std::size_t count)
 }
 
 // Adds the first elements, which lie at the start of the list. Whether an element is new is unpredictable, and each
-// mispredicted branch costs as much as ten elements. So all are entered without a look at the entries they overwrite,
-// backwards, so that the first of equal ones stays; then those that were overwritten are gathered; then the repeated
-// ones among these.
+// mispredicted branch costs as much as ten elements. So all elements are entered without a look at the entries they
+// overwrite, backwards, so that the first of equal ones stays. Then the elements that were overwritten are gathered,
+// and then the repeated ones among these.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -128,8 +128,8 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks those of some elements that the leader has. Moves the others to the front, and returns their number. After a
-// difference, the leader's list is expected to continue in step, because elements are usually replaced one for one.
+// Marks the elements that the leader has. Moves the others to the front, and returns their number. After a difference,
+// the leader's list is expected to continue in step, because elements are usually replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;

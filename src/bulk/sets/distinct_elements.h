@@ -1,10 +1,10 @@
-// The distinct elements of a row, which are the 64-bit hashes of its shingles, in a list, with a hash table that finds
-// an element's number in it. The probability that two different shingles of two texts of a million characters have one
-// hash is one in ten million.
+// The distinct elements of a row, which are the 64-bit hashes of its shingles. They are in a list, and a hash table
+// finds an element's number in the list. The probability that two different shingles of two texts of a million
+// characters have the same hash is one in ten million.
 //
-// A row can be looked up in another one, its leader, while it is read. Rows that share much share long runs, which need
-// not be looked up element by element. A repeated element would interrupt such a run, were it missing from the leader's
-// list; so a leader lists it again.
+// A row can be looked up in another row, its leader, while it is read. Rows that share much share long runs, which need
+// not be looked up element by element. A repeated element that is missing from the leader's list would interrupt such a
+// run, so a leader lists it again.
 #pragma once
 
 #include "bulk/sets/text_signer.h"
@@ -16,7 +16,7 @@
 
 namespace minhash::bulk {
 
-// A repeated element in a list: its number there, and that of its first occurrence.
+// A repeated element in a list: its number, and the number of its first occurrence.
 struct repeated_element {
     std::uint32_t number;
     std::uint32_t first;
@@ -27,8 +27,8 @@ struct distinct_elements {
     growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
     std::size_t entries;          // the size of the table in use, a power of two
     growing<std::uint64_t> list;  // the elements at their numbers, from 1 on; list[0] is unused
-    std::size_t listed;           // numbers in use
-    std::size_t count;            // distinct elements
+    std::size_t listed;           // how many numbers are used
+    std::size_t count;            // how many distinct elements there are
 
     // Whether repeated elements are listed again, up to a limit.
     bool repeating;
@@ -36,11 +36,11 @@ struct distinct_elements {
     std::size_t repeat_count;
     growing<std::uint32_t> places; // scratch
 
-    // Null, or a set that does not change meanwhile. Elements that it has are not added, but marked by their numbers in
-    // it.
+    // Null, or a set that does not change meanwhile. Elements that this set has are not added, but marked by their
+    // numbers in it.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
-    std::size_t expected; // the leader's number that probably comes next
+    std::size_t expected; // the leader's number that will probably come next
 
     // Distinct, unless they were to be listed again.
     std::span<const std::uint64_t> elements() const { return {list.values + 1, listed}; }
@@ -67,14 +67,14 @@ struct searched_elements {
     }
 };
 
-// Starts an empty set for up to `most` elements, with room for a usual row; it grows as needed.
+// Starts an empty set for up to `most` elements, with room for a typical row; it grows as needed.
 void start_elements(distinct_elements& set, std::size_t most);
 
 // Adds elements, given by the halves of their hashes.
 void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count);
 
-// Fills the set with elements that are distinct already, listed in their order. A 0 among them is no element, but takes
-// a number.
+// Fills the set with elements that are already distinct, listed in their order. A 0 among them is not an element, but
+// takes a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Adds elements of another set.
@@ -87,8 +87,8 @@ void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 // and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
-// Writes the marks of the leader's elements as bits, number n as bit n - 1; for a repeated element only its first
-// number counts. Returns how many are marked.
+// Writes the marks of the leader's elements as bits, number n as bit n - 1; a repeated element counts only at its first
+// number. Returns how many are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
 } // namespace minhash::bulk

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 
-// How many elements are compared before looking whether the rest can still matter.
+// The number of elements that are compared before checking whether the rest can still matter.
 constexpr std::size_t step = 64;
 
-// A row that has a record of its own gets a second one, relative to a leader (kept_rows.h), only after that leader has
-// met `least_met` rows that share at least half of their elements with it: for rows with few candidates, a record that
-// is faster to compare is not worth making.
+// A row that is kept by itself gets a second record, relative to a leader (kept_rows.h), only after that leader has met
+// `least_met` rows that share at least half of their elements with it. For rows with few candidates, a record that is
+// faster to compare is not worth making.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }
@@ -91,7 +91,7 @@ void list_loaded(exact_sets& state)
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
-// Whether the elements of a record can be listed: its own list, or its leader's, is still there.
+// Whether the elements of a record can be listed, because its own list, or its leader's, is still there.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
     assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);

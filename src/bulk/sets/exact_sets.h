@@ -1,15 +1,16 @@
-// Exact numbers of elements that rows share, where one row is compared with many, then the next.
+// Counts exactly the elements that rows share, when one row is compared with many, then the next row.
 //
-// A row's elements are made distinct once, and then kept while memory lasts, in one of two forms: by itself, as a list;
-// or by its leader, an earlier row that shares much with it, as bits that say which of the leader's elements it has,
-// and a list of its other elements. A row that is read to be compared with a kept row is looked up in the kept row, or
-// in its leader, while it is read: so it gets that leader at once, and only its other elements have to be made
+// A row's elements are made distinct once, and are then kept while memory lasts, in one of two forms: by itself, as a
+// list; or by its leader, an earlier row that shares much with it, as bits that say which of the leader's elements it
+// has, and a list of its other elements. A row that is read to be compared with a kept row is looked up in the kept
+// row, or in its leader, while it is read. So it gets that leader at once, and only its other elements have to be made
 // distinct.
 //
-// Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits both have set, and those in a1 and
-// a2, whose number a second set of bits bounds from above. So copies of one text that differ in a few words cost little
-// more than those words. For two rows that are kept otherwise, the second one's list is looked up in a table of the
-// first, until it is certain whether they reach the similarity wanted.
+// Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits are set in both, and those in a1
+// and a2, whose number has an upper bound from a second set of bits. So copies of one text that differ in a few words
+// cost little more than those words. If two rows are kept otherwise, the second one's list is looked up in a table of
+// the first, until it is certain whether they reach the wanted similarity.
+
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -34,20 +35,20 @@ struct exact_sets {
     element_source source;
     std::uint32_t* sizes; // the size of each row's set, or not_counted
 
-    // Rows met lately: a ring of records, and where a row's record may begin.
+    // Recently met rows: a ring of records, and the places where a row's record may begin.
     std::uint64_t* ring;
     std::size_t ring_words;
     std::uint64_t ring_end; // words written so far
     std::uint64_t* places;  // where a row's record starts, found by the row's lowest bits
     std::size_t place_mask;
 
-    distinct_elements loaded;       // the row that others are looked up in
-    std::uint32_t loaded_row;       // or none
-    std::uint64_t loaded_at;        // where its record is, if the row is kept by itself
-    distinct_elements fresh;        // the row read last
+    distinct_elements loaded;       // the row in which others are looked up
+    std::uint32_t loaded_row;       // its row number, or none
+    std::uint64_t loaded_at;        // where its record is, if it is kept by itself
+    distinct_elements fresh;        // the row that was read last
     distinct_elements others;       // elements of a row that its leader lacks
-    std::uint32_t others_row;       // or none
-    growing<std::uint64_t> scratch; // room to list the elements of a row kept by its leader
+    std::uint32_t others_row;       // that row's number, or none
+    growing<std::uint64_t> scratch; // memory to list the elements of a row that is kept by its leader
     growing<std::uint64_t> marked;  // bits that say which elements of the loaded row the fresh one has
 
     std::uint32_t first; // the rows of the previous call
@@ -58,8 +59,8 @@ struct exact_sets {
 // rows that are being compared.
 void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 
-// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number from `least` on may stand
-// for the similarity. Cheaper if one of the rows was also in the previous call.
+// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, any number of at least `least` may be
+// returned instead. It is cheaper if one of the rows was also in the previous call.
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
 // The fewest shared elements with which two sets reach a similarity, or one more than both can share if none do.

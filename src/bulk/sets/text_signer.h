@@ -32,7 +32,7 @@ struct text_source {
 
 inline text_source source_of(host_signer& state, text_bytes text) { return {state, text, text}; }
 
-// Whether a text has any shingle, so that its signature is not that of the empty set.
+// Whether a text has any shingles; if not, its signature is that of the empty set.
 bool has_shingles(host_signer& state, text_bytes text);
 
 } // namespace minhash::bulk

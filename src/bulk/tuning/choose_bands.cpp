@@ -32,7 +32,7 @@ double share_checked(double similarity, int num_hashes, int least) noexcept
     return std::erfc(distance / deviation / std::sqrt(2.0)) / 2;
 }
 
-// The fewest bands that reach the recall, or 0 if more than `most` would be needed.
+// The fewest bands that reach the recall, or 0 if that takes more than `most`.
 int bands_for(double threshold, int rows, double recall, int most) noexcept
 {
     // (1 - threshold^rows)^bands is the share missed. The loop corrects for rounding.
@@ -93,7 +93,8 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    const double of_each = all == 0 ? 0 : wanted.pairs / all; // what a pair of the sample stands for
+    const double of_each =
+        all == 0 ? 0 : wanted.pairs / all; // the number of pairs that a pair of the sample represents
     double meetings = 0;
     double candidates = 0;
     double rests = 0; // candidates whose starts agree, so that the rest is compared

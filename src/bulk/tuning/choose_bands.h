@@ -1,12 +1,12 @@
-// Chooses hashes, bands and rows by cost: signing, reading bands, and verifying false candidates. A sample predicts the
-// number of candidates: two signatures that agree in k of K slots agree in r slots chosen at random with a probability
-// of
+// Chooses hashes, bands and rows by cost: the cost of signing, of reading bands, and of verifying false candidates. A
+// sample predicts the number of candidates: if two signatures agree in k of K slots, the probability that they agree in
+// r slots chosen at random is
 //
 //     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
 //
 // which is an unbiased estimate of how often rows like these share a band.
 //
-// The rows of the sample are chosen at random, so each pair of them stands for equally many pairs of all rows, whether
+// The rows of the sample are chosen at random, so each pair of them represents equally many pairs of all rows, whether
 // they are copies or unrelated.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace minhash::bulk {
 
-// How many slots are compared first: most false candidates are refused by these, and reading all of long signatures
-// from memory is slow.
+// How many slots are compared first. They reject most false candidates, and reading long signatures completely from
+// memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
 // The size of a sample: a larger one would take more time than its better choice saves.
@@ -31,15 +31,16 @@ constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 
-// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: one number more than signatures have slots.
+// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: the list is one longer than signatures have
+// slots.
 using agreement_counts = std::span<const std::uint64_t>;
 
-// Compares the signatures of a sample, which are of this scheme and lie one after the other. The result lies in
-// `counts`. Pairs that agree in all slots do not count, because one of several equal rows stands for all.
+// Compares the signatures of a sample, which have this scheme and lie one after the other. The result lies in `counts`.
+// Pairs that agree in all slots do not count, because one of several equal rows represents all.
 agreement_counts
 tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 
-// What work takes, in nanoseconds.
+// The cost of each kind of work, in nanoseconds.
 struct work_costs {
     double hash;    // signing a row, for each hash
     double band;    // banding a row, for each band
@@ -79,9 +80,9 @@ struct bands_plan {
     double verifying;
 };
 
-// The recall to choose bands for, so that the promised one is reached although results scatter around the expected
-// recall: pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are chosen
-// to miss a quarter of what may be missed.
+// The recall for which to choose bands, so that the promised recall is reached although results scatter around the
+// expected recall: pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are
+// chosen to miss a quarter of what may be missed.
 double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that reaches the wanted recall at the threshold.

@@ -12,8 +12,8 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// unicode_lead_flags by the halves of the lead byte: four flags for leads C* and E* in the low half of an entry, for D*
-// and F* in the high half.
+// unicode_lead_flags, indexed by the halves of the lead byte. The low half of an entry has four flags for leads C* and
+// E*, and the high half has four for D* and F*.
 struct lead_tables {
     lookup_table c_d;
     lookup_table e_f;
@@ -35,7 +35,7 @@ constexpr lead_tables lead_flags[3] = {
     make_lead_tables(unicode_lead_flags[2]),
 };
 
-// Which half of an entry counts, by a lead's high half; which flag, by that of the second byte.
+// The high half of the lead byte chooses the half of an entry; the high half of the second byte chooses the flag.
 constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0, 0, 0}};
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
@@ -60,8 +60,8 @@ MINHASH_INLINE bytes find_separators(bytes given)
 #endif
 }
 
-// One bit for each byte that may start a character that must not just be copied; `next` holds the byte after each,
-// `third` the one after that.
+// One bit for each byte that may start a character that must not simply be copied. `next` holds the byte after each,
+// `third` the byte after that.
 template <int kind>
 MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[maybe_unused]] bytes third)
 {

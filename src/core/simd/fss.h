@@ -1,4 +1,4 @@
-// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and from there scattered one by one.
+// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and then scattered one by one.
 // Scattering limits the speed, so as few as possible are scattered:
 //
 // - few elements: all four rounds in one go, without checks;
@@ -163,7 +163,7 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
 #endif
 }
 
-// Throws the elements in rounds `first` to `last`, if chooses(slot, code) has the bits of their lanes.
+// Throws the elements in rounds `first` to `last`, but only those lanes whose bits chooses(slot, code) sets.
 template <u32 first, u32 last, typename Chooses>
 MINHASH_INLINE void
 throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
@@ -207,9 +207,9 @@ MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 
 constexpr u32 bounded_slots = 128;
 
-// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already holds; that is
-// checked for 64 at a time by the upper bits of all slots, kept in two registers. These are updated now and then;
-// outdated ones let more elements pass, which does no harm.
+// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already holds. This is
+// checked for 64 at a time by the upper bits of all slots, which are kept in two registers and updated now and then;
+// outdated bits let more elements pass, which does no harm.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr std::size_t elements_between_looks = thrown_at_most;
@@ -259,7 +259,7 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
     return most;
 }
 
-// The least code that any element throws in a round at one slot, empty_slot if none does. There must be at least a
+// The least code that any element throws in a round at one slot; empty_slot if none does. There must be at least one
 // vector of elements.
 template <u32 round>
 MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)

@@ -1,5 +1,5 @@
-// Hashes of windows of one width from each byte on (the shingles of ASCII texts), of runs of words, of integers that
-// are members of sets, and of numbered occurrences.
+// Hashes of windows of one width starting at each byte (the shingles of ASCII texts), of runs of words, of integers
+// that are members of sets, and of numbered occurrences.
 #pragma once
 
 #include "core/hash.h"
@@ -8,7 +8,8 @@
 namespace minhash::simd {
 namespace {
 
-// Mixes `count` hashes of 64 bits, whose halves load(at, a, b) sets from `at` on, a vector at a time.
+// Mixes `count` hashes of 64 bits, a vector at a time; load(at, a, b) sets `a` and `b` to the halves of those from `at`
+// on.
 template <typename Load>
 MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
 {

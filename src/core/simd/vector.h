@@ -88,8 +88,8 @@ MINHASH_INLINE Value larger(Value a, Value b)
     return a < b ? b : a;
 }
 
-// How many vectors to hash side by side. A hash is a chain of multiplications that each wait for the one before: with
-// one chain after the other, too few multiplications are in flight.
+// How many vectors to hash side by side. A hash is a chain of multiplications, each of which waits for the previous
+// one. If chains ran one after the other, too few multiplications would be in flight.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
@@ -397,7 +397,7 @@ MINHASH_INLINE u64 high_bits(bytes value)
 #if defined(__SSSE3__) || defined(MINHASH_NEON)
 #define MINHASH_HAS_LOOKUP 1
 
-// Of each 16 bytes, those that the low four bits of an index say.
+// For each 16 bytes, picks the bytes that the low four bits of an index select.
 MINHASH_INLINE bytes shuffle(bytes value, bytes index)
 {
 #if defined(MINHASH_AVX512)

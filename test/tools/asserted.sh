@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Run tests with a PostgreSQL that checks its assertions, and so with the extension's own.
+# Runs tests with a PostgreSQL that checks its assertions, which also enables the extension's own.
 #
 #   asserted.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands
 #
-# Debian's packages are built without assertions. This builds the same major version from the archive's source
-# package, in a directory that is gone afterwards, and without what the tests do not use. Lists of packages
-# are fetched beside the machine's own, which stay as they are. Status 77 if the archive has no such source.
+# Debian's packages are built without assertions. This script builds the same major version from the archive's source
+# package, without what the tests do not use, in a directory that is removed afterwards. Lists of packages are fetched
+# into a place of their own, so the machine's lists do not change. Exits with status 77 if the archive has no such
+# source.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL whose major version to build
 set -euo pipefail

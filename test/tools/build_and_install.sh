@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build the extension as the user who calls, so that nothing in the checkout belongs to root; and install
-# it, with sudo where that is needed.
+# Builds the extension as the calling user, so that nothing in the checkout belongs to root, and installs it, with sudo
+# if that is needed.
 #
 # Environment: PG_CONFIG  full path of the pg_config of the PostgreSQL to build for
 set -euo pipefail

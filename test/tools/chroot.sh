@@ -1,13 +1,12 @@
-# Source this file to get a fresh chroot of a Debian release, which is gone when the calling script ends.
+# Source this file to get a fresh chroot of a Debian release, which is removed when the calling script ends.
 #
 #   make_chroot SUITE      with the checkout in /minhash_lsh; experimental is sid with that beside it
-#   fetch PACKAGE...       packages for it, not installed: an archive that lacks one is no failed test
+#   fetch PACKAGE...       downloads packages without installing them: an archive that lacks one is no failed test
 #   inside COMMAND...      runs it in the chroot, as the first process of a namespace; with --net among $namespaces,
-#                          where nobody else listens and nobody answers
+#                          no other process listens there, and no other host answers
 #
-# Needs root and debootstrap. Ends the script with status 77 if there can be no such chroot here.
-# Mounts and processes are in namespaces of their own, so they are gone with the script, however
-# it ends. Sets $chroot to the directory.
+# Needs root and debootstrap. Ends the script with status 77 if a chroot is impossible here. Mounts and processes have
+# their own namespaces, so they are gone with the script, however it ends. Sets $chroot to the directory.
 chroot=$(mktemp -d /var/tmp/chroot.XXXXXX)
 trap 'rm -rf --one-file-system "$chroot" "$chroot.log"' EXIT
 trap 'exit 129' HUP
@@ -46,7 +45,7 @@ make_chroot() {
     debootstrap --variant=minbase "$release" "$chroot" "$mirror" "$script" >&3 2>&1 ||
         no_chroot 'debootstrap failed'
 
-    # Testing's lists may be older than they promise.
+    # The lists of testing may be older than they promise.
     printf "deb $mirror %s main\n" "$release" "$suite" | sort -u >"$chroot/etc/apt/sources.list"
     echo 'Acquire::Check-Valid-Until "false";' >"$chroot/etc/apt/apt.conf.d/90lane"
     printf '#!/bin/sh\nexit 101\n' >"$chroot/usr/sbin/policy-rc.d"
@@ -55,7 +54,7 @@ make_chroot() {
     echo force-unsafe-io >"$chroot/etc/dpkg/dpkg.cfg.d/lane"
     inside apt-get update >&3 2>&1 || no_chroot 'apt-get update failed'
 
-    # A server's user enters, too.
+    # The server's user must be able to enter, too.
     chmod 755 "$chroot"
     test/tools/copy_project.sh "$chroot/minhash_lsh"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build the extension with clang, beside the ordinary build, and run tests with it.
+# Builds the extension with clang, separately from the ordinary build, and runs tests with it.
 #
 #   clang.sh [ARG...]    arguments of make installcheck; by default some tests of each room
 #
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=$PWD/test/tools build=build/clang
 (($# > 0)) || set -- REGRESS='install golden bands shingles gin lsh_index pairs clusters containment' ISOLATION=
 
-# Warnings that the server's own headers and flags cause, because they are made for gcc.
+# These warnings come from the server's own headers and flags, which are made for gcc.
 cxx='clang++ -Wno-ignored-attributes -Wno-unknown-warning-option'
 
 "$here/copy_project.sh" "$build"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copy the project's own files into a directory, where objects of a former build stay.
+# Copies the project's own files into a directory, and leaves the objects of an earlier build there.
 #
 #   copy_project.sh DIRECTORY
 set -euo pipefail

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Debian packages, made as a build daemon makes them: in a fresh chroot of a release this builds the
-# source and the binary package for the release's PostgreSQL, checks them with lintian, installs
-# them, and runs debian/tests as autopkgtest does.
+# Makes Debian packages as a build daemon does. In a fresh chroot of a release, it builds the source and the binary
+# package for the release's PostgreSQL, checks them with lintian, installs them, and runs debian/tests as autopkgtest
+# does.
 #
 #   deb.sh [SUITE]         default: this machine's release
 #
-# Needs root and debootstrap. The packages are in build/deb/SUITE once they are built and clean, whatever their tests
-# say; status 77 if there can be no such chroot here.
+# Needs root and debootstrap. The packages are in build/deb/SUITE once they are built and clean, even if their tests
+# fail. Exits with status 77 if a chroot is impossible here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 if [[ ${2:-} == --test ]]; then
-    # It has a network of its own, because its cluster listens on port 5432, as one outside may, too.
+    # It has its own network, because its cluster listens on port 5432, which may be in use outside.
     autopkgtest --no-built-binaries ../*.deb ./ -- null
     exit
 fi
@@ -31,8 +31,8 @@ if [[ ${2:-} == --build ]]; then
         cat build/*/regression.diffs
         exit 1
     }
-    # Whoever uploads the package adds an address, and the number of the bug that it closes. An older release knows
-    # older standards and fewer fields.
+    # The person who uploads the package adds an address, and the number of the bug that it closes. An older release
+    # knows older standards and fewer fields.
     unknown=bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
     unknown+=,newer-standards-version,unknown-field
     as_builder lintian --fail-on error,warning --suppress-tags "$unknown" ../minhash-lsh_"$version"-*.changes

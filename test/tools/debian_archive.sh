@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Print the address of the Debian archive that this machine installs packages from; fails if apt knows none.
+# Prints the address of the Debian archive that this machine installs packages from; fails if apt knows none.
 set -euo pipefail
 # shellcheck disable=SC2016  # apt's own variables
 apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Find the PostgreSQL to build for, and print its pg_config. On a Debian machine this installs what
-# is missing: the server's headers, the build's packages and those named.
+# Finds the PostgreSQL to build for, and prints its pg_config. On a Debian machine this installs what is missing: the
+# server's headers, the build's packages, and the packages named.
 #
 #   get_postgresql.sh [PACKAGE...]
 #
-# Uses, in this order: PG_CONFIG; the pg_config in the PATH, if it belongs to no package; the newest
+# Uses the first of these that exists: PG_CONFIG; the pg_config in the PATH, if it belongs to no package; the newest
 # server that Debian packages have installed; the server of the distribution.
 #
 # Environment: PG_CONFIG  pg_config of the PostgreSQL to use
@@ -19,15 +19,15 @@ fail() {
     exit 1
 }
 
-# Whether everything that building and running an extension needs is there, including the server.
+# Whether everything that is needed to build and run an extension is there, including the server.
 is_complete() {
     local bindir
     bindir=$("$1" --bindir 2>/dev/null) && [[ -x $bindir/initdb && -x $bindir/postgres &&
         -e $("$1" --pgxs) && -e $("$1" --includedir-server)/postgres.h ]]
 }
 
-# The version of the Debian packages that a pg_config belongs to, if it belongs to any. The pg_config of libpq-dev
-# describes a server that need not be there.
+# The version of the Debian packages to which a pg_config belongs, if any. The pg_config of libpq-dev describes a server
+# that may not be installed.
 packaged_version() {
     "$1" --bindir 2>/dev/null | sed -n "s@^$packaged/\([0-9]*\)/bin\$@\1@p"
 }
@@ -53,7 +53,7 @@ pg_config=$(command -v "${PG_CONFIG:-pg_config}") || true
 if [[ -n ${PG_CONFIG:-} && -z $(major_version "${pg_config:-false}") ]]; then
     fail "PG_CONFIG=$PG_CONFIG does not answer"
 fi
-# Print its full path, because root, who installs, has another PATH.
+# Prints its full path, because root, who installs, has another PATH.
 [[ -z $pg_config || $pg_config == /* ]] || pg_config=$PWD/$pg_config
 
 version=

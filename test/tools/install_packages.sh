@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Install the Debian packages named that are not installed yet.
+# Installs those of the named Debian packages that are not installed yet.
 #
 #   install_packages.sh PACKAGE...
 #   install_packages.sh --update      fetches the lists of packages, and installs nothing
 #
-# Does nothing (and needs no privilege and no network) when all are there. A PostgreSQL server that
-# is here already is upgraded only if that is allowed: its clusters would be restarted.
+# Does nothing (and needs no privilege and no network) if all are installed. A PostgreSQL server that is already here is
+# upgraded only if that is allowed, because its clusters would be restarted.
 #
 # Environment: UPGRADE  "yes" allows it
 set -euo pipefail
@@ -48,7 +48,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# apt-get's chatter is shown only if something goes wrong.
+# The output of apt-get is shown only if something goes wrong.
 apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1

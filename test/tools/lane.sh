@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# One lane of CI: what a user of another Debian release does, for its PostgreSQL. In a fresh chroot
-# this builds without a warning, shows the demonstration (the two count as one test), and runs the
-# rings that need a server.
+# Runs one lane of CI: what a user of another Debian release does, with the release's PostgreSQL. In a fresh chroot it
+# builds without a warning, shows the demonstration (the two count as one test), and runs the rings that need a server.
 #
-#   lane.sh SUITE          for instance trixie; experimental has releases of PostgreSQL that are to come
+#   lane.sh SUITE          for instance trixie; experimental has future releases of PostgreSQL
 #
-# Needs root and debootstrap. Ends with `N passed, N failed`; with status 77 if there can be no such
-# chroot here, or the archive does not have its packages.
+# Needs root and debootstrap. Ends with `N passed, N failed`; exits with status 77 if a chroot is impossible here, or if
+# the archive does not have its packages.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 suite=$1
@@ -18,7 +17,7 @@ if [[ ${2:-} == --inside ]]; then
         demo='0 passed, 1 failed' status=1
     fi
     rings=(regress isolation)
-    # The longest ring for the newest PostgreSQL only; Debian 12's has it in the other rings.
+    # Lanes run the longest ring only for the newest PostgreSQL; for that of Debian 12, it is a ring of its own.
     [[ $suite != experimental ]] || rings+=(tap)
     test/check.sh "${rings[@]}" || status=1
     echo
@@ -33,7 +32,7 @@ make_chroot "$suite"
 packages=(make g++ libxxhash-dev libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy)
 installed=(make)
 if [[ $suite == experimental ]]; then
-    # The newest there, which has to be asked for by name; the tests use what is installed.
+    # The newest version there has to be requested by name; the tests use what is installed.
     version=$(inside apt-cache pkgnames postgresql-server-dev- | sed -n 's/.*-dev-\([0-9]*\)$/\1/p' | sort -n | tail -n 1)
     for package in "postgresql-$version" "postgresql-client-$version" libpq-dev libpq5 "postgresql-server-dev-$version"; do
         installed+=("$package/experimental")

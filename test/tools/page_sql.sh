@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Print the ```sql blocks of a page as a test, by which pg_regress runs what users are told to type, in a schema of its
-# own: sql/readme.sql of README.md, sql/doc_look_up.sql of doc/look-up.md.
+# Prints the ```sql blocks of a page as a test, so that pg_regress runs what users are told to type, in its own schema:
+# README.md becomes sql/readme.sql, and doc/look-up.md becomes sql/doc_look_up.sql.
 #
 #   page_sql.sh README.md
 #   page_sql.sh --all        # writes the test of each page; then look at expected/

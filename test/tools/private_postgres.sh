@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Run a command with a PostgreSQL of its own: what the command installs is seen by nobody else, and
-# is gone afterwards.
+# Runs a command with its own PostgreSQL: what the command installs is visible to no other process, and is removed
+# afterwards.
 #
 #   private_postgres.sh COMMAND [ARG...]
 #
-# COMMAND finds it through PG_CONFIG. PostgreSQL finds its files relative to its programs, so the
-# programs are copied and links do for the rest.
+# COMMAND finds it through PG_CONFIG. PostgreSQL finds its files relative to its programs, so the programs are copied
+# and everything else is linked.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to copy
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Print the project's own files, one per line: what git tracks, or would if it were added now. In
-# an unpacked archive, without git, everything that no build makes.
+# Prints the project's own files, one per line: what git tracks, or would track if it were added now. In an unpacked
+# archive, without git, prints every file that no build makes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# A checkout that belongs to another user is refused by git unless told otherwise.
+# git refuses a checkout that belongs to another user, unless told otherwise.
 if files=$(git -c safe.directory='*' ls-files --cached --others --exclude-standard 2>/dev/null); then
     while read -r file; do
         [[ ! -f $file ]] || printf '%s\n' "$file"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Build the extension with sanitizers, beside the ordinary build, and run tests with it.
+# Builds the extension with sanitizers, separately from the ordinary build, and runs tests with it.
 #
 #   sanitized.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands
 #
-# The address sanitizer sees the stack, globals and memory of malloc; what palloc gives out lies
-# within larger blocks. The undefined behaviour sanitizer sees all. Assertions are on: assert(), and
-# Assert() in the extension's own code. Each ends the server at once, so that a test fails, and says
-# in the server's log what was wrong.
+# The address sanitizer watches the stack, globals and memory from malloc; the chunks that palloc returns are parts of
+# larger blocks, so it does not tell them apart. The undefined behaviour sanitizer watches everything. Assertions are
+# on: assert(), and Assert() in the extension's own code. Each finding ends the server at once, so that a test fails,
+# and the server's log says what was wrong.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 set -euo pipefail
@@ -18,8 +18,8 @@ sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSE
 cd "$build"
 make -s -j"$(nproc)" all SANITIZE="$sanitize"
 
-# The server itself is not sanitized, so the address sanitizer comes into it by LD_PRELOAD. What a
-# server never frees is no leak; stacks stay where PostgreSQL measures them.
+# The server itself is not sanitized, so LD_PRELOAD loads the address sanitizer into it. What a server never frees is
+# not a leak, and stacks stay where PostgreSQL measures them.
 preloaded=$(mktemp -d)
 trap 'rm -rf "$preloaded"' EXIT
 chmod 0755 "$preloaded"

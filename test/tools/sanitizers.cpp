@@ -2,7 +2,7 @@
 
 extern "C" {
 
-// In the environment these would be lost: PostgreSQL has overwritten it when they are read.
+// These options cannot be in the environment: PostgreSQL has overwritten it when they are read.
 const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 
 // With the address sanitizer of Debian 12, glibc's bindtextdomain() waits for ever. With these two instead, messages

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The SQL tests on servers with settings that make PostgreSQL compute the same results in other ways. By hand: it takes
-# some minutes. test/README.md says which plans, orders and notices may differ.
+# Runs the SQL tests on servers with settings that make PostgreSQL compute the same results in other ways. By hand: it
+# takes some minutes. test/README.md says which plans, orders and notices may differ.
 #
 #   settings.sh [TEST...]    names of sql/, by default all
 #

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Run TAP tests: those named, or all of test/tap. The extension must be installed.
+# Runs TAP tests: those named, or all of test/tap. The extension must be installed.
 #
 #   tap.sh [FILE...]
 #
-# The tests start servers, which PostgreSQL refuses to do as root, and the user postgres may not
-# be allowed to enter the checkout: so a copy is run, in a directory of its own. The logs of a
-# failed run are kept in build/tap.
+# The tests start servers, which PostgreSQL refuses to do as root, and the user postgres may not be allowed to enter the
+# checkout. So a copy is run, in its own directory. The logs of a failed run are kept in build/tap.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
-#              MINHASH_ROUNDS  how often tests that kill or compare do so, for their long forms
+#              MINHASH_ROUNDS  how often the tests that kill or compare do so; raise it for their long forms
 #              MINHASH_OLD_PG_CONFIG  pg_config of another server with the extension, to upgrade from
-#              MINHASH_SEED  what tests choose by chance, where they can be told
+#              MINHASH_SEED  the seed of tests that choose at random and can be given one
 #              MINHASH_TEXTS  how many texts tests of several servers have, for their long form
-#              TAP_AGAIN  if set, what failed is run once more, and fails only if it does so again
+#              TAP_AGAIN  if set, failed tests run once more, and fail only if they fail again
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -40,7 +39,7 @@ clean_up() {
     local pids=() pid tenth
     if [[ -n $child ]]; then
         kill -TERM -- "-$child" 2>/dev/null || true
-        # Servers are in no group of ours; SIGQUIT stops them at once.
+        # The servers are not in our process groups; SIGQUIT stops them at once.
         for pid in "$dir"/tmp_check/*/pgdata/postmaster.pid; do
             [[ ! -e $pid ]] || pids+=("$(head -n 1 "$pid")")
         done
@@ -77,8 +76,8 @@ for file in "$@"; do
 done
 read -r -a flags <<<"${PROVE_FLAGS:-}"
 
-# run_prove OPTION...: in a process group of its own, so that all of it can be told to end. Settings of the user's own
-# connections must not lead elsewhere; LC_ALL is what initdb sees.
+# run_prove OPTION...: runs prove in its own process group, so that all of it can be stopped. The user's own connection
+# settings must not lead elsewhere; initdb uses LC_ALL.
 run_prove() {
     local status=0
     set -m
@@ -102,7 +101,7 @@ if ((status != 0)) && [[ -d $dir/tmp_check/log ]]; then
     mkdir -p build
     rm -rf build/tap
     cp -r "$dir/tmp_check/log" build/tap
-    # If only this output is kept, it must say why a test failed, so print the ends of its logs.
+    # If only this output is kept, it must say why a test failed. So print the ends of its logs.
     for log in build/tap/regress_log_*; do
         if grep -qE '^\S+ 1\.\.[0-9]' "$log" && ! grep -qE '^\S+ not ok' "$log"; then
             continue

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Run tests with a server that valgrind's memcheck watches: reads of what was never written, of what was freed, and
-# beyond the end of what was asked for. By hand: it takes 20 to 50 times as long.
+# Runs tests with a server under valgrind's memcheck, which reports reads of memory that was never written, that was
+# freed, or that is beyond what was requested. By hand: it takes 20 to 50 times as long.
 #
 #   valgrind.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands ISOLATION=
 #
-# Most is seen with a PostgreSQL compiled with -DUSE_VALGRIND, which tells valgrind what palloc gives
-# out and pfree takes back. Any other one shows what goes beyond whole blocks of memory. Fails if an error has a
-# function of the extension on its stack, or is a read of memory that the extension allocated and had not written;
-# errors that are PostgreSQL's alone are only counted. (Stacks name functions and source files if
-# the extension was built with debugging information, else its library.)
+# It sees most with a PostgreSQL compiled with -DUSE_VALGRIND, which tells valgrind what palloc returns and pfree takes
+# back. With any other, it sees only accesses beyond whole blocks of memory. The script fails if an error has a function
+# of the extension on its stack, or is a read of memory that the extension allocated and had not written. Errors of
+# PostgreSQL alone are only counted. (Stacks name functions and source files if the extension was built with debugging
+# information, otherwise only its library.)
 #
 # Environment: PG_CONFIG     pg_config of the PostgreSQL to use, where the extension is installed
 #              SUPPRESSIONS  a file for valgrind: src/tools/valgrind.supp of PostgreSQL's source

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Run a command against a throw-away PostgreSQL server.
+# Runs a command with a throw-away PostgreSQL server.
 #
 #   with_server.sh COMMAND [ARG...]
 #
-# COMMAND finds the server through PGHOST, PGPORT, PGUSER and PGDATABASE, so
-# that plain `psql` reaches it. The exit status is COMMAND's. The server and all
-# of its files are gone afterwards, also after an error, Ctrl-C or a TERM.
+# COMMAND finds the server through PGHOST, PGPORT, PGUSER and PGDATABASE, so that plain `psql` reaches it. The exit
+# status is COMMAND's. The server and all of its files are removed afterwards, even after an error, Ctrl-C or a TERM.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 #              INITDB_OPTS  further options of initdb, e.g. "--locale=C"
@@ -44,13 +43,13 @@ as_server() {
 dir=
 child=
 
-# Stops a process and all below it: a shell that is told to end does not pass
-# that on to the program it is waiting for.
+# Stops a process and all of its descendants: a shell that receives a signal does not pass it on to the program it is
+# waiting for.
 # shellcheck disable=SC2317,SC2329  # called by clean_up
 kill_tree() {
     local pid children
     children=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || true
-    # The parent first, or it might start its next command.
+    # The parent is stopped first, or it might start its next command.
     kill -TERM "$1" 2>/dev/null || true
     for pid in $children; do
         kill_tree "$pid"
@@ -68,8 +67,8 @@ clean_up() {
         return
     fi
     if [[ -e $dir/data/postmaster.pid ]]; then
-        # "immediate", because nothing of it is kept; a server that has been killed
-        # makes this fail at once, one that hangs after the timeout.
+        # The mode is "immediate", because nothing of the server is kept. If the server has been killed, this fails at
+        # once; if it hangs, after the timeout.
         as_server "$bindir/pg_ctl" -D "$dir/data" -m immediate -t 20 stop \
             >/dev/null 2>&1 || true
     fi
@@ -89,16 +88,16 @@ trap 'exit 143' TERM
 make_dir() {
     dir=$(mktemp -d "$1/pg.XXXXXX") || return 1
     if [[ -n $server_user ]]; then
-        # Reachable by root and by the server, but by nobody else: every client
-        # that reaches the socket is let in as a superuser.
+        # Root and the server can reach the socket, but nobody else can: every client that reaches it is let in as a
+        # superuser.
         chgrp "$(id -g "$server_user")" "$dir"
         chmod 0770 "$dir"
     fi
     as_server test -w "$dir" 2>/dev/null
 }
 
-# A socket's path is limited to about 107 bytes, and the server must be able to
-# enter the directory; /tmp is good where $TMPDIR is not.
+# A socket's path is limited to about 107 bytes, and the server must be able to enter the directory; /tmp works if
+# $TMPDIR does not.
 parent=${TMPDIR:-/tmp}
 if [[ ! $parent =~ ^/[A-Za-z0-9/._+-]{0,70}$ ]] || ! make_dir "$parent" 2>/dev/null; then
     rm -rf "$dir"
@@ -111,13 +110,13 @@ failed() {
     exit 1
 }
 
-# Split at blanks on purpose, as make does with its variables.
+# Not quoted, so that the options are split at blanks, as make does with its variables.
 read -r -a initdb_opts <<<"${INITDB_OPTS:-}"
 as_server "$bindir/initdb" -D "$dir/data" -U postgres --no-sync --auth=trust \
     --encoding=UTF8 --locale=C.UTF-8 "${initdb_opts[@]}" >"$dir/setup.log" 2>&1 ||
     failed initdb
 
-# Safety against a crash of the machine is of no use to a throw-away server.
+# A throw-away server need not survive a crash of the machine.
 cat >>"$dir/data/postgresql.conf" <<CONF
 listen_addresses = ''
 port = 5432
@@ -133,7 +132,7 @@ as_server env "${server_env[@]}" "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server
     ${SERVER_PROGRAM:+-p "$SERVER_PROGRAM"} -o "${SERVER_OPTS:-}" start >"$dir/setup.log" 2>&1 </dev/null ||
     failed "starting the server"
 
-# Settings of the user's own connections that would lead elsewhere.
+# The user's own connection settings would lead elsewhere.
 unset PGSERVICE PGHOSTADDR PGREQUIREPEER PGCHANNELBINDING PGTARGETSESSIONATTRS
 export PGHOST=$dir PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 

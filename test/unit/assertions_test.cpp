@@ -1,4 +1,4 @@
-// Assertions fail where preconditions and invariants are broken: one of each kind.
+// Assertions must fail where preconditions and invariants are broken: one test of each kind.
 #include "bulk/components/union_find.h"
 #include "bulk/containment/witnesses.h"
 #include "bulk/search/verifier.h"
@@ -69,7 +69,7 @@ TEST(assertions, of_calls_in_the_wrong_order)
     row_set& rows = take_rows(call);
     EXPECT_DEATH(bulk::set_scope(rows, 1), "scoped");
     EXPECT_DEATH((void)bulk::in_one_scope(rows, 0, 3), "count");
-    given.task.exact = false; // signatures of 32 bits are not gathered
+    given.task.exact = false; // signatures of 32-bit slots are not gathered
     engine_call estimated = {&host, &given, job::pairs, 0, {}};
     row_set& signed_rows = take_rows(estimated);
     bulk::verifier check;

@@ -17,7 +17,7 @@ std::unique_ptr<minhash::shingle_batch> batch_of(const hash_list& elements)
     return batch;
 }
 
-// All elements that leave the counter, pass after pass.
+// Returns all elements that the counter yields, pass after pass.
 hash_list number(const hash_list& elements, std::size_t words, int* passes = nullptr)
 {
     std::vector<std::uint32_t> room(words);
@@ -47,7 +47,7 @@ void make_unique(hash_list& elements)
     elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
 }
 
-// `count` hashes, most of them several times; some lie at the ends of the range.
+// Makes `count` hashes, most of them repeated; some lie at the ends of the range.
 hash_list repeated_hashes(support::random_source& random, std::size_t count, std::size_t distinct)
 {
     hash_list pool = support::random_hashes(random, distinct);
@@ -87,7 +87,7 @@ TEST(bag, a_small_table_takes_more_passes_to_the_same_elements)
     }
 }
 
-// Where passes begin and end depends on a secret, so hashes that share their upper bits do not crowd together.
+// A secret decides where passes begin and end, so hashes that share their upper bits do not crowd together.
 TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 {
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0} - 99}) {
@@ -105,8 +105,8 @@ TEST(bag, crowded_hashes_take_as_many_passes_as_others)
     }
 }
 
-// More distinct shingles than one table takes are counted in parts, and more than those take in several passes. One
-// shingle in ten occurs a thousand times, so its part is counted often.
+// More distinct shingles than fit into one table are counted in parts; still more take several passes. One shingle in
+// ten occurs a thousand times, so its part is counted often.
 TEST(bag, many_shingles_are_counted_in_parts)
 {
     for (const std::size_t distinct : {900'000u, 3'600'000u}) {
@@ -131,7 +131,7 @@ TEST(bag, many_shingles_are_counted_in_parts)
     }
 }
 
-// A pass that starts clears nothing, so that no call takes the time of all tables.
+// The start of a pass clears nothing, so that no single call has to clear all tables.
 TEST(bag, tables_are_cleared_when_they_are_first_used)
 {
     std::vector<std::uint32_t> room(minhash::bag_room(SIZE_MAX));

@@ -43,7 +43,8 @@ TEST(bands, equal_the_reference)
     }
 }
 
-// Whatever can be banded has its keys within its slots: copies have no byte more, for ASan to see.
+// Whatever can be banded has its keys within its slots: the copies have no spare bytes, so that ASan sees any access
+// beyond.
 TEST(bands, end_within_the_slots)
 {
     std::size_t banded = 0;
@@ -82,18 +83,18 @@ TEST(bands, the_number_of_a_band_is_part_of_its_key)
     EXPECT_EQ(keys.size(), 4u);
 }
 
-// Text A: n = 12 in 3 bands of 4; the near-duplicates meet in the first two bands only.
+// Text A has n = 12 in 3 bands of 4; the near-duplicates meet only in the first two bands.
 TEST(bands, meet_where_all_rows_agree)
 {
     const slot_list a = {1, 3, 6, 0, 2, 3, 1, 0, 5, 5, 5, 5, 0, 0, 0, 0};
     slot_list b = a;
     b[11] = 6;
-    b[15] = 1; // after the last band: never read
+    b[15] = 1; // slots after the last band are never read
     for (int band = 0; band < 3; band++)
         EXPECT_EQ(key_of(a, band, 4) == key_of(b, band, 4), band < 2);
 }
 
-// Text E: of four documents the first and the third meet in their first band, no others.
+// Text E: of four documents, the first and the third meet in their first band, and no others meet.
 TEST(bands, of_the_example_in_sql)
 {
     const slot_list first_bands[] = {{1, 3, 6, 0}, {2, 3, 1, 0}, {1, 3, 6, 0}, {2, 1, 3, 1}};

@@ -11,7 +11,7 @@ namespace {
 using entry_list = std::vector<std::uint64_t>;
 using bucket_list = std::vector<std::vector<std::uint32_t>>;
 
-// All buckets of a partition, in memory with not an element to spare.
+// Returns all buckets of a partition, using memory without a spare element.
 bucket_list group(const entry_list& entries)
 {
     const std::size_t count = entries.size();
@@ -27,7 +27,7 @@ bucket_list group(const entry_list& entries)
     return found;
 }
 
-// The same buckets, found in a slow and simple way.
+// Finds the same buckets in a slow and simple way.
 bucket_list group_slowly(const entry_list& entries)
 {
     std::map<std::uint64_t, std::vector<std::uint32_t>> by_key;
@@ -49,7 +49,7 @@ void expect_groups(const entry_list& entries)
     EXPECT_EQ(found, expected) << entries.size() << " entries";
 }
 
-// Entries whose rows are in no order, as a partition's of some rows only.
+// Makes entries whose rows are in no order, as in a partition of only some rows.
 template <typename Key>
 entry_list make_entries(std::size_t count, Key key)
 {
@@ -69,7 +69,7 @@ TEST(buckets, are_those_of_a_map)
             }));
         expect_groups(make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(i); }));
         expect_groups(make_entries(count, [](std::size_t) { return 0xFFFFFFFFu; }));
-        // Keys with equal low bits, or that follow each other, lie in one run of the table.
+        // Keys with equal low bits, or consecutive keys, lie in one run of the table.
         expect_groups(make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(i % 99) << 20; }));
         expect_groups(
             make_entries(count, [](std::size_t i) { return static_cast<std::uint32_t>(0xFFFFFFF0u + i % 40); }));
@@ -89,9 +89,9 @@ TEST(buckets, all_buckets_of_a_partition_and_their_rows_in_order)
     EXPECT_TRUE(found == expected || found == bucket_list(expected.rbegin(), expected.rend()));
 }
 
-// Somebody can craft texts whose keys have equal low bits. Then probing takes time with the square of a partition's
-// size, which is some thousand entries: one nanosecond for each pair of them. That is less than verifying the pairs of
-// an ordinary bucket of this size, so keys are not hashed again.
+// Somebody can craft texts whose keys have equal low bits. Then probing takes time in proportion to the square of a
+// partition's size, which is some thousand entries: one nanosecond per pair of entries. That is less than verifying the
+// pairs of an ordinary bucket of this size, so keys are not hashed again.
 TEST(buckets, crafted_keys_cost_less_than_an_honest_bucket)
 {
     const entry_list entries = make_entries(4096, [](std::size_t i) { return static_cast<std::uint32_t>(i) << 20; });

@@ -1,5 +1,5 @@
-// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Then no freed memory
-// may be used, nothing may be left that the host cannot free, and the next call works.
+// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Then freed memory
+// must not be used, nothing may be left that the host cannot free, and the next call must work.
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace bulk_support;
 
-// Texts and signatures that use everything: twins, large buckets, files, bags, containment.
+// Makes texts and signatures that exercise everything: twins, large buckets, files, bags, containment.
 problem every_way(int kind)
 {
     problem made;
@@ -62,11 +62,11 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         const long calls = host.calls[kind];
         const auto pairs = host.pairs.size();
         const auto clusters = host.clusters;
-        // Fails each of the first calls, then fewer and fewer of them, and the last ones.
+        // Fails each of the first calls, then some of the later ones, fewer and fewer, and finally the last ones.
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
             host.fail(kind, at);
             const outcome left = run(host, call_engine, call);
-            // Processes make as many calls as each has units to do.
+            // The number of calls that a process makes depends on how many units it gets.
             if (given.workers == 0 || left != finished) {
                 ASSERT_EQ(left, kind) << "call " << at << " of " << calls;
             }

@@ -1,5 +1,5 @@
-// What tests of the engine need: a host that can fail at any point, rows to work on, and what the engine should find
-// among them, by comparing every row with every other.
+// Helpers for tests of the engine: a host that can fail at any point, rows to work on, and the right results, which are
+// found by comparing every row with every other.
 #pragma once
 
 #include "bulk/containment/containment.h"
@@ -33,18 +33,18 @@ using support::random_source;
 // How the engine was left.
 enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, worker_failed, too_many_shingles };
 
-// Clusters, each with its rows and their similarities to the first of them.
+// Clusters: each has its rows, and their similarities to its first row.
 using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
-// A host whose n-th call of a kind fails, counted from 1; 0: none does. Like PostgreSQL it then jumps over the engine,
-// and it frees all that the engine had. Its workers are threads, each with a host of its own, whose calls count as
-// those of the first.
+// A host whose n-th call of a kind fails (counted from 1; 0: none fails). Like PostgreSQL, it then jumps over the
+// engine and frees everything that the engine had. Its workers are threads; each has its own host, and its calls count
+// as calls of the first host.
 struct test_host : bulk::host {
     test_host* first = this;
-    std::set<void*> memory; // memory of this process alone,
+    std::set<void*> memory; // memory of this process alone
     std::set<void*> of_phase;
     bool in_phase = false;
-    std::mutex guard; // guards what follows, in the first host
+    std::mutex guard; // in the first host, guards the members below
     std::set<void*> shared;
     std::map<int, std::string> files;
     int next_file = 1;
@@ -52,7 +52,7 @@ struct test_host : bulk::host {
     std::map<outcome, long> calls;
     outcome failing = finished;
     long fails_at = 0;
-    std::atomic<long> helped = 0; // looks of workers at whether to stop
+    std::atomic<long> helped = 0; // how often workers checked whether to stop
 
     volatile int always = 1;
     volatile int never = 0;
@@ -61,18 +61,18 @@ struct test_host : bulk::host {
 
     std::vector<bulk::found_pair> pairs;
     cluster_list clusters;
-    std::vector<std::uint32_t> ranks; // the ranks of rows; none: rows come in their order
+    std::vector<std::uint32_t> ranks; // the ranks of rows; empty: rows are in their order
     std::vector<std::string> phases;
 
     std::vector<std::unique_ptr<test_host>> workers;
-    std::vector<std::thread> threads; // while a step is done
+    std::vector<std::thread> threads; // exist while a step is done
     bulk::shared_number rows = 0;
     random_source chance = {87};
 
-    // The documents that rows can be read from again, by their numbers from 1 on, and the buffer of the last one read.
+    // The documents from which rows can be read again, numbered from 1, and the buffer of the last one read.
     std::vector<std::vector<std::uint8_t>> documents;
     std::vector<std::uint8_t> read_last;
-    std::vector<std::uint64_t> expected; // places to be read, the next one last
+    std::vector<std::uint64_t> expected; // places that will be read, the next one last
     std::atomic<long> reads = 0;         // how many documents were read
 
     test_host()
@@ -173,13 +173,13 @@ private:
         threads.clear();
     }
 
-    // In another order nothing would be fetched ahead.
+    // In another order, nothing would be fetched ahead.
     static void expect_reads(bulk::host& host, std::span<const std::uint64_t> places)
     {
         self_of(host).expected.assign(places.rbegin(), places.rend());
     }
 
-    // In other memory each time, so that use of what was read before is seen.
+    // The memory is different each time, so that any use of an earlier document is seen.
     static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t place)
     {
         test_host& self = self_of(host);
@@ -231,7 +231,7 @@ private:
         free_all(self_of(host).of_phase);
     }
 
-    // Shared memory has other numbers than memory that is not.
+    // The numbers of shared memory differ from those of private memory.
     static constexpr bulk::shared_number sharing_mask = 0x5555555500000000;
 
     static void start_sharing(bulk::host& host)
@@ -268,8 +268,8 @@ private:
         if ((number & bulk::private_mark) == 0)
             return reinterpret_cast<void*>(number ^ sharing_mask);
         void* const memory = bulk::private_memory(number);
-        if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) ==
-            0) // it belongs to another process
+        // Otherwise it belongs to another process.
+        if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) == 0)
             std::abort();
         return memory;
     }
@@ -371,7 +371,7 @@ private:
             bulk::help(*self, self->first->rows, member);
     }
 
-    // Every other step is left to the workers, of which all but the first may come late.
+    // Every other step is left to the workers; all but the first of them may come late.
     static void meet_workers(bulk::host& host)
     {
         test_host& self = self_of(host);
@@ -400,7 +400,7 @@ private:
     static void refuse(bulk::host& host, std::uint64_t) { self_of(host).leave(too_many_shingles); }
 };
 
-// Calls work(argument), and says how it ended. Nothing in `work` may have a destructor.
+// Calls work(argument), and returns how it ended. Nothing in `work` may have a destructor.
 template <typename Argument>
 outcome run(test_host& host, void (*work)(Argument&), Argument& argument)
 {
@@ -426,7 +426,7 @@ struct problem {
     int workers = 0;
     std::vector<std::uint32_t> scopes; // the scopes of rows, in scoped tasks
     bool far = false;
-    std::uint32_t elsewhere = 0; // rows that can be read again: of all numbers but its multiples
+    std::uint32_t elsewhere = 0; // rows can be read again, except those whose number is a multiple of this
 
     std::uint64_t place_of(std::uint32_t row) const { return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1; }
 
@@ -471,7 +471,7 @@ inline bulk::text_bytes bytes_of(const std::string& text)
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Takes a text, by its beginning if that is enough, as hosts do.
+// Takes a text, or only its beginning if that is enough, as hosts do.
 inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t place)
 {
     constexpr std::size_t enough = 64;
@@ -547,7 +547,7 @@ public:
         find_candidates();
     }
 
-    // The similarity of two rows if it reaches the threshold, whether they meet or not; else -1.
+    // The similarity of two rows if it reaches the threshold, whether or not they share a bucket; otherwise -1.
     double similarity(std::uint32_t a, std::uint32_t b) const
     {
         if (given.scope_of(a) != given.scope_of(b))
@@ -567,7 +567,7 @@ public:
         return exact >= given.task.threshold ? exact : -1;
     }
 
-    // The similarity of two rows, whether it reaches the threshold or not.
+    // The similarity of two rows, whether or not it reaches the threshold.
     double any_similarity(std::uint32_t a, std::uint32_t b) const
     {
         return given.task.exact ? jaccard(a, b) : estimate(a, b);
@@ -587,7 +587,7 @@ public:
         return static_cast<double>(shared) / static_cast<double>(sets[a].size() + sets[b].size() - shared);
     }
 
-    // Whether two rows are compared: they are the same, or share a bucket that is not too large.
+    // Whether two rows are compared: either they are equal, or they share a bucket that is not too large.
     bool meet(std::uint32_t a, std::uint32_t b) const
     {
         return leader[a] == leader[b] || candidates.count(std::minmax(leader[a], leader[b])) > 0;
@@ -608,7 +608,7 @@ public:
         return found;
     }
 
-    // Clusters as the engine should give them, each in its order.
+    // The clusters that the engine should return, each in its order.
     cluster_list clusters() const
     {
         std::vector<std::uint32_t> root(size);
@@ -704,7 +704,7 @@ private:
     std::set<std::pair<std::uint32_t, std::uint32_t>> candidates;
 };
 
-// Texts of families that differ by some words, some of them twice, and any order of them.
+// Makes families of texts that differ in some words, some of them repeated, in any order.
 inline std::vector<std::string> random_texts(random_source& random, std::size_t count)
 {
     std::vector<std::string> made;
@@ -724,7 +724,7 @@ inline std::vector<std::string> random_texts(random_source& random, std::size_t 
     return made;
 }
 
-// Near-duplicates of one text, which share most buckets.
+// Makes near-duplicates of one text, which share most buckets.
 inline problem many_alike(std::size_t count)
 {
     problem made;
@@ -789,7 +789,7 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     return made;
 }
 
-// What differs between the pairs that the engine finds and the true ones, or nothing.
+// Describes the difference between the pairs that the engine finds and the true ones; empty if there is none.
 inline std::string check_pairs(const problem& given)
 {
     const truth expected(given);
@@ -811,7 +811,7 @@ inline std::string check_pairs(const problem& given)
     return host.files.empty() ? "" : "files are left";
 }
 
-// The same of clusters, whose rows come in the order of their ranks.
+// The same for clusters, whose rows are ordered by their ranks.
 inline std::string check_clusters(problem given)
 {
     given.crossing = false;

@@ -1,5 +1,5 @@
-// How good estimated sizes of sets are: they have no bias beyond noise, and are as exact as theory says. Seeds are
-// fixed. Built without sanitizers.
+// Tests how good estimated sizes of sets are: they must have no bias beyond noise, and be as exact as theory says.
+// Seeds are fixed. Built without sanitizers.
 #include "core/cardinality.h"
 #include "core/sketch.h"
 
@@ -15,8 +15,8 @@ namespace {
 using minhash::method;
 
 struct measurement {
-    double bias;  // relative
-    double error; // root of the mean square, relative
+    double bias;  // relative to the size
+    double error; // root mean square, relative to the size
 };
 
 measurement measure(method method, std::uint16_t num_hashes, std::size_t size, int trials)

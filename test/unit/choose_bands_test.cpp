@@ -14,7 +14,7 @@ using minhash::bulk::bands_wanted;
 constexpr int slots = 128;
 using counts = std::vector<std::uint64_t>;
 
-// The sample that pairs of given similarities give, each drawn `times` times.
+// The sample that results from pairs of the given similarities, each drawn `times` times.
 counts sample_of(const std::vector<double>& similarities, int times, support::random_source& random)
 {
     counts sample(slots + 1);
@@ -63,10 +63,10 @@ TEST(choose_bands, foretells_how_many_candidates_are_compared_by_their_texts)
     for (const int num_hashes : {64, 128, 256, 512, 1024}) {
         const bands_plan plan = foretell(wanted, num_hashes, {16, 4}, sample, costs);
         EXPECT_GT(plan.candidates, 480);
-        EXPECT_LT(plan.checks, last) << num_hashes; // signatures tell more
+        EXPECT_LT(plan.checks, last) << num_hashes; // more hashes reject more candidates
         last = plan.checks;
     }
-    EXPECT_LT(last, 100); // 0, except for the scatter of the sample itself
+    EXPECT_LT(last, 100); // only the scatter of the sample keeps this from 0
     bands_wanted estimated = wanted;
     estimated.exact = false;
     EXPECT_EQ(foretell(estimated, 128, {16, 4}, sample, costs).checks, 0);
@@ -103,7 +103,7 @@ TEST(choose_bands, signatures_that_are_given_keep_their_hashes)
     EXPECT_EQ(choose_by_cost(wanted, sample, costs).shape.bands, 0);
 }
 
-// At a threshold of 0.5 candidates of 128 hashes grow with the square of the rows.
+// At a threshold of 0.5, the candidates of 128 hashes grow with the square of the rows.
 TEST(choose_bands, cost_grows_far_slower_than_pairs)
 {
     support::random_source random = {85};

@@ -18,7 +18,7 @@ TEST(clusters, are_the_components_of_true_pairs)
     }
 }
 
-// Each text shares most of its words with the next: one component, whose ends are far apart.
+// Each text shares most of its words with the next one: they are one component, whose ends are far apart.
 TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
 {
     problem given;
@@ -42,8 +42,8 @@ TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
     EXPECT_EQ(check_clusters(given), "");
 }
 
-// Buckets that are large because they have many rows, or many pairs that may be near. Their rows are of one cluster, of
-// several clusters, or nearly near.
+// The buckets are large because they have many rows, or many pairs that may be near. Their rows belong to one cluster,
+// to several clusters, or are just too far apart.
 TEST(clusters, large_buckets_give_what_small_ones_give)
 {
     for (const double threshold : {0.5, 0.8, 0.85, 0.9, 0.95}) {

@@ -12,7 +12,7 @@ using minhash::status;
 using minhash::unit;
 using reference::slot_list;
 
-// Schemes at the ends of all ranges.
+// Schemes with values at the ends of all ranges.
 std::vector<scheme> schemes()
 {
     std::vector<scheme> scheme;
@@ -67,8 +67,8 @@ bool equal(const scheme& a, const scheme& b)
            a.shingles.bag == b.shingles.bag && a.seed == b.seed;
 }
 
-// Decodes from memory that ends where the bytes do. What is accepted lies in its ranges, reaches no further than the
-// bytes, and is written back as the same bytes.
+// Decodes from memory that ends where the bytes do. Accepted values must lie in their ranges and within the bytes, and
+// must be written back as the same bytes.
 status decode(const std::vector<std::uint8_t>& stored, scheme* scheme = nullptr, slot_list* slots = nullptr)
 {
     const auto copy = support::exact_copy<std::uint8_t>(stored.data(), stored.size());
@@ -136,7 +136,7 @@ TEST(codec, every_single_bit_flip_is_valid_or_refused)
         if (scheme.num_hashes == 4096)
             continue;
         const std::vector<std::uint8_t> whole = store(scheme, random_slots(scheme, 63));
-        // All bits of slots are alike, so only the first and the last slot are tried.
+        // All bits of slots are alike, so only the first and the last slot are tested.
         for (std::size_t bit = 0; bit < whole.size() * 8; bit++) {
             if (bit == 20 * 8)
                 bit = (whole.size() - 4) * 8;

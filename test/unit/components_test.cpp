@@ -42,7 +42,7 @@ component_list components(const std::vector<edge>& edges, int levels)
     return host.found;
 }
 
-// Computes each level by itself: smaller rows are handed on along its edges until nothing changes.
+// Computes each level separately: passes smaller rows on along its edges until nothing changes.
 component_list components_slowly(const std::vector<edge>& edges, int levels)
 {
     component_list found;
@@ -109,7 +109,7 @@ TEST(numbering, numbers_values_in_the_order_in_which_they_come)
 {
     test_host host;
     support::random_source random = {15};
-    // Hashes of few bits make values crowd each other.
+    // Hashes of few bits make many values collide.
     for (const std::uint32_t mask : {0u, 7u, 0xFFFFFFFFu}) {
         bulk::numbering numbers = bulk::start_numbering(host);
         std::vector<std::uint64_t> values;

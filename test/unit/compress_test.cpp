@@ -49,7 +49,7 @@ slot_list random_slots(std::size_t count, support::random_source& random)
     return slots;
 }
 
-// Worked example of the scheme's definition.
+// A worked example from the scheme's definition.
 TEST(compress, eight_bits_of_a_known_signature)
 {
     const slot_list slots = {0x2ab4584d,
@@ -71,7 +71,8 @@ TEST(compress, eight_bits_of_a_known_signature)
     const std::vector<std::uint8_t> expected =
         {0x42, 0xe5, 0xed, 0xde, 0xa0, 0xab, 0x76, 0xb3, 0xb7, 0xc5, 0x41, 0x59, 0x78, 0x16, 0x86, 0xed};
     EXPECT_EQ(compress(view(slots), 8).bytes, expected);
-    // Four bits: the upper half of each, the first slot in the lower half of the first byte.
+    // A slot of four bits is the upper half of the slot of eight bits; the first slot is the lower half of the first
+    // byte.
     EXPECT_EQ(compress(view(slots), 4).bytes[0], 0xe4);
     EXPECT_EQ(compress(view(slots), 16).bytes[1], 0x42);
 }
@@ -226,7 +227,7 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
                     minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
                     sides[side] = compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
                 }
-                // Unclamped, because similarity_of() is this far from 0.
+                // The estimate is not clamped, because similarity_of() is this far from 0.
                 const double error =
                     minhash::similarity_of(
                         sides[0].scheme,

@@ -27,8 +27,8 @@ std::vector<shingle_set> sets_of(const problem& given)
     return sets;
 }
 
-// The share of a row's shingles that another has, if it reaches the threshold and they have one scope; else -1. Without
-// a common shingle there is none.
+// The share of a row's shingles that another row has, if it reaches the threshold and they have the same scope;
+// otherwise -1. It is also -1 without a common shingle.
 double share_of(const problem& given, const std::vector<shingle_set>& sets, std::uint32_t row, std::uint32_t within)
 {
     std::uint64_t shared = 0;
@@ -43,8 +43,7 @@ double share_of(const problem& given, const std::vector<shingle_set>& sets, std:
     return found ? share : -1;
 }
 
-// Pairs as (smaller row, larger row, share), because of two rows with equally many shingles, either can be the
-// contained one.
+// Pairs as (smaller row, larger row, share): of two rows with equally many shingles, either can be the contained one.
 pair_list expected_pairs(const problem& given)
 {
     const std::vector<shingle_set> sets = sets_of(given);
@@ -79,7 +78,7 @@ pair_list find_pairs(const problem& given, outcome expected = finished)
     return found;
 }
 
-// Texts and parts of texts, some of them changed; nothing may be missed.
+// The rows are texts and parts of texts, some of them changed; no pair may be missed.
 problem random_parts(random_source& random, std::size_t most_rows)
 {
     problem made = random_problem(random, most_rows);
@@ -112,7 +111,7 @@ TEST(containment, pairs_are_those_that_brute_force_finds)
     }
 }
 
-// Texts, of which some lie within others by 0.8 and more.
+// Makes texts, some of which are contained in others by 0.8 and more.
 problem without_texts(double recall)
 {
     problem given;
@@ -141,7 +140,7 @@ TEST(containment, long_texts_are_searched_as_well)
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
 }
 
-// The promise holds for pairs at the threshold, whatever the sizes of the two texts.
+// The promise must hold for pairs at the threshold, whatever the sizes of the two texts.
 TEST(containment, finds_the_share_of_pairs_that_is_promised)
 {
     random_source random = {94};
@@ -151,7 +150,7 @@ TEST(containment, finds_the_share_of_pairs_that_is_promised)
         given.texts.push_back(texts::make(texts::kinds[0], 2000, random));
         for (const std::size_t ratio : {1u, 2u, 4u, 8u, 16u}) {
             std::string part = given.texts.back().substr(0, 2000 / ratio);
-            // A letter that changes takes five shingles away.
+            // Changing a letter removes five shingles.
             for (std::size_t change = part.size() / 27; change > 0; change--)
                 part[random.below(part.size())] = static_cast<char>('a' + random.below(26));
             parts.push_back(part);

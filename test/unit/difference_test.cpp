@@ -12,7 +12,7 @@ using minhash::text_place;
 using minhash::unit;
 using reference::string_list;
 
-// A span of a text by the number of its first character and of the one after it, with its bytes.
+// A span of a text: its bytes, the number of its first character, and the number of the character after it.
 struct span {
     std::size_t from;
     std::size_t to;
@@ -30,7 +30,7 @@ using span_list = std::vector<span>;
 
 // --- as the glue does it --------------------------------------------------------------------
 
-// A text that is read once more, character by character, after it was folded.
+// Reads a text once more after it was folded, character by character.
 struct reader {
     std::string text;
     std::size_t at;
@@ -120,7 +120,7 @@ std::vector<folded_unit> folded_units(const std::string& text, const shingling& 
     return units;
 }
 
-// The shingles of a text by the number of their first unit.
+// The shingles of a text, by the number of their first unit.
 string_list windows(const std::vector<folded_unit>& units, const shingling& how)
 {
     string_list found;
@@ -199,7 +199,7 @@ std::size_t shared_shingles(const std::string (&texts)[2], const shingling& how)
     return shared.size();
 }
 
-// The text with one character in the place of each span.
+// Returns the text with one character in place of each span.
 std::string replace(const std::string& text, const span_list& spans, const std::string& by)
 {
     const string_list characters = reference::characters(text);
@@ -216,8 +216,8 @@ std::string replace(const std::string& text, const span_list& spans, const std::
     return made;
 }
 
-// Compares differences with their definition, and tests what makes them the only possible ones: what remains without
-// them has all shared shingles, and no more can be left out.
+// Compares differences with their definition, and tests the property that makes them unique: the text without them has
+// all shared shingles, and no more can be left out.
 void expect_right(const std::string (&texts)[2], const shingling& how)
 {
     const span_list found[2] = {differences(texts, 0, how), differences(texts, 1, how)};
@@ -287,8 +287,8 @@ TEST(difference, of_short_texts)
     EXPECT_EQ(of_first("cat", "cat dog", words), (span_list{{0, 3, "cat"}}));
 }
 
-// The space between two characters that differ belongs to the difference, one at its end does not, and punctuation
-// between words that differ does.
+// A space between two characters that differ belongs to the difference; a space at its end does not. Punctuation
+// between words that differ also belongs to it.
 TEST(difference, of_separators)
 {
     EXPECT_EQ(of_first("abcde  x \n y  fghij", "abcdefghij", characters), (span_list{{5, 14, "  x \n y  "}}));
@@ -304,7 +304,7 @@ TEST(difference, counts_characters_of_the_text_as_it_is)
               (span_list{{7, 11, "\u023A\u023Axy"}}));
 }
 
-// Of three occurrences in a bag the other text has one: the first is shared.
+// Of three occurrences in a bag, the other text has one, so the first is shared.
 TEST(difference, of_bags)
 {
     shingling bag = {unit::word, 1, true, true};

@@ -31,7 +31,7 @@ void run_evaluation(const problem& given)
     ASSERT_EQ(bulk_support::run(host, evaluate, call), bulk_support::finished);
 }
 
-// Different rows in random order.
+// Draws different rows in random order.
 std::vector<std::uint32_t> draw(support::random_source& random, std::uint32_t rows, std::size_t count)
 {
     std::vector<std::uint32_t> drawn;
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> draw(support::random_source& random, std::uint32_t ro
     return drawn;
 }
 
-// Compares the engine's counts with those of the pairs that have one of the anchors used.
+// Compares the engine's counts with counts of the pairs that contain one of the anchors used.
 void check(const problem& given)
 {
     const std::set<std::uint32_t> used(anchors.begin(), anchors.begin() + result.anchors);
@@ -104,7 +104,7 @@ TEST(evaluation, counts_what_brute_force_counts)
     }
 }
 
-// Where there are more true pairs than there is room for, fewer anchors are used, but never few.
+// If there are more true pairs than there is room for, fewer anchors are used, but never only a few.
 TEST(evaluation, uses_fewer_anchors_for_many_pairs)
 {
     support::random_source random = {86};

@@ -12,7 +12,7 @@ namespace {
 using minhash::bulk::exact_sets;
 using reference::hash_list;
 
-// Memory by the byte, so that AddressSanitizer sees every step outside.
+// Memory of exactly the requested size, so that AddressSanitizer sees every access beyond it.
 struct plain_host : minhash::bulk::host {
     std::map<void*, std::unique_ptr<std::uint8_t[]>> memory;
     int stop = 0;
@@ -36,7 +36,7 @@ struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
     std::size_t reads = 0;
-    std::size_t most = 0; // the most elements that a row is said to have; 0: as many as it has
+    std::size_t most = 0; // the most elements that a row may have, as announced; 0: as many as it has
 
     minhash::bulk::element_source source()
     {
@@ -77,7 +77,7 @@ double jaccard(const hash_list& a, const hash_list& b)
     return minhash::jaccard({first.size(), second.size(), shared});
 }
 
-// Compares rows, and what is right by brute force.
+// Compares rows, and computes the right answer by brute force.
 class checked_comparer {
 public:
     checked_comparer(rows_of_elements& of, std::size_t bytes)
@@ -102,7 +102,7 @@ private:
     std::vector<double> expected;
 };
 
-// Groups of rows, each made from one by leaving out, adding and repeating elements.
+// Makes groups of rows; each row is made from one by leaving out, adding and repeating elements.
 rows_of_elements grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
 {
     rows_of_elements made;
@@ -153,7 +153,8 @@ TEST(exact_sets, equal_brute_force_in_any_order)
     }
 }
 
-// Small rows among others, with repeats, where few can be kept: records of one form follow others.
+// Compares small rows among others, with repeats, where few can be kept, so that records of one form follow records of
+// the other.
 TEST(exact_sets, equal_brute_force_where_little_is_kept)
 {
     support::random_source random = {66};
@@ -227,7 +228,7 @@ TEST(exact_sets, rows_are_read_once_and_almost_equal_ones_share_memory)
         for (int i = 0; i < 20; i++)
             rows.rows.back().push_back(random.next());
     }
-    // Memory for a tenth of all elements; kept by their leader, the rows need a twentieth.
+    // There is memory for a tenth of all elements; if kept by their leader, the rows need a twentieth.
     comparer by(rows, 200 * 1020);
     for (std::uint32_t a = 0; a < rows.rows.size(); a++)
         for (std::uint32_t b = a + 1; b < rows.rows.size(); b++) {
@@ -244,7 +245,7 @@ TEST(exact_sets, sizes_reject_rows_unread)
     rows.rows = {support::random_hashes(random, 100),
                  support::random_hashes(random, 130),
                  support::random_hashes(random, 100)};
-    comparer by(rows, 0); // so that no row is kept
+    comparer by(rows, 0); // no row is kept
     EXPECT_EQ(compare(by.sets, 0, 1, 0.8, true), std::nullopt);
     const std::size_t reads = rows.reads;
     EXPECT_EQ(compare(by.sets, 0, 1, 0.8, true), std::nullopt);

@@ -10,7 +10,7 @@ using minhash::shingling;
 using minhash::unit;
 using reference::string_list;
 
-// Two folded texts in one buffer, counted in a table that grows from a size too small.
+// Folds two texts into one buffer, and counts them in a table that starts too small and grows.
 struct comparison {
     string_list shingles[2];
     minhash::overlap set = {};
@@ -118,7 +118,7 @@ TEST(exact, equals_the_reference)
     }
 }
 
-// The strings that are compared exactly and the hashes that are signed are the same shingles.
+// The strings that are compared exactly and the hashes that are signed must stand for the same shingles.
 TEST(exact, has_as_many_shingles_as_are_signed)
 {
     support::random_source random = {82};
@@ -173,7 +173,7 @@ TEST(exact, examples_of_words)
 TEST(exact, examples_of_sets)
 {
     EXPECT_DOUBLE_EQ(compare("2 3 5 7", "3 4 7", words(1)).jaccard(), 2.0 / 5);
-    // Bit vectors 10111 and 10011: the places of their ones.
+    // The bit vectors 10111 and 10011, as the positions of their ones.
     EXPECT_DOUBLE_EQ(compare("1 3 4 5", "1 4 5", words(1)).jaccard(), 3.0 / 4);
     EXPECT_DOUBLE_EQ(compare("chair, desk, rug, keyboard, mouse", "chair, rug, keyboard", words(1)).jaccard(), 3.0 / 5);
 }

@@ -1,4 +1,4 @@
-// The frozen signatures: from the text to the text form, through everything the core does.
+// Tests the frozen signatures from the text to the text form, through everything that the core does.
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -31,7 +31,7 @@ TEST(golden, element_signatures)
     }
 }
 
-// The figures of the scheme's definition, word for word.
+// Compares with the exact figures of the scheme's definition.
 TEST(golden, the_quick_brown_fox)
 {
     minhash::scheme scheme = support::default_scheme;

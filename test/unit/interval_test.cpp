@@ -45,7 +45,7 @@ TEST(interval, holds_the_share)
         }
 }
 
-// The quantile of 0.975 of Student's distribution, as tables have it.
+// The 0.975 quantile of Student's distribution, from published tables.
 TEST(interval, few_degrees_of_freedom_count_less)
 {
     struct entry {

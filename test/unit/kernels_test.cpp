@@ -1,5 +1,5 @@
-// Every table of kernels gives what the baseline gives, and that is what the reference says (the other tests, which run
-// once for each table).
+// Every table of kernels must return what the baseline returns. The other tests, which run once for each table, compare
+// it with the reference.
 #include "core/kernels.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using minhash::kernel_table;
 
-// The kernels in use, put back at the end.
+// Holds the kernels in use, and restores them at the end.
 struct kernels_guard {
     const kernel_table* const before = minhash::kernels;
 
@@ -29,7 +29,7 @@ TEST(kernels, the_slowest_come_first_and_have_names)
         EXPECT_EQ(minhash::find_kernels(table->name), table);
 }
 
-// Characters that folding changes, or that separate words, stand among others that pass vector code as they are: each
+// Characters that folding changes, or that separate words, stand among others that vector code copies unchanged, each
 // at several distances from the start of a vector.
 TEST(kernels, every_code_point_is_folded_as_the_reference_says)
 {

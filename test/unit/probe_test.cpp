@@ -1,5 +1,5 @@
-// Crafted sets are as cheap as random ones in every table with open addressing. Probes are counted: how far entries lie
-// from their place.
+// Crafted sets must be as cheap as random ones in every table with open addressing. The tests count probes, which show
+// how far entries lie from their place.
 
 #include "bulk/sets/distinct_elements.h"
 
@@ -17,8 +17,8 @@ using reference::hash_list;
 constexpr std::size_t count = 20000;
 constexpr std::size_t entries = 65536;
 
-// The probes that finding each entry takes, over the number of entries. `hash_at` gives the hash of the entry at an
-// index, if that is in use.
+// The mean number of probes that it takes to find an entry. `hash_at` returns the hash of the entry at an index, if
+// that entry is in use.
 template <typename HashAt>
 double probes_per_entry(std::size_t table_size, HashAt hash_at)
 {
@@ -43,7 +43,7 @@ std::uint64_t unmix(std::uint64_t x)
     return x ^ x >> 33;
 }
 
-// Sets that share bits: those at the ends, those that a public mix would leave at the ends, and numbers in a row.
+// Sets that share bits: those at the ends, those that a public mix would move to the ends, and consecutive numbers.
 std::vector<hash_list> crafted_sets()
 {
     std::vector<hash_list> sets(6);
@@ -97,7 +97,7 @@ double probes_of_distinct_elements(const hash_list& elements)
     });
 }
 
-// Four letters each.
+// Each has four letters.
 double probes_of_exact(const std::vector<std::string>& shingles)
 {
     std::string text;
@@ -136,7 +136,7 @@ TEST(probe, crafted_texts_are_as_cheap_as_random_ones)
             for (char c = '0'; c <= 'z'; c++)
                 for (char d = '0'; d <= 'z'; d++)
                     all.push_back({a, b, c, d});
-    // Of 3.8 million, those that share the lowest seven bits of their hash.
+    // Of 3.8 million hashes, uses those that share the lowest seven bits.
     std::vector<std::string> crafted;
     for (const std::string& shingle : all)
         if (XXH3_64bits(shingle.data(), shingle.size()) % 128 == 77)

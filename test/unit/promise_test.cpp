@@ -1,4 +1,5 @@
-// A choice by cost finds what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and seeds.)
+// A choice by cost must find what it promises, and nothing else. (test/bench/recall_bench.cpp has more texts and
+// seeds.)
 #include "bulk/tuning/choose_bands.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ namespace {
 using namespace bulk_support;
 using minhash::bulk::bands_plan;
 
-// Texts of which most are an earlier one with some words replaced.
+// Makes texts, most of which are an earlier one with some words replaced.
 std::vector<std::string> edited_texts(std::size_t count, std::size_t words, random_source& random)
 {
     const auto word = [&random] { return texts::make(texts::kinds[0], 2 + random.below(6), random) + " "; };

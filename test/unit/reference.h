@@ -1,5 +1,5 @@
-// A slow and obvious second implementation of all that the core computes, written from the definition of the scheme. It
-// shares the core's plain types and its Unicode tables, and calls none of the functions under test.
+// A slow and obvious second implementation of everything that the core computes, written from the definition of the
+// scheme. It shares the core's plain types and its Unicode tables, and calls none of the functions under test.
 #pragma once
 
 #include "core/scheme.h"
@@ -32,7 +32,7 @@ inline unsigned byte_at(const std::string& text, std::size_t at)
     return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
 }
 
-// The length of the well-formed sequence at `at`, or 0: Unicode 15.0, table 3-7, line by line.
+// The length of the well-formed sequence at `at`, or 0, by Unicode 15.0, table 3-7, line by line.
 inline std::size_t well_formed(const std::string& text, std::size_t at)
 {
     struct line {
@@ -64,7 +64,7 @@ inline std::size_t well_formed(const std::string& text, std::size_t at)
     return 0;
 }
 
-// The characters of a text. A byte that is not in a well-formed sequence is a character by itself.
+// The characters of a text. A byte that is not part of a well-formed sequence is one character.
 inline string_list characters(const std::string& text)
 {
     string_list found;
@@ -99,7 +99,7 @@ inline unsigned long code_point(const std::string& character)
     return code;
 }
 
-// The text's parts between separators, folded if asked.
+// The parts of the text between separators, folded if requested.
 inline string_list words(const std::string& text, const shingling& how)
 {
     string_list found;
@@ -138,7 +138,7 @@ inline std::string fold(const std::string& text, const shingling& how)
 
 // --- shingles -------------------------------------------------------------------------------
 
-// Every window of `size` units; a text shorter than a window is one, an empty text has none.
+// Every window of `size` units. A text shorter than a window is one shingle; an empty text has none.
 inline std::vector<string_list> windows(const std::string& text, const shingling& how)
 {
     const string_list units = how.of == unit::word ? words(text, how) : characters(fold(text, how));
@@ -259,7 +259,7 @@ inline std::uint64_t hash_occurrence(std::uint64_t shingle, std::uint64_t occurr
     return occurrence == 0 ? shingle : mixed(shingle ^ (occurrence * 0x9E3779B97F4A7C15u));
 }
 
-// Hashes of all shingles of a text in their order, repeated ones too.
+// The hashes of all shingles of a text in text order, including repeated ones.
 inline hash_list hashes(const std::string& text, const shingling& how, std::int64_t seed)
 {
     hash_list found;
@@ -386,7 +386,7 @@ inline std::string text_form(const minhash::scheme& scheme, const slot_list& slo
 
 // --- rows of test/golden/element_signatures.tsv ----------------------------------------------
 
-// The parts of a text between separators; none of an empty text.
+// The parts of a text between separators; an empty text has none.
 inline string_list split(const std::string& text, char separator)
 {
     string_list parts;
@@ -398,7 +398,7 @@ inline string_list split(const std::string& text, char separator)
     return parts;
 }
 
-// Hashes of members: of type text, integer, or bytes in hexadecimal.
+// Hashes members of type text or integer, or bytes in hexadecimal.
 inline hash_list members(const std::string& type, const std::string& list, std::int64_t seed)
 {
     hash_list found;

@@ -9,7 +9,7 @@ namespace {
 using bulk_support::test_host;
 using minhash::bulk::agreement_counts;
 
-// Adds the slots of a signature to a sample: they are 1, but for the last ones, which are `own`.
+// Adds a signature's slots to a sample: all slots are 1, except the last ones, which are `own`.
 void add(std::vector<std::uint8_t>& sample, const minhash::scheme& scheme, int different, std::uint32_t own)
 {
     std::vector<std::uint32_t> slots(scheme.num_hashes, 1);
@@ -31,8 +31,8 @@ TEST(sample, counts_in_how_many_slots_each_two_rows_agree)
     const agreement_counts counts = tally_agreements(host, scheme, sample, room);
     ASSERT_EQ(counts.size(), 21U);
     std::vector<std::uint64_t> expected(21);
-    expected[17] = 3; // 0 and 3, twice, and the two of 3
-    expected[15] = 3; // all with that of 5
+    expected[17] = 3; // the row with 0 meets the two with 3, and these meet each other
+    expected[15] = 3; // the row with 5 meets each of the others
     EXPECT_EQ(std::vector<std::uint64_t>(counts.begin(), counts.end()), expected);
 }
 

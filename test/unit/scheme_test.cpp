@@ -54,7 +54,7 @@ TEST(scheme, bytes_of_other_versions)
                   value <= 32 && std::has_single_bit(byte) ? status::ok : status::bad_bits);
         EXPECT_EQ(changed([=](auto& scheme) { scheme.shingles.of = minhash::unit{byte}; }),
                   value == 1 || value == 2 ? status::ok
-                  : value == 3             ? status::bad_shingle_size // 5, of the default
+                  : value == 3             ? status::bad_shingle_size // the default size, 5, is wrong for it
                                            : status::bad_unit);
     }
 }

@@ -68,7 +68,7 @@ TEST(shingle, equals_the_reference_on_long_texts)
     }
 }
 
-// The widest windows are the ones that hold most bytes between two slices.
+// The widest windows hold the most bytes back between two slices.
 TEST(shingle, equals_the_reference_with_the_widest_windows)
 {
     support::random_source random = {13};
@@ -98,7 +98,7 @@ TEST(shingle, chunked_is_whole_for_every_slice_size)
     }
 }
 
-// Words around the sizes at which they leave the buffer for the streaming hash.
+// Words of about the size at which they no longer fit into the buffer and go to the streaming hash.
 TEST(shingle, hashes_long_words_in_pieces)
 {
     for (const std::size_t length :
@@ -154,7 +154,7 @@ TEST(shingle, a_shingler_can_be_used_again)
     }
 }
 
-// A shingler's memory comes from anywhere, and may look as if it had hashed a long word before.
+// A shingler's memory may contain anything, even what looks as if it had hashed a long word before.
 TEST(shingle, memory_that_was_used_before_does_not_matter)
 {
     const minhash::shingling how = {minhash::unit::word, 1, true, false};

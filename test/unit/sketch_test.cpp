@@ -11,7 +11,7 @@ using reference::slot_list;
 
 constexpr method methods[] = {method::fss, method::classic};
 
-// Gives the elements to the sketch in batches of the sizes that `next_size` says.
+// Passes the elements to the sketch in batches; `next_size` returns the size of each.
 template <typename NextSize>
 slot_list sketch_in_batches(method method, const hash_list& elements, std::uint32_t num_hashes, NextSize next_size)
 {
@@ -33,7 +33,7 @@ TEST(sketch, equals_the_reference)
         for (const std::size_t count : {0u, 1u, 2u, 5u, 20u, 100u, 1000u, 20000u}) {
             const hash_list elements = support::random_hashes(random, count);
             for (const method method : methods) {
-                // The textbook multiplies every element with every slot; spare the largest cases.
+                // The textbook multiplies every element with every slot, so the largest cases are skipped.
                 if (method == method::classic && num_hashes * count > 4'000'000)
                     continue;
                 ASSERT_EQ(support::sketch(method, elements, num_hashes),
@@ -44,7 +44,7 @@ TEST(sketch, equals_the_reference)
     }
 }
 
-// Around the sizes of vectors and of unrolled loops.
+// Sizes around those of vectors and of unrolled loops.
 TEST(sketch, equals_the_reference_for_every_small_count)
 {
     support::random_source random = {32};
@@ -74,7 +74,7 @@ TEST(sketch, equals_the_reference_for_every_number_of_hashes)
     }
 }
 
-// Halves at the ends of their ranges: signed comparisons would go wrong here, and bins overflow.
+// The halves are at the ends of their ranges, where signed comparisons would go wrong and bins would overflow.
 TEST(sketch, equals_the_reference_for_extreme_hashes)
 {
     static const std::uint64_t half[] =
@@ -226,7 +226,7 @@ TEST(sketch, counts_equal_slots_by_position)
             }
         }
         EXPECT_EQ(minhash::kernels->count_equal(a.data(), b.data(), num_hashes), equal);
-        // The same values at other places do not count.
+        // The same values at other places must not count.
         std::rotate(a.begin(), a.begin() + 1, a.end());
         if (num_hashes > 1) {
             slot_list ascending(num_hashes);

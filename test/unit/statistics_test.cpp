@@ -1,5 +1,5 @@
-// How good estimates are: they are unbiased, as exact as theory says or better, and bands follow the S-curve. Seeds are
-// fixed, so a failure is a failure every time. Built without sanitizers.
+// Tests how good estimates are: they must be unbiased, and as exact as theory says or better, and bands must follow the
+// S-curve. Seeds are fixed, so a failure is reproducible. Built without sanitizers.
 #include "core/tuning.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using minhash::method;
 
-// Hashed counters: a fresh set of elements for every trial, under 32 seeds.
+// Hashes counters: every trial has a fresh set of elements, under one of 32 seeds.
 struct element_source {
     std::uint64_t counter;
     std::int64_t seed = 0;
@@ -45,7 +45,7 @@ bool any_band_equal(const std::uint32_t* a, const std::uint32_t* b, const bandin
     return false;
 }
 
-// Pairs of sets of `size` elements on average that overlap as wanted, as nearly as integers can.
+// Makes pairs of sets of `size` elements on average, whose overlap is as near as possible to the wanted one.
 measurement measure(method method, std::uint32_t num_hashes, int size, double wanted, int trials)
 {
     const int all = static_cast<int>(std::lround(2 * size / (1 + wanted)));
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(classic,
                                          case_of_estimates{method::classic, 100, 20000, 0.9, 1.1},
                                          case_of_estimates{method::classic, 1000, 5000, 0.9, 1.1}));
 
-// Other numbers of hashes, short and not powers of two among them.
+// Tests other numbers of hashes, including small ones and ones that are not powers of two.
 TEST(estimate, is_good_for_any_number_of_hashes)
 {
     for (const method method : {method::fss, method::classic}) {
@@ -152,20 +152,20 @@ TEST(estimate, is_good_for_any_number_of_hashes)
     }
 }
 
-// If one hash function is XORed with many numbers, more slots do not help. Here the error falls with the square root of
-// their number, even on a union of 19 elements.
+// If all hash functions are one function XORed with different numbers, more slots do not help. Here the error falls
+// with the square root of their number, even on a union of 19 elements.
 TEST(estimate, converges)
 {
     for (const method method : {method::fss, method::classic}) {
         for (const std::uint32_t num_hashes : {128u, 512u, 2048u}) {
             const measurement found = measure(method, num_hashes, 17, 14.0 / 19, 5000);
             EXPECT_NEAR(found.jaccard, 14.0 / 19, 0.03);
-            EXPECT_LE(std::sqrt(found.ratio), 1.06) << num_hashes; // the XOR family's: 3.6 at 512
+            EXPECT_LE(std::sqrt(found.ratio), 1.06) << num_hashes; // with XORed functions: 3.6 at 512
         }
     }
 }
 
-// The pair of text D: estimates scatter around 22/47, by 0.05 with 100 slots and 0.016 with 1000.
+// The pair of text D: estimates scatter around 22/47, with an error of 0.05 at 100 slots and 0.016 at 1000.
 TEST(estimate, of_texts_scatters_as_it_should)
 {
     const std::string left = "Lorem Ipsum dolor sit amet";
@@ -195,7 +195,7 @@ TEST(estimate, of_texts_scatters_as_it_should)
     }
 }
 
-// Sets of very different sizes, as containment has them.
+// Sets of very different sizes, as in containment.
 TEST(estimate, is_unbiased_for_disjoint_and_equal_sets)
 {
     element_source source = {std::uint64_t{1} << 50};

@@ -1,4 +1,4 @@
-// What several tests need: the core driven as its caller drives it, and random numbers that are the same on every
+// Helpers for several tests: they call the core as its callers do, and make random numbers that are the same on every
 // machine.
 #pragma once
 
@@ -28,7 +28,7 @@ using minhash::unit;
 using reference::hash_list;
 using reference::slot_list;
 
-// splitmix64: the standard library's distributions differ between implementations.
+// splitmix64, because the standard library's distributions differ between implementations.
 struct random_source {
     std::uint64_t state;
 
@@ -45,7 +45,7 @@ inline hash_list random_hashes(random_source& random, std::size_t count)
     return scheme;
 }
 
-// A copy on the heap with not a byte to spare, so that AddressSanitizer sees every step outside.
+// A copy on the heap without a spare byte, so that AddressSanitizer sees every access beyond it.
 template <typename Value>
 std::unique_ptr<Value[]> exact_copy(const void* from, std::size_t count)
 {
@@ -55,8 +55,8 @@ std::unique_ptr<Value[]> exact_copy(const void* from, std::size_t count)
     return copy;
 }
 
-// Calls `take(bytes, count)` with the slices of a text that its caller would make: at most `slice` bytes, and no
-// character cut in two.
+// Calls `take(bytes, count)` with the slices that a caller would make of a text: at most `slice` bytes each, without
+// cutting a character in two.
 template <typename Take>
 void for_each_slice(const std::string& text, std::size_t slice, Take take)
 {
@@ -94,7 +94,7 @@ void for_each_batch(const std::string& text, const shingling& how, std::int64_t 
             throw std::logic_error("a batch is larger than max_batch");
         take(*batch);
     };
-    // The last slice may have text or be empty: both are tried.
+    // The last slice may have text or be empty; both are tested.
     const bool last_has_text = text.size() % 2 == 1;
     std::size_t taken = 0;
     minhash::start(*state, how, seed);
@@ -154,7 +154,7 @@ inline minhash::signature view(const scheme& scheme, const slot_list& slots)
     return {scheme, {slots.data(), slots.size()}};
 }
 
-// A text signed as the SQL function does it: sliced, in passes if it is a bag.
+// Signs a text as the SQL function does: in slices, and in passes if it is a bag.
 inline slot_list
 sign(const std::string& text, const scheme& scheme, std::size_t slice = minhash::slice_bytes, std::size_t bag_words = 0)
 {
@@ -189,7 +189,7 @@ inline std::string write_text(const minhash::signature& value)
     return out;
 }
 
-// Members (reference.h: members) signed by the core: integers by the kernel.
+// Signs members (reference.h: members) with the core; integers are hashed by the kernel.
 inline slot_list sign_members(const std::string& type, const std::string& list, const scheme& scheme)
 {
     std::vector<std::int64_t> integers;
@@ -231,7 +231,7 @@ constexpr scheme default_scheme = {.version = minhash::scheme_version,
                                    .shingles = {unit::character, 5, true, false},
                                    .seed = 0};
 
-// The rows of a golden file behind its header line, cut at tabs.
+// The rows of a golden file after its header line, split at tabs.
 inline std::vector<std::vector<std::string>> read_golden(const std::string& name)
 {
     std::ifstream file(std::string(MINHASH_GOLDEN "/") + name);
@@ -250,7 +250,7 @@ inline std::vector<std::vector<std::string>> read_golden(const std::string& name
     return rows;
 }
 
-// The scheme that fields 1 to 7 of a golden row ask for.
+// The scheme described by fields 1 to 7 of a golden row.
 inline scheme golden_scheme(const std::vector<std::string>& row)
 {
     scheme scheme = default_scheme;

@@ -20,10 +20,10 @@ struct parsed {
     std::size_t position;
     minhash::scheme scheme;
     slot_list slots;
-    std::string written; // what was read, written again
+    std::string written; // what was parsed, written again
 };
 
-// Parses from memory that ends where the text does, into memory that ends where it may.
+// Parses from memory that ends where the text does, into memory of exactly the allowed size.
 parsed parse(const std::string& text)
 {
     const auto copy = support::exact_copy<char>(text.data(), text.size());
@@ -47,7 +47,7 @@ std::string lower(std::string text)
     return text;
 }
 
-// Whatever is accepted is what write_text writes, but for the case of the slots' digits.
+// Everything that is accepted must be exactly what write_text writes, except for the case of the slots' digits.
 void expect_canonical(const std::string& text)
 {
     const parsed found = parse(text);

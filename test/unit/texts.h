@@ -1,4 +1,4 @@
-// Texts of every kind that has a way of its own to go wrong.
+// Texts of every kind that can go wrong in its own way.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace texts {
 
 using support::random_source;
 
-// A character between two code points, both of them possible.
+// A character between two code points, either of which is also possible.
 inline std::string between(random_source& random, unsigned long first, unsigned long last)
 {
     return reference::encode(first + random.below(last - first + 1));
@@ -43,7 +43,7 @@ inline std::string combining(random_source& random)
     return random.below(3) == 0 ? ascii(random) : between(random, 0x0300, 0x036F);
 }
 
-// Bytes of all values but NUL, most of them in no valid sequence.
+// Bytes of all values except NUL, most of them in no valid sequence.
 inline std::string invalid(random_source& random)
 {
     static const unsigned often[] = {0xC0, 0xC3, 0xE2, 0x80, 0xED, 0xA0, 0xF0, 0x9F, 0xF4, 0xFF};
@@ -81,7 +81,7 @@ inline std::string folding(random_source& random)
 
 inline std::string growing(random_source&)
 {
-    return "\u023A"; // two bytes, its folding takes three
+    return "\u023A"; // this takes two bytes, and its folding three
 }
 
 inline std::string mixed(random_source& random)

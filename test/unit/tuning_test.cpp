@@ -63,7 +63,7 @@ TEST(tuning, ends_of_the_curve)
             }
         }
     }
-    // Small probabilities keep their digits.
+    // Small probabilities must keep their digits.
     EXPECT_NEAR(band_probability(0.1, 20, 30) / 20e-30, 1, 1e-12);
 }
 
@@ -86,7 +86,7 @@ TEST(tuning, where_the_curve_rises)
         EXPECT_NEAR(minhash::steepest_point(choice.bands, choice.rows), choice.steepest, 5e-5);
         EXPECT_NEAR(minhash::threshold_rule(choice.bands, choice.rows), choice.rule, 5.1e-5);
 
-        // No slope is steeper than the one there.
+        // The slope must not be steeper anywhere else.
         const auto slope = [&](double at) {
             return band_probability(at + 1e-4, choice.bands, choice.rows) -
                    band_probability(at - 1e-4, choice.bands, choice.rows);
@@ -104,7 +104,7 @@ TEST(tuning, similarities_of_given_probabilities)
 {
     static const struct {
         int bands, rows;
-        double similarity[4]; // those found with .05, .50, .95, .99
+        double similarity[4]; // the similarities found with probability .05, .50, .95, .99
     } choices[] = {
         {20, 5, {.303, .509, .674, .729}},
         {16, 8, {.488, .674, .802, .841}},
@@ -128,7 +128,7 @@ TEST(tuning, standard_errors)
     EXPECT_EQ(minhash::standard_error(0, 128), 0);
     EXPECT_EQ(minhash::standard_error(1, 128), 0);
 
-    // For slots of few bits (measured with trial programs, 128 hashes at 0.8).
+    // For slots of few bits: compares with values measured by trial programs, for 128 hashes at 0.8.
     const struct {
         int bits;
         double error;
@@ -162,7 +162,7 @@ TEST(tuning, equal_areas_as_datasketch_has_them)
     EXPECT_NEAR(band_probability(0.8, 9, 13), 0.40, 5e-3);
 }
 
-// The pickers at 128 hashes, with the share of pairs found at the threshold and 0.1 below it.
+// The choices at 128 hashes, with the share of pairs found at the threshold and 0.1 below it.
 struct picked {
     double threshold;
     int bands, rows;
@@ -256,7 +256,7 @@ TEST(tuning, recall_of_99_percent)
     }
 }
 
-// Against the definition: the most rows that reach the recall, with as few bands as that takes.
+// Compares with the definition: the most rows that reach the recall, with as few bands as possible.
 TEST(tuning, recall_is_reached_by_the_most_rows)
 {
     for (const int num_hashes : {16, 64, 100, 128, 256}) {
@@ -317,7 +317,7 @@ TEST(tuning, least_agreement_is_a_quantile)
             last = least;
         }
     }
-    // If the distribution is about normal, the quantile is this many standard errors below the mean.
+    // If the distribution is nearly normal, the quantile is this many standard errors below the mean.
     for (const double similarity : {0.3, 0.5, 0.7})
         EXPECT_NEAR(minhash::least_agreement(similarity, 4096, 0.00135) / 4096.0,
                     similarity - 3 * minhash::standard_error(similarity, 4096),

@@ -7,8 +7,8 @@ namespace {
 
 using minhash::separator;
 
-// FNV-1a over numbers: a table as one figure, computed from the Unicode 15.0.0 files by a script that has nothing in
-// common with unicode_tables.pl.
+// FNV-1a over numbers: it makes one figure of a table, which was also computed from the Unicode 15.0.0 files by a
+// script that shares nothing with unicode_tables.pl.
 std::uint64_t checksum(const std::vector<std::uint64_t>& numbers)
 {
     std::uint64_t sum = 0xcbf29ce484222325u;
@@ -123,7 +123,7 @@ TEST(unicode, a_cut_sequence_is_single_bytes)
     EXPECT_EQ(decode(whole).code_point, 0x1F600u);
 }
 
-// Whatever the bytes, a prefix that whole_characters lets through reads the same when more bytes follow.
+// Whatever the bytes are, a prefix that whole_characters accepts must read the same when more bytes follow.
 TEST(unicode, whole_characters_never_cuts)
 {
     support::random_source random = {1};

@@ -6,15 +6,15 @@ namespace {
 
 using namespace bulk_support;
 
-// The engine's results, in their order.
+// The engine's results, in the order in which it returns them.
 struct result {
     outcome left;
     pair_list pairs;
     cluster_list clusters;
     std::uint64_t large_buckets;
     long helped; // how often workers helped
-    bool filed;  // something, as the call's budget knows
-    bool files;  // were made
+    bool filed;  // whether the call's budget has counted anything in files
+    bool files;  // whether files were made
     long reads;  // how often documents were read again
 };
 
@@ -60,7 +60,7 @@ TEST(workers, number_of_them_changes_nothing)
     EXPECT_GT(helped, 1000);
 }
 
-// Where documents are far, each is read once to be signed and once to be compared; and the answers are the same.
+// If documents are far, each is read once to be signed and once to be compared; and the answers must be the same.
 TEST(workers, read_far_documents_in_order_and_once)
 {
     support::random_source random = {93};
@@ -74,7 +74,7 @@ TEST(workers, read_far_documents_in_order_and_once)
             given.far = false;
             const result near = solve(given, what, 0);
             const auto count = static_cast<long>(given.count());
-            reads += near.reads - count; // besides the reads for signing
+            reads += near.reads - count; // without the reads for signing
             given.far = true;
             for (const int workers : {0, 2}) {
                 const result far = solve(given, what, workers);
@@ -108,7 +108,7 @@ TEST(workers, share_large_texts)
     EXPECT_FALSE(alone.pairs.empty());
 }
 
-// Nor does the memory, which decides how many parts the index of witnesses has.
+// The memory, which decides how many parts the index of witnesses has, must not change the order either.
 TEST(workers, find_rows_within_others_in_one_order)
 {
     support::random_source random = {93};

@@ -58,7 +58,7 @@ struct row_set {
     growing<std::uint32_t> scopes;  // the scope of each row, in scoped tasks
     std::uint32_t* leader;          // the leader of each row (candidates.h); null: not known yet
     std::uint32_t* next;            // the next row of the same leader, or no_row
-    std::uint32_t* rights; // for each leader, its first row of the second query, or no_row; null: there is one query
+    std::uint32_t* rights;          // for each leader, its first row of the second query, or no_row; null: one query
 
     std::uint64_t work;   // the bytes of the texts that have come
     shared_rows* shared;  // set when all rows have come (steps.h)

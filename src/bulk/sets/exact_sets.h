@@ -10,7 +10,6 @@
 // and a2, whose number has an upper bound from a second set of bits. So copies of one text that differ in a few words
 // cost little more than those words. If two rows are kept otherwise, the second one's list is looked up in a table of
 // the first, until it is certain whether they reach the wanted similarity.
-
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"

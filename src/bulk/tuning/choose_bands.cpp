@@ -93,8 +93,7 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    const double of_each =
-        all == 0 ? 0 : wanted.pairs / all; // the number of pairs that a pair of the sample represents
+    const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs a pair of the sample represents
     double meetings = 0;
     double candidates = 0;
     double rests = 0; // candidates whose starts agree, so that the rest is compared

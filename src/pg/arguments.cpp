@@ -16,7 +16,7 @@ namespace minhash::pg {
 
 namespace {
 
-// `result` names what cannot be made from a compressed signature.
+// `result` names the result that a compressed signature cannot give.
 void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
 {
     ereport(ERROR,
@@ -30,7 +30,7 @@ void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
             errhint("Use the signature before minhash_compress()."));
 }
 
-// The one of two values whose name an argument is.
+// Returns the one of two values that the argument names.
 template <typename Value>
 Value choose(FunctionCallInfo fcinfo, int argument, const char* name, Value a, Value b, const char* choices)
 {
@@ -76,7 +76,7 @@ signature decode_stored(std::span<const std::uint8_t> bytes)
 
 signature signature_of(Datum stored)
 {
-    // Not the packed form (short header): slots are read in place, and must be aligned.
+    // Not in the packed form (short header), because slots are read in place and must be aligned.
     return decode_stored(bytes_of(PG_DETOAST_DATUM(stored)));
 }
 

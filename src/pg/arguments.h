@@ -1,4 +1,4 @@
-// Checks arguments of SQL functions, and makes results: from Datums to the core's values and back.
+// Checks the arguments of SQL functions and makes their results: converts Datums to the core's values and back.
 #pragma once
 
 #include "pg/glue.h"
@@ -16,21 +16,21 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Whether arguments are constants of the query, so that they are the same in every call. (A parameter is not: PL/pgSQL
-// runs one prepared expression with many values.)
+// Whether arguments are constants of the query, and so the same in every call. (A parameter is not: PL/pgSQL runs one
+// prepared expression with many values.)
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
 
-// What an argument of type internal points to.
+// The object to which an argument of type internal points.
 template <typename Value>
 Value* arg_internal(FunctionCallInfo fcinfo, int argument)
 {
     return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
 }
 
-// The bytes of a text that is not stored out of line, as they are in the server's encoding.
+// The bytes of a text that is not stored out of line, in the server's encoding.
 inline std::string_view view(const text* value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
 
-// Whether an argument is a literal or parameter that most probably is meant as an array. (Texts of a table may well
+// Whether an argument is a literal or parameter that most probably is meant as an array. (A text in a table may well
 // look like one.)
 bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 
@@ -41,7 +41,7 @@ signature decode_stored(std::span<const std::uint8_t> bytes);
 signature signature_of(Datum stored);
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
-// The same, but an ERROR if it is compressed; `result` names what cannot be made from it then.
+// The same, but an ERROR if the signature is compressed; `result` names the result that it cannot give.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
 // A new varlena; `front` are bytes to be written before those of the signature.
@@ -50,7 +50,7 @@ Datum make_signature(const signature& value, std::span<const std::uint8_t> front
 // The row that a function with OUT parameters returns; none of its values is null.
 Datum make_row(FunctionCallInfo fcinfo, std::initializer_list<Datum> values);
 
-// Starts the rows that a set-returning function returns. (Their type is the one that the query expects: looking it up
+// Starts the rows that a set-returning function returns. (They have the row type that the query expects: looking it up
 // in each call would leak memory until the query ends.)
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 
@@ -59,7 +59,7 @@ void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(Datum* values, std::size_t count);
 
-// A bigint[] with what value_at() returns for each index below `count`.
+// A bigint[] of the values that value_at() returns for each index below `count`.
 template <typename ValueAt>
 Datum make_bigint_array(std::size_t count, ValueAt value_at)
 {
@@ -80,7 +80,7 @@ std::span<const Value> values_of(ArrayType* array)
             static_cast<std::size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)))};
 }
 
-// How texts are cut into shingles by default.
+// The default way to cut texts into shingles.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
 // The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range. NULL stands for the
@@ -103,7 +103,7 @@ int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int lea
 // A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 
-// The share of the pairs at the threshold that bands are to find unless a call says otherwise.
+// The share of the pairs at the threshold that bands must find unless a call says otherwise.
 constexpr double default_recall = 0.95;
 
 // The recall that bands and rows must reach at a threshold; an ERROR if either is impossible. A NULL recall is the

@@ -47,10 +47,10 @@ bool owns_relation(Oid relation, Oid user);
 bool may_use_schema(Oid schema, Oid user);
 
 // The wait event of a bulk function that waits for its workers, or of a worker that waits for work: MinhashBulk, or
-// before 17 the one for all extensions.
+// before 17 the event for all extensions.
 std::uint32_t bulk_wait_event();
 
-// Whether parallel workers are to be used whatever they cost (debug_parallel_query, for developers).
+// Whether parallel workers must be used whatever they cost (debug_parallel_query, for developers).
 bool workers_are_forced();
 
 // Runs a started query to its end.
@@ -65,7 +65,7 @@ IndexFetchTableData* begin_index_fetch(RelationData* table);
 // The next value of a sort; false if there is none. The caller frees values passed by reference.
 bool next_of_sort(Tuplesortstate* sort, Datum& value);
 
-// Checks for cancel and, within VACUUM, sleeps as vacuum_cost_delay demands.
+// Checks for cancel and, within VACUUM, sleeps as vacuum_cost_delay requires.
 void vacuum_delay();
 
 // The memory that VACUUM may use, in kB.
@@ -74,21 +74,21 @@ int vacuum_memory();
 // Counts an index search for statistics, and for EXPLAIN in versions that show it.
 void count_index_scan(IndexScanDescData& scan);
 
-// Registers `show`, to be called for each index scan that EXPLAIN ANALYZE prints, so that it can add what the scan did,
-// by the functions below. Only 18 and later have such a hook.
+// Registers `show`, which is called for each index scan that EXPLAIN ANALYZE prints, so that it can add what the scan
+// did, with the functions below. Only 18 and later have such a hook.
 void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
 
-// Whether rows can be removed that a snapshot still sees (old_snapshot_threshold).
+// Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();
 
-// The file number of a relation; and pinning a buffer if it still holds a block of it, which takes a third of the time
-// of looking the block up.
+// The file number of a relation; and a function that pins a buffer if it still holds a block of that file, which takes
+// a third of the time of looking the block up.
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
-// Appends empty pages to a relation's file. The caller has locked it against others who do so.
+// Appends empty pages to a relation's file. The caller has locked it against others that extend it.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 
 // Whether this session holds a lock, or may change a page, for assertions.
@@ -102,7 +102,7 @@ void restrict_search_path();
 // Keeps the planner from using a path with infinite costs. Before 18 the costs alone suffice.
 void disable_path(Path& path);
 
-// An access method as its handler returns it: for 19 in memory that lasts as long as the process; before, in memory
+// An access method as its handler returns it: for 19, in memory that lasts as long as the process; before 19, in memory
 // that PostgreSQL frees.
 Datum hand_out(const IndexAmRoutine& method);
 

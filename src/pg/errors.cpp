@@ -1,4 +1,4 @@
-// Errors that several functions report, and the words for values that errors show.
+// Errors that several functions report, and the words that errors use for values.
 #include "pg/errors.h"
 
 extern "C" {
@@ -30,7 +30,7 @@ const char* advice(std::string_view name)
     return "Leave the argument out to get its default.";
 }
 
-// A hint for two different schemes, by the first differing part that shows how they came about.
+// A hint for two different schemes, from the first differing part that shows how they came about.
 int hint_for(const scheme& a, const scheme& b)
 {
     const bool external = a.method == method::external;

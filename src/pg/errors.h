@@ -1,4 +1,4 @@
-// Errors that several functions report, and the words for values that errors show. Errors of only one function are in
+// Errors that several functions report, and the words that errors use for values. Errors of only one function are in
 // that function.
 #pragma once
 
@@ -31,7 +31,7 @@ void refuse_null(FunctionCallInfo fcinfo, int argument);
 // A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 
-// What the input of a signature should have had instead, as in "Expected %s."
+// What the input of a signature should have contained instead, as in "Expected %s."
 const char* expectation(status what);
 
 // A C string, or its first bytes and "..." if it is long.

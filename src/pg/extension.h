@@ -1,4 +1,4 @@
-// Lookups in the catalogue: the extension's type, names quoted for SQL, output and order of types.
+// Lookups in the catalogue: the extension's type, names quoted for SQL, and the output and order of types.
 #pragma once
 
 #include "pg/glue.h"
@@ -9,7 +9,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The type minhash_signature of the extension that has the function.
+// The type minhash_signature of the extension to which the function belongs.
 Oid signature_type(Oid function);
 
 // A relation with its schema, quoted. An ERROR if there is none.
@@ -21,8 +21,8 @@ const char* output_of(Oid type, Datum value);
 // An ERROR if values of the type cannot be sorted.
 void require_order(Oid type, const char* detail, const char* hint = nullptr);
 
-// How values of the type are compared; lives as long as the current memory context. A collation that is given stands
-// for the type's own, if it has one.
+// How values of the type are compared; lives as long as the current memory context. A given collation replaces the
+// type's own, if it has one.
 SortSupportData order_of(Oid type, Oid collation = InvalidOid);
 
 } // namespace minhash::pg

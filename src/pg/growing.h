@@ -1,5 +1,5 @@
-// An array that grows, in the memory context that is current when it starts. (The engine has one of its own,
-// bulk/memory/host.h: its memory is its host's, which counts it and can refuse it.)
+// An array that grows, in the memory context that is current when it starts. (The engine has its own,
+// bulk/memory/host.h: its memory comes from its host, which counts it and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"
@@ -40,7 +40,7 @@ struct growing {
     Value* end() const { return at + count; }
 };
 
-// Sorts what may be as large as a table, with checks for cancel.
+// Sorts arrays that may be as large as a table, with checks for cancel.
 template <typename Value, typename Less = std::less<Value>>
 void sort_answering(std::span<Value> values, Less less = {})
 {

@@ -8,8 +8,7 @@ namespace minhash::pg {
 // Like MemoryContextAllocHuge(), but asks for huge pages, which cost fewer faults and misses.
 void* allocate_large(MemoryContext context, std::size_t bytes);
 
-// Maps all pages of memory that is going to be written, by one system call instead of a fault for each, where the
-// system can.
+// Maps all pages of memory that will be written, with one system call instead of one fault per page, if the system can.
 void map_pages(void* memory, std::size_t bytes);
 
 } // namespace minhash::pg

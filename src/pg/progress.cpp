@@ -49,7 +49,7 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// Estimates the time left: of the present phase at its own pace, once a tenth of it is done, and of later phases by
+// Estimates the time left: for the present phase from its own pace, once a tenth of it is done; for later phases from
 // their costs, at the pace of earlier phases with known costs.
 double time_left(const progress& call, const step_cost& expected, double share, double elapsed)
 {
@@ -63,8 +63,8 @@ double time_left(const progress& call, const step_cost& expected, double share, 
     return of_phase + expected.after * pace;
 }
 
-// The progress as text: of the call, if that is known, else of the phase. Once a tenth is done, it includes the time
-// left.
+// The progress as text: the progress of the call if that is known, otherwise of the phase. Once a tenth is done, it
+// includes the time left.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

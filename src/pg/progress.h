@@ -1,5 +1,5 @@
-// Shows the progress of a long call: by a NOTICE every minhash_lsh.progress_interval, and every second in the title of
-// the process. A timeout says when, because asking the clock for every row could take longer than reading the row.
+// Shows the progress of a long call: in a NOTICE every minhash_lsh.progress_interval, and every second in the title of
+// the process. A timeout says when, because reading the clock for every row could take longer than reading the row.
 //
 // A call can run within the query of another one. Each shows its own progress.
 #pragma once
@@ -49,7 +49,7 @@ struct progress {
 // Starts showing the progress of a call, until `memory`, in which `fresh` lies, is freed.
 void start_progress(progress& fresh, MemoryContext memory);
 
-// Shows the progress of the call, if it is time to or a phase begins.
+// Shows the progress of the call, if it is time to do so or a phase begins.
 void show_progress(progress& call, const progress_step& step);
 
 } // namespace minhash::pg

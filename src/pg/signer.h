@@ -54,7 +54,7 @@ constexpr scheme default_element_scheme = default_scheme(given_members(false));
 // Replaces the memory of bags (core/signer.h).
 std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t words);
 
-// A detoasted text, for each_batch() and sign().
+// A detoasted text as a source for each_batch() and sign().
 struct text_source {
     sql_signer& state;
     const text* document;

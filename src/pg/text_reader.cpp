@@ -32,7 +32,7 @@ std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
     return slice;
 }
 
-// Converts the next bytes, as far as possible. A character that Unicode does not have is left as it is, so that every
+// Converts the next bytes, as far as possible. A character that Unicode does not have is left unchanged, so that every
 // text that can be stored can be signed.
 std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 {

@@ -21,11 +21,11 @@ void open(text_reader& reader, const text* value);
 
 inline bool at_end(const text_reader& reader) { return reader.left == 0; }
 
-// The next slice, of at most slice_bytes bytes and whole characters; empty at the end. If the text is UTF-8 already, it
-// points into the text. Checks for cancel.
+// The next slice, of at most slice_bytes bytes and whole characters; empty at the end. If the text is already in UTF-8,
+// the slice points into the text. Checks for cancel.
 std::span<const std::uint8_t> read(text_reader& reader);
 
-// The next single character, if there is one; the reader moves by its length in the server's encoding. In SQL_ASCII,
+// The next single character, if there is one; the reader advances by its length in the server's encoding. In SQL_ASCII,
 // characters are those of UTF-8. Checks for cancel.
 std::span<const std::uint8_t> read_character(text_reader& reader);
 

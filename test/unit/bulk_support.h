@@ -268,7 +268,7 @@ private:
         if ((number & bulk::private_mark) == 0)
             return reinterpret_cast<void*>(number ^ sharing_mask);
         void* const memory = bulk::private_memory(number);
-        // Otherwise it belongs to another process.
+        // Memory that this process does not know belongs to another one.
         if (self_of(host).of_phase.count(memory) + self_of(host).memory.count(memory) == 0)
             std::abort();
         return memory;

@@ -1,4 +1,4 @@
-// What lsh_create_band_table() and its triggers need beyond SQL.
+// The parts of lsh_create_band_table() and its triggers that SQL cannot do.
 #include "pg/extension.h"
 
 extern "C" {
@@ -81,7 +81,7 @@ MINHASH_FUNCTION(lsh_tie_band_table)
 
 namespace {
 
-// Also true for privileges on all columns, such as those of GRANT INSERT (key, id).
+// Also true for privileges on all columns one by one, such as those of GRANT INSERT (key, id).
 bool has_privilege(Oid table, Oid user, AclMode mode)
 {
     return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||

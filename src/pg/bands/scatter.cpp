@@ -1,5 +1,5 @@
-// The two ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks by the part that they
-// belong to; lsh_gather() finds the texts in blocks of a part that share a key.
+// Both ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks, one part of the keys per
+// block; lsh_gather() finds the texts in the blocks of a part that share a key.
 //
 // A block has entries of one place (a server or a shard), whose keys are in one part of all keys:
 //
@@ -31,7 +31,7 @@ namespace minhash::pg {
 namespace {
 
 struct key_entry {
-    std::uint64_t key; // what a block keeps of it
+    std::uint64_t key; // the part of the key that a block stores
     std::int64_t id;
 };
 
@@ -46,7 +46,7 @@ struct block_header {
 
 static_assert(sizeof(block_header) == 16);
 
-// The part that a key belongs to, and what a block of that part keeps of it.
+// The part to which a key belongs, and the bits of the key that a block of that part stores.
 inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
 {
     const auto scaled = static_cast<unsigned __int128>(key) * static_cast<unsigned>(parts);
@@ -131,8 +131,8 @@ constexpr int most_parts = 65536;
             errhint("Only lsh_distributed_pairs() is meant to call this function."));
 }
 
-// Calls `take(values)` for each row of a query that has no NULL, between SPI_connect() and SPI_finish(). What `take`
-// allocates in the current context is freed after `at_once` rows.
+// Calls `take(values)` for each row of a query that has no NULL. Call it between SPI_connect() and SPI_finish(). Memory
+// that `take` allocates in the current context is freed after `at_once` rows.
 template <int count, typename Take>
 void each_row(const char* query, const Oid (&types)[count], long at_once, Take take)
 {
@@ -210,9 +210,9 @@ struct placed_entry {
 
 struct gathering {
     const ReturnSetInfo* result;
-    growing<placed_pair> pairs; // emitted, each once, when there are most_pairs of them
+    growing<placed_pair> pairs; // emitted, each pair once, when there are most_pairs of them
     int star_above;             // 0: never
-    std::int32_t stars;         // not reported yet
+    std::int32_t stars;         // how many stars have not been reported yet
 };
 
 constexpr std::size_t most_pairs = std::size_t{1} << 18;

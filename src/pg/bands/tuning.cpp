@@ -1,4 +1,4 @@
-// The S-curve, choices of bands and rows by this curve, and row estimates for the planner.
+// The S-curve, the functions that choose bands and rows by this curve, and row estimates for the planner.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -52,7 +52,7 @@ namespace {
 // The arguments of lsh_params().
 enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
 
-// An ERROR if an argument was given that a rule does not use.
+// An ERROR if the call gives an argument that its rule does not use.
 void refuse_argument(FunctionCallInfo fcinfo, int argument, const char* name, const char* rule)
 {
     if (!PG_ARGISNULL(argument))

@@ -23,7 +23,7 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
-// The first given argument that says how texts are signed, or null.
+// The first argument given that says how texts are signed, or null.
 const char* signing_argument(const call_form& form)
 {
     constexpr const char* names[] = {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};

@@ -9,7 +9,7 @@ namespace minhash::pg {
 
 enum class verification { by_default, estimate, exact };
 
-// What a bulk function was asked for.
+// What the call of a bulk function asks for.
 struct bulk_request {
     double threshold;
     double recall;
@@ -18,8 +18,8 @@ struct bulk_request {
     int max_bucket;         // 0: no limit
     scheme texts;           // how texts are signed
     bool hashes_given;      // the user has given texts.num_hashes
-    const char* signing;    // a given argument that says how texts are signed, or null
-    const char* texts_only; // why signatures will not do; null: they will
+    const char* signing;    // an argument that was given and says how texts are signed, or null
+    const char* texts_only; // why signatures cannot be used; null: they can
     bool sets_only;         // texts are compared as sets, and not signed
     Oid id_type;            // InvalidOid: the type that the query returns
     bool ranked;            // the query may have a column "rank"
@@ -38,13 +38,13 @@ enum bulk_argument {
     arg_verify,
     arg_max_bucket,
     arg_num_hashes,               // the first of a scheme's seven
-    arg_own = arg_num_hashes + 7, // the first one that only one function has
+    arg_own = arg_num_hashes + 7, // the first argument that only one function has
 };
 
-// The forms of a function, by how they know the type of ids. Two forms have an extra argument after the query. In the
-// typed form it is a value of that type (without a name, because PostgreSQL resolves polymorphic result columns by the
-// order of arguments in the call). In the named form it is a regtype: so all argument types are fixed, and no function
-// that others create can match a call better.
+// The forms of a function, which differ in how they learn the type of ids. Two forms have an extra argument after the
+// query. In the typed form it is a value of that type (without a name, because PostgreSQL resolves polymorphic result
+// columns by the order of arguments in the call). In the named form it is a regtype: so all argument types are fixed,
+// and no function that others create can match a call better.
 enum class id_form { bigints, typed, named };
 
 struct call_form {
@@ -61,7 +61,7 @@ inline int position_of(const call_form& form, int argument)
 // The type of ids that a call asks for; an ERROR if it cannot be sorted.
 Oid arg_id_type(const call_form& form);
 
-// An ERROR unless the first `ids` columns of the result are of the type of ids, and the others of the types `others`.
+// An ERROR unless the first `ids` columns of the result have the type of ids, and the others have the types `others`.
 // Callers of the named form declare the result columns themselves.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
 

@@ -21,7 +21,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Whether values of this type are texts; else they are signatures.
+// Whether values of this type are texts; otherwise they are signatures.
 bool are_texts(const bulk_call& call, Oid type)
 {
     if (getBaseType(type) == call.signature_type)
@@ -57,7 +57,7 @@ Oid type_of(TupleDesc columns, int column)
                     call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
 }
 
-// An ERROR if the call asks for what signatures cannot do.
+// An ERROR if the call asks for something that signatures cannot do.
 void check_signatures(const bulk_request& wanted)
 {
     if (wanted.texts_only != nullptr)
@@ -79,8 +79,8 @@ void check_signatures(const bulk_request& wanted)
                 errhint("Leave it out, or let the query return texts."));
 }
 
-// Checks the columns of a query that has been started, and decides by them how to take its rows. An ERROR if the call
-// cannot use them, or if they do not match the first query's.
+// Checks the columns of a query that has been started, and decides from them how to take its rows. An ERROR if the call
+// cannot use them, or if they do not match those of the first query.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
     bulk_call& call = call_of<bulk_call>(self);
@@ -140,12 +140,12 @@ void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
                 errhint("Call minhash() with the same arguments for all."));
 }
 
-// Decodes a stored signature. Most have the header and size of the first: then no check is needed.
+// Decodes a stored signature. Most have the same header and size as the first one, and need no check.
 signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
 {
     const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
     const std::size_t size = VARSIZE(stored) - VARHDRSZ;
-    // A page is filled from its end, so a scan meets the row in front of this one next.
+    // A page is filled from its end, so a scan reads the row in front of this one next.
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
@@ -184,8 +184,8 @@ bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
     return bulk::take_text(*call.rows, {start, bytes}, size, place);
 }
 
-// Gives a value to the engine, which does not keep it if it can be read again. False for an empty set, which is near
-// nothing.
+// Passes a value to the engine, which does not keep it if it can be read again. Returns false for an empty set, which
+// is near nothing.
 bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
 {
     const std::uint64_t place = place_of_row(call.again);

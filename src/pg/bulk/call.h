@@ -1,6 +1,6 @@
-// One call of a bulk function. The rows of its query, (id, signature) or (id, text), go to the engine. Columns named
-// scope and rank may follow. Ids, ranks and the values of scopes stay here: the engine knows only numbers of rows and
-// scopes.
+// One call of a bulk function. It passes the rows of its query, (id, signature) or (id, text), to the engine. Columns
+// named scope and rank may follow. Ids, ranks and the values of scopes stay here: the engine sees only the numbers of
+// rows and scopes.
 #pragma once
 
 #include "pg/bulk/arguments.h"
@@ -35,7 +35,7 @@ struct bulk_call : bulk_host {
 
     Oid signature_type;
     Oid short_id;                      // for convert_id(), in the current query
-    std::uint8_t header[header_bytes]; // the stored header of the first signature,
+    std::uint8_t header[header_bytes]; // the stored header of the first signature
     std::size_t header_size;
     MemoryContext row_memory;
 };
@@ -56,7 +56,7 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
     return call;
 }
 
-// Runs a query as the user and takes its rows. With two queries, rows before first_count are of the first.
+// Runs a query as the user and takes its rows. With two queries, the rows before first_count are those of the first.
 void read_query(bulk_call& call, const planned_select& query);
 
 // Call this once, after the last query. It reports rows that were left out, chooses what the call leaves open, and
@@ -70,10 +70,11 @@ Datum end_call(bulk_call& call);
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_call& call);
 
-// The engine's task for rows of a scheme; an ERROR if the call asks for what these cannot do.
+// The engine's task for rows with this scheme; an ERROR if the call asks for something that they cannot do.
 bulk::task make_task(const bulk_call& call, const scheme& scheme);
 
-// Chooses what the call leaves open of hashes, bands and rows by the rows that were read. There must be at least one.
+// Chooses the hashes, bands and rows that the call leaves open, from the rows that were read. There must be at least
+// one.
 void choose_by_sample(bulk_call& call);
 
 } // namespace minhash::pg

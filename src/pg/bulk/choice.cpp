@@ -1,7 +1,7 @@
-// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows foretells
+// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows predicts
 // (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
-// time, never recall: so it need not look at scopes. With max_bucket, large buckets would lose pairs: then the choice
-// follows from threshold and recall alone, with as many rows in a band as they allow.
+// time, never recall, so it need not look at scopes. With max_bucket, leaving large buckets out would lose pairs. Then
+// the choice follows from threshold and recall alone, with as many rows in a band as they allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
@@ -12,10 +12,10 @@ namespace minhash::pg {
 
 namespace {
 
-// Exact comparison finds only pairs that are candidates, so nearly all true pairs must be.
+// Exact comparison finds only pairs that are candidates, so nearly all true pairs must be candidates.
 constexpr double least_exact_recall = 0.99;
 
-// More candidates than this for each row are worth a notice.
+// If there are more candidates per row than this, a notice says so.
 constexpr double many_candidates = 1000;
 
 // Bounds for the number of hashes where texts are compared exactly: users never see these signatures.

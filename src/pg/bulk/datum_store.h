@@ -1,5 +1,5 @@
-// Values of one type, in the order in which they came, in the engine's stores: in memory within the budget of a call,
-// and beyond it in temporary files. Ids of pairs and scopes are numbered, in the order in which they first come.
+// Values of one type, in order of arrival, in the engine's stores: in memory within the budget of a call, and otherwise
+// in temporary files. Ids of pairs and scopes are numbered in order of first appearance.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -13,7 +13,7 @@ struct datum_store {
     std::int16_t length;
     bool by_value;
     bool plain;               // values are passed by value, none is NULL: `values` has only Datums
-    bulk::byte_store* values; // Datums; for types by reference, their places
+    bulk::byte_store* values; // Datums; for types passed by reference, the places of values
     bulk::byte_store* bytes;
 };
 
@@ -37,7 +37,7 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
     return bulk::fetch_value<Datum>(*store.values, place);
 }
 
-// The value at a place, from 0 on. If by reference, it lies in the store or in the current context. `null` must be
+// The value at a place, from 0 on. A value by reference lies in the store or in the current context. `null` must be
 // given if the value may be NULL; in a plain store none is.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
@@ -55,7 +55,7 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
-// The number of a value that is not null. A new value is kept, and its number is how many values there were before.
+// The number of a value that is not null. A new value is kept, and gets the number of values that were there before.
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

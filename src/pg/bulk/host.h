@@ -1,5 +1,5 @@
 // PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that temp_file_limit counts,
-// answers to cancel, and progress (progress.h). What the engine leaves behind on an error or a cancel is freed with the
+// checks for cancel, and progress (progress.h). What the engine leaves behind on an error or a cancel is freed with the
 // transaction.
 #pragma once
 
@@ -26,7 +26,7 @@ constexpr int most_members = 64; // processes of a call
 struct shared_call;
 
 struct bulk_host : bulk::host {
-    MemoryContext memory;  // where the engine's memory comes from now; in a phase, it ends with the phase
+    MemoryContext memory;  // where the engine allocates now; in a phase, this context ends with the phase
     MemoryContext lasting; // lasts as long as the call
     progress shown;
     bool estimated; // the total of the present phase is an estimate
@@ -44,11 +44,11 @@ struct bulk_host : bulk::host {
     ParallelContext* context;
     int member;
     int file_count;
-    int started;                             // workers
+    int started;                             // how many workers were started
     bool in_step;                            // all processes are in a step, not between steps
-    double start_time;                       // this process's CPU time when the call began,
-    double step_time;                        // when the present step or pause began,
-    double shared_time;                      // and in all steps together
+    double start_time;                       // this process's CPU time when the call began
+    double step_time;                        // this process's CPU time when the present step or pause began
+    double shared_time;                      // this process's CPU time in all steps together
     bulk::growing<File> files[most_members]; // the files open in this process, for each member
 };
 
@@ -57,7 +57,7 @@ struct bulk_host : bulk::host {
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
 
-// A text's bytes in UTF-8: where they lie, or converted.
+// A text's bytes in UTF-8: at their own address, or converted.
 bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 
 // Shows the call's progress from now on, until the host's memory is freed.
@@ -69,7 +69,7 @@ void allow_workers(bulk_host& host);
 // The open file for a number that the engine uses.
 File file_of(bulk_host& host, int number);
 
-// Closes this process's files, and frees its hold on all that was shared.
+// Closes this process's files, and detaches it from everything that was shared.
 void end_host(bulk_host& host);
 
 // A budget of maintenance_work_mem.

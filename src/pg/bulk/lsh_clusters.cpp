@@ -34,7 +34,7 @@ int compare_ids(cluster_call& self, Datum a, Datum b)
     return ApplySortComparator(a, false, b, false, &self.id_order);
 }
 
-// By rank, NULLs last, then by id: the first member is the representative.
+// Sorts by rank, NULLs last, then by id: the first member becomes the representative.
 int compare_members(const void* left, const void* right, void* call)
 {
     cluster_call& self = *static_cast<cluster_call*>(call);
@@ -71,7 +71,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
-// The component is left out where the result has no column for it.
+// The component is left out if the result has no column for it.
 void put_member(const cluster_call& self,
                 Datum id,
                 Datum cluster,

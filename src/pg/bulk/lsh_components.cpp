@@ -1,4 +1,4 @@
-// lsh_components(): the connected components of a query's pairs, wherever these come from.
+// lsh_components(): the connected components of a query's pairs, whatever their source.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -38,7 +38,7 @@ struct waiting_pair {
 
 struct component_call : bulk_call {
     SortSupportData order;              // how ids are ordered
-    std::span<const double> thresholds; // falling; empty: there are none
+    std::span<const double> thresholds; // in descending order; empty: there are none
 
     numbered_values numbered; // ids
     bulk::component_finder finder;
@@ -166,7 +166,7 @@ void read_pairs(component_call& call, const planned_select& query)
                               static_cast<unsigned long long>(call.skipped)));
 }
 
-// Fetches an id of a component, and prefetches one of the next.
+// Fetches an id of a component, and prefetches an id of the next component.
 Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
@@ -197,8 +197,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// Prepares the row of the result that is written again and again. Where ids are plain, that is a tuple whose columns
-// are overwritten: forming a new one for each row would take longer than everything else.
+// Prepares the result row that is written again and again. If ids are plain, that is a tuple whose columns are
+// overwritten: forming a new tuple for each row would take longer than everything else.
 void start_row(component_call& call)
 {
     call.nulls[4] = call.thresholds.empty();
@@ -234,7 +234,7 @@ void emit_component(bulk::host& host, int level, const bulk::component_rows& fou
     MemoryContextReset(call.cluster_memory);
 }
 
-// The thresholds, falling and without duplicates.
+// The thresholds, in descending order and without duplicates.
 std::span<const double> arg_thresholds(FunctionCallInfo fcinfo, int argument)
 {
     if (PG_ARGISNULL(argument))

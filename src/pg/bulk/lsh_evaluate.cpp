@@ -1,4 +1,4 @@
-// lsh_evaluate(): how well bands and rows would do on a user's own texts.
+// lsh_evaluate(): estimates how well bands and rows would do on a user's own texts.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
@@ -35,7 +35,7 @@ constexpr int most_anchors = 100000;
 // With fewer true pairs the recall is very uncertain.
 constexpr std::uint64_t enough_pairs = 30;
 
-// A row that may be an anchor. `hash`, which depends on the id alone, puts rows in a random order.
+// A row that may be an anchor. `hash` depends only on the id, and puts rows in a random order.
 struct drawn_row {
     std::uint64_t hash;
     std::uint32_t row;
@@ -43,8 +43,8 @@ struct drawn_row {
     bool operator<(const drawn_row& other) const { return hash != other.hash ? hash < other.hash : row < other.row; }
 };
 
-// Draws the rows whose ids have the smallest hashes: a random choice, the same every time, whatever the order of rows.
-// Any number of the first ones is a random choice, too.
+// Draws the rows whose ids have the smallest hashes. This is a random choice, the same every time, whatever the order
+// of rows. Any number of its first rows is also a random choice.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -88,7 +88,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
 }
 
-// The settings to be tried: those of the arguments bands and rows, or, if neither is given, choices for several values
+// The settings to be tried: those in the arguments bands and rows or, if neither is given, choices for several values
 // of recall.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
@@ -189,7 +189,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
     bulk_call& call = start_call<bulk_call>(fcinfo, wanted);
     read_query(call, plan_select(fcinfo, arg_evaluated_query));
-    // Before workers start: output functions of ids may be user code that parallel mode forbids.
+    // Done before workers start, because output functions of ids may be user code that parallel mode forbids.
     std::span<const std::uint32_t> anchors;
     if (row_count(call) > 0)
         anchors = draw_anchors(call, static_cast<std::uint32_t>(most), wanted.texts.seed);

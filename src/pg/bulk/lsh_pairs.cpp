@@ -19,7 +19,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Between two queries, the left row of a pair is of the first query.
+// Between two queries, the left row of a pair belongs to the first query.
 struct pair_call : bulk_call {
     SortSupportData order; // how ids are ordered
     MemoryContext pair_memory;
@@ -45,7 +45,7 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
 }
 
 // Returns a pair as a result row, unless it has equal ids within one query. Within one query, the ids are swapped if
-// is_turned(call, pair, order of the left id and the right one) says so.
+// is_turned(call, pair, order of the left id and the right one) returns true.
 template <auto is_turned>
 void put_pair(bulk::host& host, const bulk::found_pair& pair)
 {
@@ -89,7 +89,7 @@ Datum return_pairs(const call_form& form)
 // -> (contained_id, container_id, containment)
 Datum return_contained(const call_form& form)
 {
-    // After arg_query, arg_threshold and arg_recall.
+    // These follow arg_query, arg_threshold and arg_recall.
     enum { arg_shingle_size = arg_recall + 1, arg_other_query = arg_shingle_size + 4 };
 
     const FunctionCallInfo fcinfo = form.fcinfo;

@@ -17,12 +17,12 @@ namespace minhash::pg {
 
 namespace {
 
-// The parts of a place: the row's number in its block, the block, and the number of the table, from 1 on.
+// The parts of a place: the row's number in its block, the block, and the number of the table, which starts at 1.
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
-// The table scan that directly returns the rows of a plan, or null. Only heaps: other table access methods may not find
-// a row by its TID.
+// The table scan that directly returns the rows of a plan, or null. The table must be a heap, because other table
+// access methods may not find a row by its TID.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
@@ -85,8 +85,8 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row on the page that was read last, which the slot still pins, without looking the page up again: rows that
-// are signed lie side by side. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
+// Reads a row on the page that was read last, without looking the page up again: rows that are signed lie side by side,
+// and the slot still pins the page. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);

@@ -1,5 +1,5 @@
-// Values that need not be kept. If a query's plan just scans a table and returns a column as it is stored, the place of
-// a row (its TID) suffices to read the value again, in any process that has the query's snapshot.
+// Values that need not be kept. If a query's plan just scans a table and returns a column as it is stored, then the
+// place of a row (its TID) is enough to read the value again, in any process that has the query's snapshot.
 #pragma once
 
 #include "pg/glue.h"
@@ -25,12 +25,12 @@ struct rereading {
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // each holds the row read last
     int count;
-    bool sharing;                            // workers may read again, too
+    bool sharing;                            // workers may also read values again
     bool far;                                // a table is larger than memory
-    std::span<const std::uint64_t> expected; // places that will be read next,
-    std::size_t read;                        // how many of them have been read,
-    std::size_t ahead;                       // how many at least have been prefetched,
-    int blocks;                              // and how many blocks of these are still unread
+    std::span<const std::uint64_t> expected; // places that will be read next
+    std::size_t read;                        // how many of these places have been read
+    std::size_t ahead;                       // how many places at least have been prefetched
+    int blocks;                              // how many blocks of the prefetched places are still unread
     MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;
 };
@@ -41,13 +41,13 @@ void start_rereading(rereading& self, const QueryDesc& query, int column);
 // The same in a worker, for the columns that the leader has opened.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
-// The place of the row that the query has just returned, as the engine has it; 0 if its value has to be kept.
+// The place of the row that the query has just returned, in the engine's form; 0 if its value has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
-// The value at a place, detoasted. It is good until the next call.
+// The value at a place, detoasted. It is valid until the next call.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
 
-// Says which places will be read next, in this order. The array must stay valid meanwhile.
+// Announces the places that will be read next, in this order. The array must stay valid meanwhile.
 void expect_reads(rereading& self, std::span<const std::uint64_t> places);
 
 // Unpins the page that was read last.

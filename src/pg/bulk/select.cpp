@@ -26,7 +26,7 @@ namespace minhash::pg {
 
 namespace {
 
-// An ERROR unless the plan is of one statement, a SELECT that changes nothing. (What its functions do is unknown.)
+// An ERROR unless the plan has one statement, a SELECT that changes nothing. (What its functions do is unknown.)
 void check_statement(SPIPlanPtr plan)
 {
     const List* const statements = SPI_plan_get_plan_sources(plan);
@@ -132,8 +132,8 @@ Oid named_relation(const char* given, bool& is_name)
 
 bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
-// A call of a function with a query of the relation's own columns: those that the user names, if it has them, or else
-// its primary key, and its first column of texts or else of signatures.
+// A call of a function with a query of the relation's own columns: the columns that the user names, if it has them;
+// otherwise its primary key, and its first column of texts or else of signatures.
 const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
 {
     const Relation opened = relation_open(relation, AccessShareLock);
@@ -174,7 +174,7 @@ void refuse_name(const char* query, Oid function)
                 errhint("Use, for example, SELECT id, body FROM articles."));
 }
 
-// Adds hints to errors whose reason is that the query is not parsed where the user wrote it.
+// Adds hints to errors that arise because the query is not parsed at the place where the user wrote it.
 void advise(void*)
 {
     if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
@@ -261,8 +261,8 @@ Oid check_ids(Oid wanted, Oid given)
 
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.
 //
-// The commonest first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles', 'body'). A literal
-// after a real query is meant as the type of ids or as the threshold.
+// The most common first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles', 'body'). A literal
+// after a real query is taken as the type of ids or as the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;

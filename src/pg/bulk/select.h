@@ -1,4 +1,4 @@
-// Runs a user's query, which is one SELECT that changes nothing, as the user, and hands its rows to a call.
+// Runs a user's query, which is one SELECT that changes nothing, as the user, and passes its rows to a call.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -22,7 +22,7 @@ struct planned_select {
 // only the name of a table. (Columns are guessed only for the hint of that error.)
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
-// What the executor gives the rows of a query to.
+// The destination to which the executor sends the rows of a query.
 struct row_receiver : DestReceiver {
     bulk_host* call;
     const QueryDesc* query; // while it runs

@@ -2,8 +2,8 @@
 // call. They start after its queries have ended, so that no user code runs while they do parts of the engine's steps
 // (bulk/rows/steps.h).
 //
-// Shared memory and files are freed with the call, however it ends. If workers are not available, the call does
-// without.
+// Shared memory and files are freed with the call, however it ends. If workers are not available, the call continues
+// without them.
 #include "pg/bulk/host.h"
 #include "pg/memory.h"
 
@@ -32,7 +32,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// At the start of the shared memory segment; a DSA area, which can grow, begins in the rest of it.
+// This is at the start of the shared memory segment; a DSA area, which can grow, takes the rest of it.
 struct shared_call {
     Barrier phases; // even: between steps; odd: a step is being done
     bool ended;     // there are no more steps
@@ -54,14 +54,14 @@ constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
 constexpr std::uint64_t query_key = 2; // the text of the session's query
 
-// Numbers of files: a mark, if the file is shared, the member that made it, and how many it has made.
+// Numbers of files: a mark if the file is shared, the member that made it, and how many files that member has made.
 constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
 
 bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
 
-// Does work() with the call's resource owner, so that what it acquires lasts as long as the call.
+// Runs work() with the call's resource owner, so that resources that it acquires last as long as the call.
 template <typename Work>
 auto for_call(const bulk_host& self, Work&& work)
 {
@@ -74,8 +74,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for it is full, and in
-// a container that may be small.
+// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for shared memory is
+// full, and in a container that file system may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -84,8 +84,8 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether to take shared memory for what could be a file instead. An area grows by up to half its size, and most of the
-// room is left for what has to be in memory: each of two calls at once may take a quarter.
+// Whether to take shared memory for data that could be in a file instead. An area grows by up to half its size, and
+// most of the room is left for data that has to be in memory: each of two calls at once may take a quarter.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -128,8 +128,8 @@ void start_sharing(bulk::host& host)
         return true;
     });
     // An area grows by ever larger segments. A limit makes the last segment fit into what is left; without it,
-    // PostgreSQL would try to make a larger one, and fail. The other half is for another call, and for what workers
-    // need to start.
+    // PostgreSQL would try to make a larger one, and fail. The other half is left for another call, and for what
+    // workers need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
@@ -159,7 +159,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory has no huge pages, and page faults, one for each small page, take up to a sixth of a call.
+    // Shared memory has no huge pages, and page faults, one per small page, take up to a sixth of a call.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -343,8 +343,8 @@ void end_host(bulk_host& host)
 
 namespace {
 
-// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never arrives at the
-// barrier, but its error is sent to the processes that wait for it, which end, too.
+// Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
+// arrives at the barrier, but its error is sent to the processes that wait for it, and they end, too.
 void help_with_steps(bulk_host& self)
 {
     shared_call& call = *self.shared;
@@ -365,7 +365,7 @@ void help_with_steps(bulk_host& self)
 
 } // namespace minhash::pg
 
-// What a worker runs.
+// The main function of a worker.
 void minhash_lsh_help(dsm_segment*, shm_toc* directory)
 {
     using namespace minhash;

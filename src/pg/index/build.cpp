@@ -1,7 +1,7 @@
-// CREATE INDEX: the table's rows become pages of records, and all these pages one run. One process does all of it, or
-// several share it, with their common state in a parallel context's memory: they read rows of the table into pages of
-// records, then write leaves of bands. Each page is logged by the process that fills it, so that processes share this
-// work, too.
+// CREATE INDEX: the table's rows become pages of records, and all these pages become one run. One process does
+// everything, or several share the work; then their common state is in a parallel context's memory. They read rows of
+// the table into pages of records, then write leaves of bands. The process that fills a page also logs it, so processes
+// share this work, too.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -42,7 +42,7 @@ namespace {
 
 enum class build_step {
     // Appends pages of records for the rows that each process gets. They follow the meta page without a gap, and each
-    // leads to the next block, the last perhaps not.
+    // links to the next block, except perhaps the last.
     reading_table,
     writing_leaves,
     nothing_more,
@@ -61,7 +61,7 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run, and the consecutive pages of records, from `first` on, whose leaves are being written.
+    // The run, and the consecutive pages of records, starting at `first`, whose leaves are being written.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
@@ -97,10 +97,10 @@ struct reader {
     shared_build* shared;
     columns which;
     layout shape;       // without bands while no signature has been read
-    std::uint8_t* page; // records not written yet: holding a page instead would block cancel
+    std::uint8_t* page; // records that are not written yet: holding a page instead would block cancel
     int count;
     MemoryContext for_row;
-    bool null_rows; // rows whose signature is NULL were met
+    bool null_rows; // rows whose signature is NULL have been read
 };
 
 // Writes the collected records as a page. Only pages of records are appended in this step, so the next page's block is
@@ -120,7 +120,7 @@ void write_page(reader& state)
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
 }
 
-// Lets the first signature that any process reads decide the scheme of the index.
+// Lets the first signature that any process reads determine the scheme of the index.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
     const banding shape = shape_for(state.index, scheme);
@@ -204,14 +204,14 @@ void do_part(build_crew& crew)
     }
 }
 
-// Waits until all have ended the step, or until the next one has been prepared.
+// Waits until all processes have ended the step, or until the next one has been prepared.
 void start_or_end_step(build_crew& crew)
 {
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 }
 
-// Does a worker's part of all steps. A worker that starts late joins in then. One that fails never arrives at the
-// barrier, but its error is sent to the processes that wait for it, which end, too.
+// Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
+// arrives at the barrier, but its error is sent to the processes that wait for it, and they end, too.
 void do_steps(build_crew& crew)
 {
     bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
@@ -335,7 +335,7 @@ void report_tuples(double done)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
 }
 
-// Makes the run of all pages of records, which follow the meta page.
+// Makes the run that contains all pages of records, which follow the meta page.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;
@@ -454,7 +454,7 @@ void build_empty(Relation index)
 
 } // namespace minhash::pg::index
 
-// What a worker of CREATE INDEX runs.
+// The main function of a worker of CREATE INDEX.
 void minhash_lsh_build(dsm_segment*, shm_toc* directory)
 {
     namespace pg = minhash::pg;

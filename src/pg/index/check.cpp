@@ -1,5 +1,5 @@
-// lsh_check: checks that an index agrees with its records. It holds up nobody, so runs may be replaced meanwhile. Then
-// it starts again, without the runs that it has already checked, because a run never changes.
+// lsh_check: checks that an index agrees with its records. It blocks nobody, so runs may be replaced meanwhile. Then it
+// starts again, without the runs that it has already checked, because a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -32,13 +32,13 @@ namespace minhash::pg::index {
 
 namespace {
 
-// How often it starts, at most.
+// How often it starts at most.
 constexpr int most_attempts = 20;
 
 // Counts for a run, or for the tail.
 struct counts {
-    std::uint64_t id;      // the run's
-    std::uint64_t records; // living records
+    std::uint64_t id;      // the id of the run
+    std::uint64_t records; // the number of living records
     std::uint64_t dead;
     std::uint64_t contents; // a sum over living records
 
@@ -60,9 +60,9 @@ struct checker {
 
     // The walk through one run, or the tail.
     const run* which;     // null: the tail
-    counts counted;       // so far
+    counts counted;       // the counts so far
     std::uint64_t wanted; // a checksum of the entries that the run should have
-    std::uint64_t got;    // a checksum of those that it has
+    std::uint64_t got;    // a checksum of the entries that it has
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that should come next
     BlockNumber visited;
@@ -214,8 +214,8 @@ bool check_run(checker& state, const run& which)
     return true;
 }
 
-// Checks the tail and then the runs, the newest first, because they are replaced first. False as soon as the tail or a
-// run turns out to have been replaced.
+// Checks the tail and then the runs, the newest first, because these are replaced first. Returns false as soon as the
+// tail or a run turns out to have been replaced.
 bool check_all(checker& state)
 {
     const meta& now = state.known.now;

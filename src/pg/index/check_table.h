@@ -28,8 +28,8 @@ void start_records(known_records& known);
 // Adds a living record of the row with this TID. It may be added twice.
 void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number);
 
-// An ERROR unless every row that the snapshot sees has a record, none has two, and each record has a row. The snapshot
-// must be older than the reading of the index.
+// An ERROR unless every row that the snapshot sees has exactly one record and each record has a row. The snapshot must
+// have been taken before the index was read.
 void check_table(known_records& known, Relation table, Snapshot snapshot);
 
 } // namespace minhash::pg::index

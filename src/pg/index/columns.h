@@ -2,7 +2,7 @@
 // query to be found.
 //
 // The scope is hashed to 32 bits, which are stored in the record. They are XORed into the keys of bands: that separates
-// the rows of different scopes, keeps keys of one scope that begin alike side by side, and takes no extra room in keys.
+// the rows of different scopes, keeps keys of one scope that begin alike side by side, and needs no extra room in keys.
 #pragma once
 
 #include "pg/index/format.h"
@@ -14,7 +14,7 @@ namespace minhash::pg::index {
 enum {
     distance = similar_to_query + 1,
     equality,   // for a column of the scope
-    inequality, // not searched, only checked: a constraint's column that tells rows apart
+    inequality, // not searched, only checked: a column of a constraint that distinguishes rows
     strategies = inequality,
 };
 
@@ -32,7 +32,7 @@ static_assert(INDEX_MAX_KEYS <= 32);
 // An ERROR unless there is exactly one column of signatures.
 columns columns_of(Relation index);
 
-// A NOTICE if a column of the scope is unique in the table: then no two rows could be found similar.
+// A NOTICE if a column of the scope is unique in the table, because then no two rows could be found similar.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
 // The hash of the values in the columns of the scope; 0 if there are none. `types` are the types of the values; null:

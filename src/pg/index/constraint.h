@@ -1,9 +1,9 @@
 // Exclusion constraints: EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9).
 //
-// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them by the operator %, whose
-// threshold is a setting of the session. A constraint must not depend on that: in these scans the index itself decides,
-// by the threshold that it was built with. It compares with the signature in the table, because a record has only a
-// shortened copy.
+// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them with the operator %, whose
+// threshold is a setting of the session. A constraint must not depend on that setting. So in these scans the index
+// itself decides, with the threshold that it was built with. It compares with the signature in the table, because a
+// record has only a shortened copy.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,5 +1,5 @@
-// Merges the entries of several chains of leaves into one stream in the order of keys, which is read a leafful at a
-// time. One page of each chain is in memory.
+// Merges the entries of several chains of leaves into one stream in key order, which is read one leafful at a time. One
+// page of each chain is in memory.
 #pragma once
 
 #include "pg/growing.h"
@@ -7,7 +7,7 @@
 
 namespace minhash::pg::index {
 
-// The rest of a run's leaves, from an entry of a leaf on.
+// The rest of a run's leaves, starting at an entry of a leaf.
 struct leaf_chain {
     std::uint64_t id;
     BlockNumber leaf; // none: there are no more entries

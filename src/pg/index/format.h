@@ -1,5 +1,5 @@
-// The pages of an index USING lsh, as they are stored. Whoever changes anything here changes format_version, and keeps
-// reading what was written before.
+// The pages of an index USING lsh, as they are stored. A change here must also change format_version, and indexes that
+// were written before must still be readable.
 //
 // A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a slot
 // (core/compress.h), and the row's TID. Records are appended, and never change except to be marked dead. A run makes
@@ -13,8 +13,8 @@
 //          ├─► merge: the part written so far of the tree that runs are merged into
 //          └─► dead tree: the part not yet freed of the tree of a run that was merged
 //
-// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of a version that it does
-// not know is refused at the first statement (read_meta).
+// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of an unknown version is
+// refused at the first statement (read_meta).
 //
 // All pages are standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //
@@ -77,8 +77,8 @@ constexpr int page_room = trailer_offset - contents_offset;
 
 constexpr int most_levels = 8;
 
-// A run. Its pages of records are the chain of record_pages pages from `first` on, by `next`; the link of the last page
-// means nothing.
+// A run. Its pages of records are the chain of record_pages pages that starts at `first` and follows `next`; the link
+// of the last page means nothing.
 struct run {
     std::uint64_t id;
     std::uint64_t records; // how many were alive when entries were written

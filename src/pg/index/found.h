@@ -1,5 +1,5 @@
-// The rows that a search has found, by rank: nearer rows have lower ranks, equally near ones are in the order of the
-// table. Because ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
+// The rows that a search has found, by rank: nearer rows have lower ranks, and equally near rows are in table order.
+// Because ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
 // remember the rows that it has returned.
 //
 // Rows are kept within work_mem: either only the best ones are wanted, or those without room go to PostgreSQL's sort,
@@ -27,7 +27,7 @@ constexpr rank last_rank = std::numeric_limits<std::int64_t>::max();
 
 static_assert(max_num_hashes < 1 << (63 - tid_bits));
 
-// The rank of a row, by how many of its slots differ from the query's.
+// The rank of a row, from the number of its slots that differ from the query's.
 inline rank rank_of(int differing, const ItemPointerData& tid)
 {
     return static_cast<rank>(differing) << tid_bits | static_cast<rank>(ItemPointerGetBlockNumberNoCheck(&tid)) << 16 |
@@ -50,13 +50,13 @@ struct candidate {
 
 struct found_rows {
     growing<candidate> rows;
-    rank after;           // only rows of a higher rank are found,
-    rank limit;           // and of at most this rank, because enough better ones were found,
-    growing<rank> given;  // but not these, sorted, which were given already
+    rank after;           // only rows of a higher rank are found
+    rank limit;           // only rows of at most this rank are found, because enough better ones were found
+    growing<rank> given;  // sorted: rows that were given already and are not found again
     std::size_t wanted;   // about this many of the best are kept; 0: all
-    std::size_t room;     // if all are kept, how many fit here; the others go
-    TIDBitmap* bitmap;    // if not null, to this;
-    Tuplesortstate* sort; // else to this, which is made when it is needed
+    std::size_t room;     // if all are kept, how many fit into memory; the others go to `bitmap` or `sort`
+    TIDBitmap* bitmap;    // takes the other rows, if it is not null
+    Tuplesortstate* sort; // takes the other rows otherwise; made when it is needed
 
     // Starts with nothing found, in zeroed memory.
     void start(std::size_t rows_of_room);
@@ -71,13 +71,13 @@ struct found_rows {
     // Sorts the rows that are kept here, and removes duplicates.
     void sort_rows();
 
-    // To be called after the last row was added. Sorts rows, here or in `sort`.
+    // Call this after the last row was added. Sorts rows, here or in `sort`.
     void finish();
 
     // Moves `where`, 0 at first, to the next row of `sort` that may be returned; false if none.
     bool next_sorted(rank& where);
 
-    // Lets rows up to a rank be returned, and not found again. Returns how many are kept here.
+    // Lets rows up to a rank be returned, and never found again. Returns how many are kept here.
     std::size_t pass(rank upto);
 
     // Notes that some of the rows have been given, so that they are not found again.

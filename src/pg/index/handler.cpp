@@ -1,4 +1,4 @@
-// The access method lsh: what it can do, and where its functions are.
+// The access method lsh: its properties, and its functions.
 //
 // Possible improvements: several open pages, for many concurrent writers; smaller copies of signatures with many
 // hashes.

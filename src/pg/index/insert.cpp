@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers of an index, in rd_amcache. Whether the page is still the open one is checked once it is
-// locked.
+// What a session remembers about an index, in rd_amcache. Once the page is locked, it checks whether this is still the
+// open page.
 struct insert_cache {
     layout shape;
     columns which;
@@ -45,8 +45,8 @@ std::uint64_t refresh(Relation index, insert_cache& cache)
     return now.next_id;
 }
 
-// Locks the open page. The page named by the cache or the meta page may have been closed since; but then another one
-// has been opened, and next_id has changed.
+// Locks the open page. The page named by the cache or the meta page may have been closed meanwhile; but then another
+// page has been opened, and next_id has changed.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
@@ -127,7 +127,7 @@ bool insert(Relation index,
     if (cache.shape.shape.bands == 0)
         refresh(index, cache);
     if (cache.shape.shape.bands == 0) {
-        // Unless another session is faster, this signature decides the scheme of the index.
+        // Unless another session is faster, this signature determines the scheme of the index.
         const banding shape = shape_for(index, value.scheme);
         change_meta(index, [&](meta& stored) { set_scheme(stored, value.scheme, shape); });
         refresh(index, cache);

@@ -18,7 +18,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// How much work is done in one go.
+// How much work is done at once.
 struct pace {
     std::uint32_t run_pages; // a run of the tail has at most this many
     int leaves;              // at most this many leaves are written
@@ -111,8 +111,8 @@ std::uint64_t record_pages_of(std::span<const run> runs)
     return pages;
 }
 
-// The newest runs to be merged, of those that are in no merge: each is at most `factor` times as large as all newer
-// runs of the group together. Empty if there are none.
+// The newest runs to be merged that are in no merge yet: each is at most `factor` times as large as all newer runs of
+// the group together. Empty if there are none.
 std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
 {
     run* end = now.runs + now.run_count;
@@ -247,8 +247,8 @@ const merge& smallest_merge(meta& now)
 }
 
 // Frees the last pages of a dead tree that have no children, all under the same parent; with the root, the tree is
-// removed from the meta page. What is left of the tree shows how far that has got. A reader with an old copy of the
-// meta page meets a page that is gone, and starts again. Returns how many pages are freed; sets `is_root`.
+// removed from the meta page. The rest of the tree shows how far this has got. A reader with an old copy of the meta
+// page may find a freed page, and starts again. Returns how many pages are freed; sets `is_root`.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
@@ -389,8 +389,8 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. At first, the pages that the
-// tail had at the start become runs, however few are left; later pages need not.
+// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. The pages that the tail had
+// at the start become runs first, however few are left; later pages need not.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

@@ -1,5 +1,5 @@
-// How runs come and go. Runs get larger with their age: the tail becomes a run, and a run that is not much larger than
-// all that is newer is merged with it. (Sorted runs of growing size: Bentley and Saxe, "Decomposable Searching Problems
+// How runs are made and replaced. Older runs are larger: the tail becomes a run, and a run that is not much larger than
+// all newer ones is merged with them. (Sorted runs of growing size: Bentley and Saxe, "Decomposable Searching Problems
 // I", 1980; merged in small steps: Overmars and van Leeuwen, "Worst-case optimal insertion and deletion methods",
 // 1981.)
 //

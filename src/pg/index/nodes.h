@@ -1,9 +1,9 @@
 // The pages of a tree: leaves, and the pages above them.
 //
-// In a small run, the pages just above the leaves have few children and, for each child, a filter of its keys: so a
-// lookup reads only leaves that probably have the key. Most runs are small and have no entries for it. (Filters: Bloom,
+// In a small run, the pages just above the leaves have few children and a filter of each child's keys, so a lookup
+// reads only leaves that probably have the key. Most runs are small and have no entries for the key. (Filters: Bloom,
 // "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze, Sanders, Singler,
-// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits a key, one in six absent keys passes.)
+// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six absent keys passes.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -13,8 +13,8 @@
 
 namespace minhash::pg::index {
 
-// Reads a number of `width` bits, at most most_width. It loads 8 bytes, so some of them may belong to whatever is next
-// to it on the page.
+// Reads a number of `width` bits, at most most_width. It loads 8 bytes, some of which may belong to the next data on
+// the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
@@ -62,7 +62,7 @@ struct leaf_view {
 // Whether the page is a leaf of the run; an ERROR if it is one, but damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 
-// The entries of one leaf, collected in rising or falling order of their keys until no more fit, then packed.
+// The entries of one leaf, collected in ascending or descending key order until no more fit, then packed.
 struct leaf_entries {
     int count;
     int key_width;

@@ -28,13 +28,13 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// Recalling a page does not raise its buffer's usage count. So one use out of this many goes the usual way; otherwise
+// Recalling a page does not raise its buffer's usage count. So one use out of this many takes the usual path; otherwise
 // the hottest pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
-// Pins a page if it is still in its buffer, or in the buffer that follows the previous block's, where it often is if
+// Pins a page if it is still in its buffer, or in the buffer after that of the previous block, where it often is if
 // both were read one after the other. Invalid if it is in neither.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
@@ -49,7 +49,8 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
-// How many pages are tried for a free one, because the caller may hold a page that others wait for.
+// The number of pages that are tried to find a free one; it is small, because the caller may hold a page that others
+// wait for.
 constexpr int most_looks = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page
@@ -100,8 +101,8 @@ bool is_possible_tree(const Tree& tree, const meta& value)
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether each merge has runs, which are neighbours; whether no run is part of an unknown merge; and whether the list
-// of dead trees has room for all of them.
+// Whether each merge has neighbouring runs, no run is part of an unknown merge, and the list of dead trees has room for
+// all runs.
 bool have_runs(const meta& value)
 {
     std::uint32_t seen = 0; // a bit for each merge
@@ -195,7 +196,7 @@ bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::fre
 
 BlockNumber count_blocks(Relation index)
 {
-    // Whoever extends the index locks the new page before releasing this lock.
+    // A session that extends the index locks the new page before releasing this lock.
     LockRelationForExtension(index, ExclusiveLock);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     UnlockRelationForExtension(index, ExclusiveLock);

@@ -28,7 +28,7 @@ bool is_kind(Page page, page_kind kind);
 // Whether a page is new or was freed.
 bool is_free(Page page);
 
-// The number of blocks, read while no other session is adding one.
+// The number of blocks, read while no other session adds one.
 BlockNumber count_blocks(Relation index);
 
 // A build's supply of new pages, which its processes take in the order of blocks, after the meta page. The file is
@@ -50,14 +50,14 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 // Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a complete new page, always or if changes of the index are logged, and releases its buffer. Nobody reads it yet:
-// nothing leads to it, or the index is being built.
+// Logs a complete new page, always or only if changes of the index are logged, and releases its buffer. Nobody reads
+// the page yet: nothing points to it, or the index is being built.
 void finish_page(Relation index, Buffer buffer, bool always_log = false);
 
 // The number of records on a page of records; an ERROR if it is impossible.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
-// An ERROR if a page leads to a block that an index of `blocks` blocks does not have.
+// An ERROR if a page points to a block that an index of `blocks` blocks does not have.
 inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 {
     if (block >= blocks)

@@ -44,8 +44,8 @@ double cost_of_all(const index_size& size)
     return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
 }
 
-// Candidates are read in page order: the more pages that takes, the more their cost approaches that of sequential
-// reads, as in PostgreSQL's bitmap heap scans.
+// Candidates are read in page order: the more pages that takes, the closer their cost is to that of sequential reads,
+// as in PostgreSQL's bitmap heap scans.
 double cost_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)
@@ -62,7 +62,7 @@ double cost_of_bands(const index_size& size, const scan_plan& plan)
            size.tail_pages * size.sequential_page + size.tail_records * operators_a_record * cpu_operator_cost;
 }
 
-// What the conditions of a scan ask for.
+// The conditions of a scan.
 struct conditions {
     bool similar;        // there is a condition on the signature
     double threshold;    // the threshold of this condition, if known; else a guess

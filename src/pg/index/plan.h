@@ -11,8 +11,8 @@ struct scan_plan {
     int bands;
 };
 
-// The recall of lookups at the threshold, as lsh_params() promises by default; and that of constraints, which is
-// higher, at the cost of reading more pages, because a conflict that is missed stays in the table.
+// The recall of lookups at the threshold, as lsh_params() promises by default, and the recall of constraints. The
+// latter is higher, and reads more pages, because a conflict that is missed stays in the table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 

@@ -1,8 +1,8 @@
 // Makes the record of a row from its signature, and the keys of its bands.
 //
-// The keys of bands. A key is 40 bits of the band's slots, in their order, so that keys of records that agree in the
-// first slots of a band are neighbours: one index serves every number of rows. (The idea of prefix trees over MinHash:
-// Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as sorted arrays.)
+// The keys of bands. A key has 40 bits of the band's slots, in their order, so that the keys of records that agree in
+// the first slots of a band are neighbours: one index works for every number of rows. (The idea of prefix trees over
+// MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as sorted arrays.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -28,8 +28,8 @@ void write_records(
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
 
-// How many bits of the key the first `depth` slots of a band take: 8 each, but 4 for later slots if 8 for all would not
-// fit.
+// How many bits of the key the first `depth` slots of a band take: 8 each, but later slots take 4 if 8 for all would
+// not fit.
 constexpr int prefix_bits(int rows, int depth)
 {
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;

@@ -26,8 +26,8 @@ struct fence {
     BlockNumber block;
 };
 
-// Sorts the entries of bands, one after the other. Leaves are written from the last to the first: so the link to the
-// next one is known at once, and no page is locked while others are read.
+// Sorts the entries of bands, one band after the other. Leaves are written from the last to the first, so the link to
+// the next leaf is known at once, and no page is locked while others are read.
 struct band_writer {
     const new_run* to;
     std::span<const BlockNumber> pages;
@@ -179,7 +179,7 @@ band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
     return made;
 }
 
-// Writes the leaves of the bands from `first` on, before `end`: from the greatest key to the least.
+// Writes the leaves of the bands from `first` to before `end`, from the greatest key to the least.
 sorted_leaves write_some_bands(band_writer& writer, int first, int end)
 {
     const layout& shape = *writer.to->shape;

@@ -39,12 +39,11 @@ void write_bands(const new_run& to,
                  sorted_leaves* made);
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made);
 
-// How many pages of records can be sorted at once, within `memory` kB and the record numbers that the sort has room
-// for.
+// How many pages of records can be sorted at once, within `memory` kB and the range of record numbers in the sort.
 std::size_t sortable_pages(const layout& shape, int memory);
 
-// Merges chains of leaves into one, whose first leaf it returns. Their pages are used again, or freed. It keeps a page
-// of each chain in memory; if maintenance memory has no room for all, some chains are first merged into one.
+// Merges chains of leaves into one, whose first leaf it returns. Their pages are reused or freed. It keeps a page of
+// each chain in memory; if maintenance memory has no room for all of them, some chains are first merged into one.
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains);
 
 // Writes the tree above a run's leaves.

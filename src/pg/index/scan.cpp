@@ -1,4 +1,4 @@
-// Scans as PostgreSQL asks for them: sig % constant, ORDER BY sig <%> constant, or both.
+// Scans in the forms that PostgreSQL requests: sig % constant, ORDER BY sig <%> constant, or both.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/records.h"
@@ -22,9 +22,9 @@ namespace minhash::pg::index {
 namespace {
 
 // Marks records whose rows a scan found dead for everybody, so that later scans need not look up these rows in the
-// table, until VACUUM removes the records. If the page is still the same one as when the record was read, so is the
-// record: a place on a page never gets another record. So a new row that reuses the dead row's TID is safe: its record
-// is at another place. The mark is only a hint, not worth waiting for: a page that is locked is skipped.
+// table, until VACUUM removes the records. If the page is still the same as when the record was read, so is the record,
+// because a place on a page never gets another record. So a new row that reuses the dead row's TID is safe: its record
+// is at another place. The mark is only a hint and not worth waiting for, so a page that is locked is skipped.
 void mark_killed(scan_state& state)
 {
     const search& look = state.look;
@@ -47,8 +47,8 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// Reads from the table the rows at the end of the order that have no records in the index: those whose signature is
-// NULL, or all rows. Their rank stands for a distance of 1, or of NULL (unknown).
+// Reads rows from the table that come last in the order and have no records in the index: those whose signature is
+// NULL, or all rows. Their rank means a distance of 1, or of NULL (unknown).
 constexpr int unknown_distance = 1;
 
 struct table_reader {
@@ -91,7 +91,7 @@ const std::uint8_t* make_query(const search& look, const signature& value)
     return record;
 }
 
-// The similarity from which on a constraint's index refuses a row.
+// The similarity at which a constraint's index starts to refuse a row.
 double refused_from(const search& look)
 {
     if (look.now.threshold == no_threshold)
@@ -259,7 +259,8 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// Sets the distance of a row to a lower bound, to be rechecked: copies agree at least as much as signatures.
+// Sets the distance of a row to a lower bound, to be rechecked: shortened copies agree in at least as many slots as
+// signatures.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
@@ -274,7 +275,7 @@ void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
         state.order == order_kind::alike ? differing == unknown_distance : state.order != order_kind::distance;
 }
 
-// Ends the search, and gives back all that lies outside its memory.
+// Ends the search, and releases everything that is not in its memory.
 void release(scan_state& state)
 {
     mark_killed(state);

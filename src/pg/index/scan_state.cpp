@@ -15,18 +15,18 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The recall of scans in order of distance. Higher than for %, because a row that is found too late for its place in
-// the order is left out.
+// The recall of ordered scans. It is higher than for %, because a row that is found too late for its place in the order
+// is left out.
 constexpr double ordered_recall = 0.999;
 
 // With candidates that agree in fewer slots, a search is no faster than comparing all records.
 constexpr int least_depth = 3;
 
-// How many entries of a range are read first, and by what factor more each time.
+// How many entries of a range are read first, and the factor by which that grows each time.
 constexpr std::size_t first_entries = first_candidates;
 constexpr std::size_t more_entries = 8;
 
-// How many of the best rows are kept first, and by what factor more each time.
+// How many of the best rows are kept first, and the factor by which that grows each time.
 constexpr std::size_t first_wanted = 256;
 constexpr std::size_t more_wanted = 16;
 
@@ -58,7 +58,7 @@ bool is_bounded(const scan_state& state)
     return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
 }
 
-// How many records may still be compared.
+// How many more records may be compared.
 double left_to_compare(const scan_state& state)
 {
     return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);

@@ -1,9 +1,9 @@
 // The state of a scan, and how it continues.
 //
 // For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order of distance, one
-// search follows another, each of a smaller depth. A search returns only rows so near that it has found nearly all of
-// them; after it, nothing nearer may be returned any more. Rows that agree in all slots need not wait for the end of a
-// search, because none can be nearer.
+// search follows another, each with a smaller depth. A search returns only rows that are so near that it has found
+// nearly all of them; after that, nearer rows may no longer be returned. Rows that agree in all slots need not wait for
+// the end of a search, because none can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"
@@ -24,9 +24,9 @@ struct scan_state {
     search look;
     index_size size;
     MemoryContext context;
-    query narrow; // what % compares with
+    query narrow; // the signature that % compares with
     bool has_narrow;
-    signature near; // what distances are measured from, if it is not NULL
+    signature near; // the signature that distances are measured from, if it is not NULL
     order_kind order;
     bool nothing;  // nothing can match: a key is NULL
     bool has_keys; // band keys, which depend on the scope, are known
@@ -38,7 +38,7 @@ struct scan_state {
     bool searching;         // entries are left
     std::size_t entries;    // how many to read next from each range
     std::size_t wanted;     // how many the next search keeps; 0: all
-    std::uint64_t compared; // how many look.work counted before this scan
+    std::uint64_t compared; // look.work.compared before this scan
 
     // What may be returned now: these rows of look.found, or all of its sort.
     std::size_t at;
@@ -60,7 +60,7 @@ void begin_search(scan_state& state, double threshold);
 void search_similar(scan_state& state);
 void search_in_order(scan_state& state);
 
-// Puts all rows that are left, in any order, into the bitmap, the sort or look.found.rows.
+// Puts all remaining rows, in any order, into the bitmap, the sort or look.found.rows.
 void gather_rest(scan_state& state);
 
 // Lets rows up to a rank be returned.

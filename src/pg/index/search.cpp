@@ -53,8 +53,8 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first. Half of them suffice to refuse most records if, even were all other slots equal,
-// more of this half must agree than do in unrelated texts.
+// How many slots to compare first. Half of them are enough to reject most records if, even with all other slots equal,
+// more slots of this half must agree than do in unrelated texts.
 int first_slots(int slots, int least)
 {
     constexpr int vector = 64; // the widest that count_agreements() takes at once
@@ -91,15 +91,17 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur: the last one that begins with a lesser key, because pages may share a key.
+// The child in which a key may first occur: the last child that begins with a lesser key, because pages may share a
+// key.
 int child_of(const inner_view& page, std::uint64_t key)
 {
     const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child, from `first` on, that may have entries with a key by its filter. If none may, it is the last child
-// if the next page, to which that one leads and which begins with `next_key`, may have some; else -1.
+// The first child, from `first` on, whose filter says that it may have entries with a key. If there is none, the next
+// page, which begins with `next_key`, may still have some: then it is the last child, which links to that page;
+// otherwise -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -182,8 +184,8 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
     return buffer;
 }
 
-// Reads the record numbers of up to `most` entries of a range, from a pinned leaf on, which it releases. False if the
-// run's pages are gone.
+// Reads the record numbers of up to `most` entries of a range, starting at a pinned leaf, which it releases. Returns
+// false if the run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
@@ -217,8 +219,8 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
     }
 }
 
-// Reads on in all ranges, a few at a time, so that their leaves are waited for together. Ranges without entries left
-// are removed.
+// Continues reading in all ranges, a few at a time, so that their leaves are waited for together. Ranges with no
+// entries left are removed.
 bool read_ranges(search& state, std::size_t most)
 {
     Buffer leaves[at_once];

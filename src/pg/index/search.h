@@ -1,4 +1,4 @@
-// Finds records for a query, among those that share first slots of a band with it, or among all.
+// Finds records for a query: those that share the first slots of a band with it, or any of all records.
 #pragma once
 
 #include "pg/growing.h"
@@ -17,10 +17,10 @@ struct search_work {
     std::uint64_t found;
 };
 
-// Entries of a run, still to be read, whose keys begin with the query's slots of a band.
+// Entries of a run that are still to be read, whose keys begin with the query's slots of a band.
 struct entry_range {
     std::uint32_t run;     // the run's position in the meta page
-    std::uint64_t key;     // the least
+    std::uint64_t key;     // the least key
     BlockNumber block;     // the leaf with the next entry
     std::optional<int> at; // the entry's position on that leaf, once known
 };
@@ -33,9 +33,9 @@ struct search {
     BlockNumber blocks; // how many blocks the index had then
 
     const std::uint8_t* narrowed_by; // the shortened copy of the signature of %, or null
-    const std::uint8_t* ordered_by;  // of the one in ORDER BY, or the same
-    int least_equal;                 // slots, as narrowed_by demands
-    bool in_order;                   // ranks are by distance, else all are the same
+    const std::uint8_t* ordered_by;  // the same for ORDER BY; this is narrowed_by itself if the two are equal
+    int least_equal;                 // how many equal slots narrowed_by requires
+    bool in_order;                   // ranks are by distance; otherwise all are the same
     bool by_scope;                   // only records of the scope are found
     std::uint32_t scope;
     bool skip_killed; // skip records marked as killed
@@ -47,7 +47,7 @@ struct search {
     growing<entry_range> ranges;
     bool has_ranges; // false: find_ranges() comes first
     growing<std::uint64_t> numbers;
-    std::uint64_t entries; // read since the search began
+    std::uint64_t entries; // how many were read since the search began
 };
 
 // The record's number.

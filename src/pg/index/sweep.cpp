@@ -49,15 +49,15 @@ bool is_of_no_tree(const page_trailer& trailer, const meta& now)
            find_by_id(dead_trees_of(now), trailer.id) == nullptr;
 }
 
-// Whether a page's id is older than the meta page. Pages with later ids may be of work in progress.
+// Whether a page's id is older than the meta page. Pages with later ids may belong to work in progress.
 bool is_older(Page page, const meta& now)
 {
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
-// If more than one page in `forgotten_share` is free but missing in the free space map, a sweep is worth it. The map is
-// not logged: it is lost in a crash, and on a standby that is promoted. Pages at equal distances are looked at, no more
-// than about `most_looks`.
+// If more than one page in `forgotten_share` is free but missing in the free space map, a sweep pays off. The map is
+// not logged: a crash loses it, and so does the promotion of a standby. Checks pages at equal distances, about
+// `most_looks` at most.
 constexpr BlockNumber forgotten_share = 100;
 constexpr BlockNumber most_looks = 300;
 

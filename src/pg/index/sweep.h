@@ -1,4 +1,4 @@
-// Frees pages that nothing leads to, because their writer was interrupted or they were replaced.
+// Frees pages that nothing points to, because their writer was interrupted or because they were replaced.
 #pragma once
 
 #include "pg/glue.h"
@@ -13,7 +13,7 @@ namespace minhash::pg::index {
 // all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
-// How many such pages there are, apart from those of work under way.
+// How many such pages there are, apart from those of work in progress.
 std::uint64_t count_lost_pages(Relation index);
 
 } // namespace minhash::pg::index

@@ -11,8 +11,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Ends changes to pages that nobody else can reach: puts the merge into the meta page; with a leaf, also which entries
-// come next.
+// Finishes changes to pages that nobody else can reach: puts the merge into the meta page and, if the page is a leaf,
+// also which entries come next.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
     meta& stored = meta_of(all.lock(meta_block));

@@ -6,7 +6,7 @@
 
 namespace minhash::pg::index {
 
-// One WAL record has each page and, in the meta page, the new state of merge and stream.
+// Each WAL record has one page and, in the meta page, the new state of merge and stream.
 struct tree_writer {
     Relation index;
     merge state;

@@ -1,4 +1,4 @@
-// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing leads to any more.
+// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing points to any more.
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/records.h"
@@ -91,8 +91,8 @@ std::uint64_t claim(Relation index, const run& which)
     return first_id;
 }
 
-// Copies living records to new pages, from the last to the first, so that the next page is always known. The last one
-// leads to the meta page, because only the open page of the tail leads nowhere.
+// Copies living records to new pages, from the last to the first, so that the next page is always known. The last page
+// links to the meta page, because only the open page of the tail has no link.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {

@@ -43,11 +43,11 @@ array_members members_of(ArrayType* array)
     return {ARR_DATA_PTR(array), count};
 }
 
-// Signs the sets of one call site in a query.
+// Signs the sets that one call site in a query gets.
 struct element_signer : set_signer {
     MemoryContext memory; // memory for bags
     Oid type;             // the type of array elements; InvalidOid: not known yet
-    Oid member;           // what it is hashed as
+    Oid member;           // the type as which it is hashed
 };
 
 // Functions that hash the next members of an array into the signer's batch, by the array's type.
@@ -101,7 +101,7 @@ element_signer& arg_signer(FunctionCallInfo fcinfo)
     return state;
 }
 
-// An array, for sign(). take() hashes its next members.
+// An array as a source for sign(). take() hashes its next members.
 template <auto take>
 struct array_source {
     element_signer& state;

@@ -16,8 +16,8 @@ namespace minhash::pg {
 
 namespace {
 
-// How elements are sorted. Deterministic collations find the same elements equal, those with equal bytes, so C, the
-// fastest, stands for all of them.
+// How elements are sorted. Under every deterministic collation, elements are equal only if their bytes are. So C, the
+// fastest, is used for all of them.
 SortSupportData element_order(FunctionCallInfo fcinfo, Oid element)
 {
     require_order(element,

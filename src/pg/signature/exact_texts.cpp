@@ -128,8 +128,8 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
 
 namespace {
 
-// Reads on in the text until a place of its folded form is reached. Positions are for substr(), which counts bytes in
-// single-byte encodings.
+// Continues reading the text until a place of its folded form is reached. Positions are for substr(), which counts
+// bytes in single-byte encodings.
 void read_to(difference_walk& walk, std::uint32_t folded)
 {
     const bool counts_bytes = pg_database_encoding_max_length() == 1;

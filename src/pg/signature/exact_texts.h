@@ -49,8 +49,8 @@ struct difference_walk {
     std::size_t work;
 };
 
-// Starts to look for what text `which` has and the other one lacks. `value` is that text, detoasted. `texts` must stay
-// where it is. Each of the two texts can be walked once.
+// Starts to look for what text `which` has and the other one lacks. `value` is that text, detoasted. `texts` must not
+// move. Each of the two texts can be walked once.
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
 
 // The next difference; false after the last. Can be cancelled.

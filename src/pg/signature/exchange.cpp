@@ -1,6 +1,6 @@
 // Exchanges signatures with other systems, as arrays of numbers. Any family of minima over 32-bit hashes can be stored,
-// compared, united and banded here. Because it is unknown how they were made, they have a method of their own,
-// `external`, and cannot be compared with what minhash() makes.
+// compared, united and banded here. It is unknown how such signatures were made, so they have their own method,
+// `external`, and cannot be compared with those that minhash() makes.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 

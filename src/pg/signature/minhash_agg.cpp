@@ -1,5 +1,5 @@
-// The aggregates minhash_agg(), of the shingles of a column's texts, and minhash_elements_agg(), of the set of its
-// values.
+// The aggregates minhash_agg(), which signs the shingles of a column's texts, and minhash_elements_agg(), which signs
+// the set of its values.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/members.h"
@@ -25,8 +25,8 @@ namespace {
 struct growing_set {
     minhash::scheme scheme;
     bool integers;          // waiting members are integers, not hashed yet
-    std::uint32_t waiting;  // how many members the slots lack yet
-    std::uint32_t room;     // how many fit into `members`, always more than are waiting
+    std::uint32_t waiting;  // how many members the slots do not include yet
+    std::uint32_t room;     // how many members fit into `members`, always more than are waiting
     std::uint64_t* members; // the waiting members
     std::uint32_t* slots;   // the signature of all other members; null if there are none
 };
@@ -206,7 +206,7 @@ MemoryContext state_memory(FunctionCallInfo fcinfo)
     return memory;
 }
 
-// The set collected so far, or a new one. An ERROR if it is of another scheme.
+// The set collected so far, or a new one. An ERROR if it has another scheme.
 growing_set* set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
 {
     if (collected == nullptr)
@@ -232,7 +232,7 @@ void refuse_nulls(FunctionCallInfo fcinfo)
     }
 }
 
-// What values are hashed as (member_type()); looked up once per query.
+// The type as which values are hashed (member_type()); looked up once per query.
 Oid arg_member_type(FunctionCallInfo fcinfo)
 {
     FmgrInfo& function = *fcinfo->flinfo;

@@ -1,4 +1,4 @@
-// shingle_headline(): marks in a text what another one lacks, by the conventions of ts_headline().
+// shingle_headline(): marks the parts of a text that another text lacks, by the conventions of ts_headline().
 #include "pg/arguments.h"
 #include "pg/signature/exact_texts.h"
 #include "pg/text_reader.h"
@@ -112,7 +112,7 @@ std::size_t skip_words(const headline& line, std::size_t at, std::size_t words)
     return at;
 }
 
-// How many words start from `at` on and before `before`, counted up to `most`.
+// How many words start at or after `at` and before `before`, counted up to `most`.
 std::size_t count_words(const headline& line, std::size_t at, std::size_t before, std::size_t most)
 {
     std::size_t words = 0;
@@ -142,8 +142,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference with equally many words before and after it. The text up to `shown` has been dealt with;
-// returns the new value of `shown`.
+// Appends the next difference with equally many words before and after it. The text up to `shown` has already been
+// handled; returns the new value of `shown`.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;

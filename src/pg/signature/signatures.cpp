@@ -1,4 +1,4 @@
-// minhash(), and functions that tell something about signatures.
+// minhash(), and functions that return information about signatures.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"

@@ -137,7 +137,7 @@ MINHASH_FUNCTION(minhash_signature)
 
 namespace {
 
-// The checked bytes of a signature, and the value to be freed after use, because sorts compare often.
+// The checked bytes of a signature, and the value to free after use; it must be freed because sorts compare often.
 struct stored_signature {
     struct varlena* value;
     std::span<const std::uint8_t> bytes;

@@ -1,6 +1,6 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
-// query, and is then compared by its signature. With the index, % never returns a row that it would not also return
-// without it, but it misses rows that share no key. If these may be more than a few, a notice says so.
+// query, and is then compared by its signature. With the index, % never returns a row that it would not return without
+// the index, but it misses rows that share no key. If these may be more than a few, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -24,8 +24,8 @@ namespace minhash::pg {
 
 namespace {
 
-// The threshold of an index without options. Bands and rows are chosen for each number of hashes; even for the fewest,
-// 8, some choice reaches the recall.
+// The threshold of an index without options. Bands and rows are chosen for each number of hashes; even for the smallest
+// number, 8, some choice reaches the recall.
 constexpr double default_threshold = 0.8;
 
 // The options of an index, as PostgreSQL keeps them; 0 if not given.
@@ -36,8 +36,8 @@ struct gin_options {
 
 // Kept from call to call within a scan, because choosing takes longer than making the keys.
 struct gin_choice {
-    banding given;  // as the options give it, or 0
-    int num_hashes; // `chosen` was chosen for this many
+    banding given;  // the bands and rows that the options give, or 0
+    int num_hashes; // the number of hashes for which `chosen` was chosen
     banding chosen;
 };
 
@@ -68,8 +68,8 @@ bool is_first_in_statement()
 }
 
 // A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
-// the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only
-// the process that scans an index knows that it is used, and the threshold. So each such process gives the notice:
+// the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only a
+// process that scans an index knows that the index is used, and the threshold. So each such process gives the notice:
 // parallel workers may each scan the index, or one for all.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {

@@ -1,4 +1,4 @@
-// What planner support needs to know of the operator class gin_minhash_ops.
+// What planner support needs to know about the operator class gin_minhash_ops.
 #pragma once
 
 #include "pg/arguments.h"

@@ -1,6 +1,6 @@
 // Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers of distinct
-// signatures and of NULLs from the statistics. No operator runs on the values in the statistics: they may be secrets of
-// others or, after CREATE OPERATOR, of another type.
+// signatures and of NULLs from the statistics. No operator runs on the values in the statistics, because these may be
+// other users' secrets or, after CREATE OPERATOR, have another type.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -40,7 +40,7 @@ column examine(VariableStatData& variable)
         seen.present -= reinterpret_cast<Form_pg_statistic>(GETSTRUCT(variable.statsTuple))->stanullfrac;
     bool guessed;
     seen.distinct = get_variable_numdistinct(&variable, &guessed);
-    // Most texts have a signature of their own: a better guess than PostgreSQL's 200.
+    // Most texts have a unique signature, so this is a better guess than PostgreSQL's 200.
     if (guessed && variable.rel != nullptr)
         seen.distinct = std::max(seen.distinct, variable.rel->tuples);
     seen.distinct = std::max(seen.distinct, 1.0);
@@ -48,7 +48,7 @@ column examine(VariableStatData& variable)
 }
 
 // The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts are similar by chance:
-// from a threshold of 0.5 on hardly more than the signature itself, below that more and more, and at 0 all.
+// for thresholds from 0.5 on, hardly more than the signature itself; below that more and more, and at 0 all.
 double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
@@ -56,7 +56,7 @@ bool is_null(const Node* expression)
     return IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull;
 }
 
-// The threshold of an operator: that of a minhash_query on either side, or else the setting.
+// The threshold of an operator: from a minhash_query on either side, otherwise from the setting.
 double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
 {
     ListCell* side;

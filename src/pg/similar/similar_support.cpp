@@ -1,4 +1,4 @@
-// Planner support for minhash_similar(): its row estimate, and that an index on either signature can serve it, as it
+// Planner support for minhash_similar(): estimates its rows, and lets an index on either signature serve it, as it
 // serves the operator %. The index condition of minhash_similar(a, b, threshold) is
 //
 //     indexed % _minhash_query(other, threshold)
@@ -30,7 +30,7 @@ namespace minhash::pg {
 
 namespace {
 
-// For signatures whose number of hashes neither the column nor the query tells.
+// Used for signatures if neither the column nor the query tells their number of hashes.
 constexpr int likely_num_hashes = 128;
 
 int expected_num_hashes(Node* indexed, Node* other)
@@ -42,8 +42,8 @@ int expected_num_hashes(Node* indexed, Node* other)
     return signature_of(reinterpret_cast<const Const*>(other)->constvalue).scheme.num_hashes;
 }
 
-// Whether an index finds enough of the rows at the threshold, if that is known. A GIN index is made for one threshold;
-// other access methods search by the query's.
+// Whether an index finds enough of the rows at the threshold, if the threshold is known. A GIN index is made for one
+// threshold; other access methods search with the query's threshold.
 bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, int num_hashes)
 {
     if (request.index->relam != GIN_AM_OID || !IsA(threshold, Const))

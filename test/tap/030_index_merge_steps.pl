@@ -70,8 +70,8 @@ SQL
     return;
 }
 
-# The work of one insertion, counted as one page of log per index page written, and a hundredth of a page per page
-# freed: 42 pages of a run of the tail, or 32 leaves with their filters and inner pages.
+# The work of one insertion. It logs about a page for each index page that it writes, and a hundredth of a page for each
+# that it frees. It writes at most 42 pages for a run of the tail, or 32 leaves with their filters and inner pages.
 my ($log, $runs) = split /\|/, $node->safe_psql('postgres', 'SELECT * FROM insert_rows(1, 40000)');
 cmp_ok($log, '>', 34 * 5000, "one insertion writes a run of the tail, $log bytes of log");
 cmp_ok($log, '<', 48 * 8192, 'and no more than that');

@@ -23,10 +23,11 @@ struct pace {
     std::uint32_t run_pages; // a run of the tail has at most this many
     int leaves;              // at most this many leaves are written
     int frees;               // about this many pages are freed
-    std::uint64_t factor;    // a run up to this many times as large as all newer ones is merged;
-                             // 0: no merge is begun
-    bool is_vacuum;          // also merges small runs that are older than large ones; answers cancel while it writes
-                             // a run of the tail
+    // A run that is at most this many times as large as all newer ones together is merged; 0: no merge is begun.
+    std::uint64_t factor;
+    // VACUUM also merges small runs that are older than large ones, and checks for cancel while it writes a run of the
+    // tail.
+    bool is_vacuum;
 };
 
 constexpr std::uint32_t most_leaves = 96;

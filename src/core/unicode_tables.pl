@@ -5,7 +5,7 @@
 #
 # The tables are part of the signature scheme: they were made once, from Unicode 15.0.0
 # (Debian 12's package unicode-data), and never change within scheme version 1. A lint makes
-# them anew and compares.
+# them again and compares.
 use strict;
 use warnings;
 

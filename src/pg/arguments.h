@@ -44,7 +44,7 @@ signature arg_signature(FunctionCallInfo fcinfo, int argument);
 // The same, but an ERROR if the signature is compressed; `result` names the result that it cannot give.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
-// A new varlena; `front` are bytes to be written before those of the signature.
+// A new varlena; `front` has bytes that are written before the signature's bytes.
 Datum make_signature(const signature& value, std::span<const std::uint8_t> front = {});
 
 // The row that a function with OUT parameters returns; none of its values is null.

@@ -1,4 +1,4 @@
-# Whatever an lsh index is used for must end soon after it is cancelled, wherever it is in its work.
+# Every operation on an lsh index must end soon after it is cancelled, at any point of its work.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs those of the named Debian packages that are not installed yet.
+# Installs the named Debian packages, except those that are already installed.
 #
 #   install_packages.sh PACKAGE...
 #   install_packages.sh --update      fetches the lists of packages, and installs nothing

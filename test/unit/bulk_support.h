@@ -412,7 +412,7 @@ outcome run(test_host& host, void (*work)(Argument&), Argument& argument)
     return static_cast<outcome>(left);
 }
 
-// Rows for the engine, and what it is to do with them.
+// Rows for the engine, and what it should do with them.
 struct problem {
     bulk::task task = {};
     bool from_texts = true;

@@ -15,7 +15,7 @@
 
 namespace minhash::bulk {
 
-// What the engine is to do with the rows.
+// What the engine should do with the rows.
 struct task {
     minhash::scheme scheme;              // the scheme of all signatures
     band_choice shape;                   // bands and rows (core/bands.h); bands = 0: not chosen

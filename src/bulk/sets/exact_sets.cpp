@@ -270,7 +270,7 @@ struct answer {
     std::size_t looked_at;
 };
 
-// Counts those of the elements that the set has, on top of `shared`.
+// Counts the elements that the set also has, and adds them to `shared`.
 answer count_in(host& owner,
                 const distinct_elements& set,
                 std::span<const std::uint64_t> elements,

@@ -26,12 +26,13 @@ struct text_signer : set_signer {
 };
 
 // Calls take(const shingle_batch&) for all members of a set, or for the numbered occurrences of a bag, some of which
-// may come more than once. source.rewind() goes back to the first member. next_batch() makes the next batch in
-// state.batch and returns whether it was the last. For bags, bytes() is the length of the text or the number of
-// elements, and grow(old, words) replaces the memory of bags.
+// may come more than once. source.state is the signer. source.rewind() goes back to the first member. next_batch()
+// makes the next batch in state.batch and returns whether it was the last. For bags, bytes() is the length of the text
+// or the number of elements, and grow(old, words) replaces the memory of bags.
 template <typename Source, typename Take>
-void each_batch(set_signer& state, Source source, Take&& take)
+void each_batch(Source source, Take&& take)
 {
+    set_signer& state = source.state;
     const bool bag = state.scheme.shingles.bag;
     if (bag) {
         const std::size_t wanted = bag_room(source.bytes());
@@ -61,14 +62,13 @@ inline std::span<const std::uint32_t> signed_slots(const set_signer& state)
     return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }
 
-// Signs a set into state.slots. Returns its slots, none for the empty set.
+// Signs a set into source.state.slots. Returns its slots, none for the empty set.
 template <typename Source>
-std::span<const std::uint32_t> sign(set_signer& state, Source source)
+std::span<const std::uint32_t> sign(Source source)
 {
+    set_signer& state = source.state;
     start(state.slots, state.scheme.method, state.scheme.num_hashes);
-    each_batch(state, source, [&state](const shingle_batch& batch) {
-        absorb(state.slots, batch.lo, batch.hi, batch.count);
-    });
+    each_batch(source, [&state](const shingle_batch& batch) { absorb(state.slots, batch.lo, batch.hi, batch.count); });
     return signed_slots(state);
 }
 

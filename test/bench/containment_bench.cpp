@@ -92,7 +92,7 @@ std::vector<element_list> sets_of(const std::vector<std::string>& texts)
     std::vector<element_list> sets;
     for (const std::string& text : texts) {
         element_list elements;
-        minhash::each_batch(signer, bulk::source_of(signer, bench::bytes_of(text)), [&](const shingle_batch& batch) {
+        minhash::each_batch(bulk::source_of(signer, bench::bytes_of(text)), [&](const shingle_batch& batch) {
             for (std::size_t i = 0; i < batch.count; i++)
                 elements.push_back(std::uint64_t{batch.hi[i]} << 32 | batch.lo[i]);
         });
@@ -158,7 +158,7 @@ double ensemble_candidates(const std::vector<std::string>& texts,
     bulk::host_signer& signer = *bulk::make_signer(host, scheme);
     std::vector<std::vector<std::uint32_t>> slots;
     for (const std::string& text : texts) {
-        const auto made = minhash::sign(signer, bulk::source_of(signer, bench::bytes_of(text)));
+        const auto made = minhash::sign(bulk::source_of(signer, bench::bytes_of(text)));
         slots.emplace_back(made.begin(), made.end());
     }
     std::uint64_t candidates = 0;

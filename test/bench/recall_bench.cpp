@@ -40,12 +40,10 @@ pair_map all_pairs(const std::vector<std::string>& texts)
     pair_map found;
     for (std::uint32_t row = 0; row < texts.size(); row++) {
         std::vector<std::uint64_t> elements;
-        minhash::each_batch(signer,
-                            bulk::source_of(signer, bench::bytes_of(texts[row])),
-                            [&](const shingle_batch& batch) {
-                                for (std::size_t i = 0; i < batch.count; i++)
-                                    elements.push_back(std::uint64_t{batch.hi[i]} << 32 | batch.lo[i]);
-                            });
+        minhash::each_batch(bulk::source_of(signer, bench::bytes_of(texts[row])), [&](const shingle_batch& batch) {
+            for (std::size_t i = 0; i < batch.count; i++)
+                elements.push_back(std::uint64_t{batch.hi[i]} << 32 | batch.lo[i]);
+        });
         std::sort(elements.begin(), elements.end());
         elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
         sizes.push_back(elements.size());

@@ -75,7 +75,7 @@ std::uint64_t count_shared(containment_part& self, std::uint32_t row)
     assert(pair != 0); // the rows are different
     std::uint64_t shared = 0;
     host_signer& signer = *self.rows->signer;
-    each_batch(signer, source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
+    each_batch(source_of(signer, fetch_document(*self.rows, row, self.text)), [&](const shingle_batch& batch) {
         for (std::size_t i = 0; i < batch.count; i++) {
             const std::uint32_t number = in.entry(element_of(batch.lo[i], batch.hi[i]));
             shared += number != 0 && met_by[number] != pair;

@@ -253,7 +253,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
         bytes += static_cast<double>(document.size());
         std::memcpy(sample + i * size,
                     rows.task.given ? static_cast<const void*>(document.data())
-                                    : sign(*signer, source_of(*signer, document)).data(),
+                                    : sign(source_of(*signer, document)).data(),
                     size);
     }
     mean_bytes = count == 0 ? 0 : bytes / static_cast<double>(count);
@@ -303,9 +303,8 @@ void sign_units(row_set& rows)
             pause(owner);
             const auto row = static_cast<std::uint32_t>(first + i);
             const text_bytes bytes = fetch_document(rows, row, document);
-            const signature value = task.given
-                                        ? with_slots(task.scheme, bytes)
-                                        : signature{task.scheme, sign(*rows.signer, source_of(*rows.signer, bytes))};
+            const signature value = task.given ? with_slots(task.scheme, bytes)
+                                               : signature{task.scheme, sign(source_of(*rows.signer, bytes))};
             assert(!value.empty());
             const std::uint8_t* const slots = kept_slots(rows, value, buffer);
             std::memcpy(starts + i * of_start, slots, of_start);

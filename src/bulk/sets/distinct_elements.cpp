@@ -230,9 +230,8 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set)
 {
     start_elements(set, text.size() + 1); // no text has more shingles
-    each_batch(signer, source_of(signer, text), [&set](const shingle_batch& batch) {
-        add(set, batch.lo, batch.hi, batch.count);
-    });
+    each_batch(source_of(signer, text),
+               [&set](const shingle_batch& batch) { add(set, batch.lo, batch.hi, batch.count); });
 }
 
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected)

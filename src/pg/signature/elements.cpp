@@ -125,7 +125,7 @@ struct array_source {
 template <auto take>
 std::span<const std::uint32_t> sign_members(element_signer& state, const array_members& all)
 {
-    return sign(state, array_source<take>{state, all, all});
+    return sign(array_source<take>{state, all, all});
 }
 
 } // namespace

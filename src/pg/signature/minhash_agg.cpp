@@ -301,9 +301,8 @@ MINHASH_FUNCTION(minhash_agg_add)
     signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);
-    each_batch(signing, text_source{signing, document}, [set](const shingle_batch& batch) {
-        add(*set, batch.lo, batch.hi, batch.count);
-    });
+    each_batch(text_source{signing, document},
+               [set](const shingle_batch& batch) { add(*set, batch.lo, batch.hi, batch.count); });
     PG_FREE_IF_COPY(document, 1);
     PG_RETURN_POINTER(set);
 }

@@ -29,7 +29,7 @@ MINHASH_FUNCTION(minhash)
         kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);
     }
     text* const document = PG_GETARG_TEXT_PP(text_to_sign);
-    const std::span<const std::uint32_t> slots = sign(kept.state, text_source{kept.state, document});
+    const std::span<const std::uint32_t> slots = sign(text_source{kept.state, document});
     PG_FREE_IF_COPY(document, text_to_sign);
     return make_signature({kept.state.scheme, slots});
 }

@@ -9,7 +9,7 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- How many keys a band table has, lacks, and has too many, compared with keys made anew from the source.
+-- Compares a band table with keys made from the source: how many it has, how many are missing, how many are too many.
 CREATE FUNCTION pg_temp.state(source regclass, id name DEFAULT 'id', signature name DEFAULT 'sig',
     bands int DEFAULT 13,
     rows int DEFAULT 7, band_table regclass DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$

@@ -1,7 +1,7 @@
 -- lsh_clusters(): the connected components of the pairs that lsh_pairs() finds.
 
--- 150 documents of 40 words of their own; 60 near-copies of some; 60 copies of one, with a word changed in each, which
--- fill large buckets; a chain, each with three words changed from the one before; 15 copies each of two documents.
+-- 150 documents have 40 words each, all different. 60 are near-copies of some of these. 60 are copies of one document
+-- with one word changed, which fill large buckets. A chain changes three words at each step. Two have 15 copies each.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id,

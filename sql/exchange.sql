@@ -16,7 +16,7 @@ SELECT minhash_to_values(minhash_from_values(('[5:20]={0,4294967295' || repeat('
 SELECT e::bigint[] AS slots, minhash_to_values(e) = array_fill(4294967295, ARRAY[16]) AS values,
     minhash_similarity(e, e) AS similarity, lsh_band_keys(e, 4, 4) AS keys
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS e;
--- Truncated to slots that nothing hit, which sketches of one permutation can have, it is that of the empty set, too.
+-- Sketches of one permutation can have slots without a value. A signature cut down to these is that of the empty set.
 SELECT minhash_truncate(s, 16) = minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS cut,
     minhash_truncate(s, 17) = minhash_from_values((minhash_to_values(s))[1:17], 1) AS cut_behind
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]) || '{7,4294967295}', 1) AS s;

@@ -33,7 +33,7 @@ SET enable_indexscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
 RESET enable_indexscan;
--- At 0 every row is found, except those whose signature is NULL or that of the empty set.
+-- At 0 a search finds every row, except those whose signature is NULL or is the signature of the empty set.
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
     0]) threshold, pg_temp.compare(threshold) c;
 

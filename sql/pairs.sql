@@ -1,7 +1,7 @@
 -- lsh_pairs(): all near-duplicate pairs of a query's rows, compared with what plain SQL finds.
 
--- 200 documents of 40 words of their own; 60 near-copies with some words changed; 60 copies of one, a word changed in
--- each, which fill large buckets; 20 copies each of two documents, the second in capitals; empty and very short ones.
+-- 200 documents have 40 words each, all different. 60 are near-copies with some words changed. 60 are copies of one
+-- document with one word changed, which fill large buckets. Two have 20 copies each, one in capitals. Some are empty.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 200) id,

@@ -26,7 +26,7 @@ constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
 static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-// Classes of frequency: each holds counts up to twice those of the previous class.
+// Frequencies fall into classes. The largest count of a class is about twice that of the previous class.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
 // The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most `missed`.

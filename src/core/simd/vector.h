@@ -227,7 +227,7 @@ MINHASH_INLINE vec lane_numbers()
 
 MINHASH_INLINE u32 count_bits(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
 
-// For each value of a byte, the positions of its set bits, one byte each.
+// For each value of a byte, the positions of its set bits, one byte each, then zeros.
 constexpr byte_table<256 * 8> positions([](std::size_t index) {
     std::size_t bits = index / 8;
     for (std::size_t before = index % 8; before > 0; before--)

@@ -1,5 +1,5 @@
--- The triggers that lsh_create_band_table() writes keep band tables in step: through every kind of statement, and for
--- every kind of source and id, until they are dropped.
+-- lsh_create_band_table() writes triggers that keep a band table in step with its source. The tests below run every
+-- kind of statement, on every kind of source and id, and then drop the band tables.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set error_separator ' | '
@@ -9,7 +9,8 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Compares a band table with keys made from the source: how many it has, how many are missing, how many are too many.
+-- Compares a band table with the keys of its source. Reports how many keys it has, how many are missing and how many
+-- should not be there.
 CREATE FUNCTION pg_temp.state(source regclass, id name DEFAULT 'id', signature name DEFAULT 'sig',
     bands int DEFAULT 13,
     rows int DEFAULT 7, band_table regclass DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
@@ -25,7 +26,7 @@ BEGIN
     RETURN result;
 END $$;
 
--- A typical table, and what the functions look like.
+-- Make a band table for a typical table. Show it, its trigger functions and its triggers.
 CREATE TABLE docs (id bigint PRIMARY KEY, body text,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED, n int);
 INSERT INTO docs (id, body) SELECT i, md5((i / 3)::text) || md5((i / 3 + 1)::text) || i FROM generate_series(1, 300) i;
@@ -41,7 +42,7 @@ SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'docs'::re
 SELECT obj_description('docs_bands'::regclass), obj_description('docs_bands_insert'::regproc);
 SELECT pg_temp.state('docs');
 
--- Every kind of statement. Empty and NULL texts have no keys.
+-- After every kind of statement, the band table is still in step. Empty and NULL texts have no keys.
 INSERT INTO docs (id, body) VALUES (1001, 'A text'), (1002, ''), (1003, NULL), (1004, 'A text');
 SELECT pg_temp.state('docs');
 UPDATE docs SET body = body || ' changed' WHERE id % 7 = 0;
@@ -88,7 +89,8 @@ TRUNCATE docs, docs_bands;
 SELECT pg_temp.state('docs');
 ROLLBACK;
 SELECT pg_temp.state('docs');
--- Plans stay good, whatever they were made for first: for one row, then many, then one.
+-- The triggers' cached plans stay good, whether they were first made for one row or for many: statements that change
+-- one row scan no band table sequentially, before and after statements that change many rows.
 CREATE FUNCTION pg_temp.cost_of_one() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := pg_stat_get_xact_tuples_returned('docs_bands'::regclass);
@@ -96,14 +98,14 @@ BEGIN
     DELETE FROM docs WHERE id = 200;
     UPDATE docs SET body = 'another' WHERE id = 201;
     INSERT INTO docs (id, body) VALUES (200, 'again');
-    RETURN pg_stat_get_xact_tuples_returned('docs_bands'::regclass) = before; -- by sequential scans
+    RETURN pg_stat_get_xact_tuples_returned('docs_bands'::regclass) = before; -- counts rows of sequential scans
 END $$;
 SELECT pg_temp.cost_of_one();
 UPDATE docs SET body = body || ' all';
 DELETE FROM docs WHERE id % 3 = 0;
 SELECT pg_temp.cost_of_one(), pg_temp.state('docs');
 
--- When the table is out of step, a statement that would leave keys behind is an error.
+-- If the band table is out of step, a statement that would leave keys behind fails.
 ALTER TABLE docs DISABLE TRIGGER USER;
 INSERT INTO docs (id, body) VALUES (5001, 'Written without triggers');
 ALTER TABLE docs ENABLE TRIGGER USER;
@@ -113,7 +115,7 @@ UPDATE docs SET n = 1 WHERE id = 5001;
 TRUNCATE docs_bands;
 INSERT INTO docs_bands SELECT key, id FROM docs, lsh_bands(sig, 13, 7);
 DELETE FROM docs WHERE id = 5001;
--- Rows that a statement and its own triggers change twice.
+-- Rows that change twice in one statement: by the statement itself and by a trigger that it fires.
 CREATE FUNCTION change_again() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE docs SET body = body || ' again' WHERE id = NEW.id;
@@ -128,12 +130,13 @@ UPDATE docs SET n = -1 WHERE id = 101;
 SELECT pg_temp.error_of('UPDATE docs SET n = -2, body = ''both'' WHERE id = 101');
 SELECT pg_temp.state('docs');
 DROP FUNCTION change_again CASCADE;
--- A statement that calls a function which deletes the new row.
+-- A statement inserts a row and calls a function that deletes the row at once.
 CREATE FUNCTION remove(bigint) RETURNS bigint LANGUAGE sql AS 'DELETE FROM docs WHERE id = $1 RETURNING id';
 SELECT pg_temp.error_of('INSERT INTO docs (id, body) VALUES (5001, ''gone at once'') RETURNING remove(id)');
 DROP FUNCTION remove;
 
--- Renaming: the source can be renamed, other names must stay.
+-- The source can be renamed or moved to another schema. If a column, the band table or its schema is renamed, or the
+-- extension moves to another schema, writes fail until the change is undone.
 ALTER TABLE docs RENAME TO renamed;
 INSERT INTO renamed (id, body) VALUES (6001, 'renamed');
 SELECT pg_temp.state('renamed', band_table => 'docs_bands');
@@ -162,7 +165,7 @@ SELECT pg_temp.error_of('SET search_path = private; DELETE FROM docs WHERE id = 
 ROLLBACK;
 BEGIN;
 ALTER EXTENSION minhash_lsh SET SCHEMA other;
--- (19 has another hint.)
+-- Show only the message: PostgreSQL 19 gives a different hint.
 SELECT split_part(pg_temp.error_of('DELETE FROM docs WHERE id = 100'), ' | ', 1);
 ALTER EXTENSION minhash_lsh SET SCHEMA public;
 DELETE FROM docs WHERE id = 100;
@@ -171,7 +174,7 @@ BEGIN;
 ALTER TABLE docs DROP sig;
 SELECT pg_temp.error_of('DELETE FROM docs WHERE id = 100');
 ROLLBACK;
--- A writer without USAGE on the schema of the extension, or with privileges on columns.
+-- A role that has privileges only on columns of the band table, or no USAGE on the extension's schema.
 CREATE ROLE regress_lsh_columns;
 BEGIN;
 GRANT SELECT, INSERT, DELETE ON docs TO regress_lsh_columns;
@@ -197,7 +200,8 @@ DROP ROLE regress_lsh_columns;
 DELETE FROM docs WHERE id = 100;
 SELECT pg_temp.state('docs');
 
--- A second band table, with other bands. Dropping either side drops everything.
+-- One source can have a second band table with other bands. Dropping a band table or its source also drops the triggers
+-- and functions.
 SELECT lsh_create_band_table('docs', bands => 4, rows => 3, band_table => 'few');
 INSERT INTO docs (id, body) VALUES (6002, 'of both');
 SELECT pg_temp.state('docs'), pg_temp.state('docs', bands => 4, rows => 3, band_table => 'few');
@@ -210,7 +214,8 @@ SELECT (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'docs'::regclass), to_re
 SELECT lsh_create_band_table('docs');
 DROP TABLE docs;
 SELECT to_regclass('docs_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~ '^docs');
--- Without the dependencies, as after a restore. The user's own functions stay.
+-- Drop a band table whose triggers and functions no longer depend on it, as after a restore. The user's own function
+-- stays.
 CREATE TABLE docs (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('docs');
 DELETE FROM pg_depend WHERE deptype = 'a' AND refobjid = 'docs_bands'::regclass AND classid IN
@@ -226,7 +231,7 @@ SELECT (SELECT count(*) FROM pg_trigger WHERE tgrelid = 'docs'::regclass), to_re
     (SELECT count(*) FROM pg_proc WHERE proname ~ '^docs'), 'own'::regproc;
 DROP TABLE docs;
 
--- Names and types of every kind.
+-- Names that need quoting, long names, and ids of many types.
 SET client_encoding = 'UTF8';
 CREATE SCHEMA "Ein Schema";
 CREATE TABLE "Ein Schema"."O'Neil ""x"" $$ é
@@ -247,7 +252,8 @@ FROM pg_class s, pg_class b WHERE s.relname ~ '^O' AND b.relname ~ '^b'
 DROP TABLE "Ein Schema"."O'Neil ""x"" $$ é
 ";
 SELECT count(*) FROM pg_proc WHERE pronamespace = '"Ein Schema"'::regnamespace;
--- Columns with names that the functions use; names of 63 bytes, and of more once something is added.
+-- Columns whose names the trigger functions use, too. The table's name is so long that the names derived from it would
+-- exceed the limit of 63 bytes.
 CREATE TABLE "éééééééééééééééééééééééééééééé_a" (missing int PRIMARY KEY, tg_op text,
     old_keys minhash_signature);
 SELECT lsh_create_band_table('"éééééééééééééééééééééééééééééé_a"', id_column => 'missing');
@@ -290,7 +296,7 @@ SELECT pg_temp.with_ids(type, ids) FROM (VALUES ('smallint', '{-1,2,3}'::text[])
     ('place', '{"(1,a)","(1,b)"}'), ('int[]', '{"{1,2}","{}"}'), ('numeric', '{1.0,2.00}'), ('int4range',
         '{"[1,3)","empty"}'),
     ('"char"', '{a,b}'), ('name', '{a,b}'), ('xid8', '{1,2}'), ('timestamptz', '{2026-11-23,infinity}')) v (type, ids);
--- Equal ids that differ.
+-- Ids that their collation treats as equal although they are written differently.
 CREATE TABLE texts (id text COLLATE ignoring_case PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('texts');
 INSERT INTO texts VALUES ('a', minhash('one')), ('b', minhash('two'));
@@ -300,7 +306,7 @@ UPDATE texts SET sig = minhash('three') WHERE id = 'a';
 DELETE FROM texts WHERE id = 'B';
 SELECT id, count(*) FROM texts_bands GROUP BY id ORDER BY id;
 DROP TABLE texts;
--- Ids that are unique, but NULL.
+-- A UNIQUE id column that allows NULL. Rows without an id have no keys.
 CREATE TABLE optional (id int UNIQUE, sig minhash_signature);
 SELECT lsh_create_band_table('optional');
 INSERT INTO optional VALUES (NULL, minhash('a')), (NULL, minhash('b')), (1, minhash('a'));
@@ -309,7 +315,7 @@ UPDATE optional SET id = NULL WHERE id = 1;
 DELETE FROM optional WHERE id IS NULL;
 SELECT pg_temp.state('optional');
 DROP TABLE optional;
--- Signatures that cannot be cut into such bands are an error, which leaves nothing behind.
+-- Inserting a signature that cannot be cut into the table's bands fails and leaves nothing behind.
 CREATE TABLE narrow (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('narrow', bands => 64, rows => 2);
 SELECT pg_temp.error_of('INSERT INTO narrow VALUES (1, minhash(''a'', 64))'),
@@ -317,7 +323,7 @@ SELECT pg_temp.error_of('INSERT INTO narrow VALUES (1, minhash(''a'', 64))'),
 INSERT INTO narrow VALUES (1, minhash_compress(minhash('a'), 8)), (2, minhash(''));
 SELECT pg_temp.state('narrow', bands => 64, rows => 2);
 DROP TABLE narrow;
--- Temporary and unlogged.
+-- Temporary and unlogged tables. The band table is of the same kind.
 CREATE TEMP TABLE brief (id int PRIMARY KEY, sig minhash_signature);
 CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('brief'), lsh_create_band_table('unlogged');
@@ -327,7 +333,8 @@ SELECT pg_temp.state('brief'), pg_temp.state('unlogged');
 SELECT relname, relpersistence FROM pg_class WHERE relname IN ('brief_bands', 'unlogged_bands') ORDER BY relname;
 DROP TABLE brief, unlogged;
 
--- Partitions: writes to the whole, to one of them, to new and attached ones; rows that move.
+-- Partitioned tables: writes to the parent, to a partition, and to new and attached partitions. Some updates move rows
+-- to another partition.
 CREATE TABLE parts (id int, part int, sig minhash_signature) PARTITION BY LIST (part);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE parts_2 (extra text, sig minhash_signature, part int, id int);
@@ -358,7 +365,8 @@ MERGE INTO parts USING (VALUES (301, 3), (303, 3)) v (i, p) ON id = i
     WHEN MATCHED THEN UPDATE SET sig = minhash('merged')
     WHEN NOT MATCHED THEN INSERT VALUES (i, p, minhash('merged'));
 SELECT pg_temp.state('parts');
--- ATTACH and DETACH fire no trigger: fill the band table again. Once it is attached, a partition is kept in step.
+-- ATTACH and DETACH fire no triggers, so the band table must be filled again. Later writes to an attached partition
+-- keep it in step.
 CREATE TABLE parts_4 (id int, part int, sig minhash_signature);
 INSERT INTO parts_4 VALUES (400, 4, minhash('attached'));
 ALTER TABLE parts ATTACH PARTITION parts_4 FOR VALUES IN (4);
@@ -380,7 +388,7 @@ SELECT to_regclass('parts_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~
     (SELECT count(*) FROM pg_trigger
     WHERE tgrelid = 'parts_1'::regclass);
 DROP TABLE parts_1;
--- The band table of a partition.
+-- A band table for one partition only.
 CREATE TABLE parts (id int PRIMARY KEY, sig minhash_signature) PARTITION BY RANGE (id);
 CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (0) TO (100);
 CREATE TABLE parts_high PARTITION OF parts DEFAULT;
@@ -433,7 +441,7 @@ SELECT pg_temp.error_of(format('SELECT _lsh_tie_band_table(%s)', arguments)) FRO
     '''hers'', ''bare'', ''{}''', '''bare'', ''hers'', ''{}''', '''hers'', ''hers'', ''{of_another()}''']) arguments;
 RESET ROLE;
 DROP FUNCTION of_another;
--- Policies that hide rows from an owner are an error.
+-- A row-level security policy that hides rows from the table's owner is an error.
 ALTER TABLE bare OWNER TO regress_lsh_stranger;
 ALTER TABLE bare ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 GRANT CREATE ON SCHEMA public TO regress_lsh_stranger;

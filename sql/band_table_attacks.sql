@@ -1,5 +1,6 @@
--- Nothing that others put into a schema runs with the rights of whoever makes a band table, writes to its source,
--- checks an index or calls a bulk function. And nobody reaches a band table except with their own rights.
+-- An attacker, eve, plants functions, operators, types and tables in schemas that others use. None of her code may run
+-- with the rights of a user who makes a band table, writes to its source, checks an index or calls a bulk function.
+-- Users reach a band table only with their own rights.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set error_separator ' | '
@@ -18,7 +19,7 @@ CREATE SCHEMA evil AUTHORIZATION regress_lsh_eve;
 GRANT USAGE ON SCHEMA own, evil TO PUBLIC;
 GRANT CREATE ON SCHEMA public TO PUBLIC; -- as it was before PostgreSQL 15
 GRANT CREATE ON SCHEMA own TO regress_lsh_eve;
--- What her code did as somebody else.
+-- Eve's functions record here every time that they run as another user.
 CREATE TABLE evil.loot (who text, what text);
 GRANT ALL ON evil.loot TO PUBLIC;
 
@@ -31,9 +32,10 @@ BEGIN
 END $$;
 SET search_path = pg_catalog;
 SET check_function_bodies = off;
--- Functions that PostgreSQL's parser prefers to ours, or to its own, if it may choose: for each that is called by the
--- extension's SQL and PL/pgSQL, or by the functions that these write, copies with one argument of another type, and
--- with one more that has a default. (The latter of the extension's own come below.)
+-- Eve plants functions that PostgreSQL's parser could choose instead of ours or its own. She copies each function that
+-- the extension's SQL and PL/pgSQL call, or that the functions they write call. In each copy one argument has another
+-- type, or there is one more argument, which has a default. (Copies of the extension's own functions with one more
+-- argument follow below.)
 CREATE VIEW evil.called AS
 SELECT f.proname, f.proretset, format_type(f.prorettype, NULL) AS result,
     f.pronamespace = 'public'::regnamespace AS own,
@@ -52,7 +54,7 @@ BEGIN
         CASE WHEN many THEN 'SETOF ' ELSE '' END || result, name,
         CASE WHEN many OR result = 'void' THEN '' ELSE ' NULL' END);
 EXCEPTION WHEN invalid_function_definition OR duplicate_function OR feature_not_supported THEN
-    NULL; -- what is there as it is, and types that PL/pgSQL has not
+    NULL; -- the function exists already, or PL/pgSQL does not support its types
 END $$;
 DO $$
 DECLARE
@@ -77,10 +79,10 @@ BEGIN
 END $$;
 SELECT count(DISTINCT proname) > 60 AS names, count(*) > 500 AS functions FROM pg_proc
 WHERE pronamespace = 'evil'::regnamespace;
--- A function that suits constants and columns alike.
+-- A function whose argument types fit both constants and columns.
 CREATE FUNCTION public._lsh_require_band_table(regclass, name, name) RETURNS bool LANGUAGE plpgsql AS
     'BEGIN PERFORM evil.strike(''require''); RETURN true; END';
--- Types by the names of PostgreSQL's; domains, and a type that converts to others by itself.
+-- Domains that have the names of PostgreSQL's types, other domains, and a type with an implicit cast.
 CREATE DOMAIN public.regclass AS pg_catalog.text;
 CREATE DOMAIN public.text AS int;
 CREATE DOMAIN public.int8 AS pg_catalog.text;
@@ -90,7 +92,7 @@ CREATE TYPE evil.converts AS (x int);
 CREATE FUNCTION evil.convert(evil.converts) RETURNS pg_catalog.text LANGUAGE plpgsql AS
     'BEGIN PERFORM evil.strike(''cast''); RETURN ''x''; END';
 CREATE CAST (evil.converts AS pg_catalog.text) WITH FUNCTION evil.convert AS IMPLICIT;
--- Operators that fit exactly.
+-- Operators whose argument types match exactly, so that the parser prefers them.
 DO $$
 DECLARE
     place text;
@@ -113,7 +115,7 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
--- Tables by the names that statements use.
+-- Tables that have the names used in the extension's statements.
 CREATE FUNCTION evil.strike_row() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM evil.strike(TG_TABLE_NAME); RETURN NEW; END';
 DO $$
@@ -131,8 +133,7 @@ BEGIN
 END $$;
 RESET ROLE;
 
--- What others do, with a search path that has all of hers before PostgreSQL's own. As the owner, as a superuser, as
--- a writer.
+-- Other users act with a search path that has eve's schemas before pg_catalog: the owner, a superuser and a writer.
 CREATE FUNCTION pg_temp.as_role(role name, statements pg_catalog.text) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$
 DECLARE
     result pg_catalog.text;
@@ -144,7 +145,7 @@ BEGIN
     RESET ROLE;
     RETURN result;
 END $$;
--- The control: they do run where a statement is careless.
+-- The control: eve's functions do run in a careless statement.
 SELECT pg_temp.as_role('regress_lsh_owner', 'SELECT FROM pg_catalog.generate_series(1, 2) i WHERE i = 1'),
     pg_temp.as_role('regress_lsh_owner', 'SELECT lsh_band_keys(public.minhash(''a''), 2, 2::bigint)'),
     pg_temp.as_role('regress_lsh_owner', 'INSERT INTO docs_bands VALUES (1, 2)');
@@ -202,7 +203,7 @@ FROM (VALUES ('regress_lsh_owner'::name), (session_user)) r (role), (VALUES ('pg
     ('evil.address', 'i::pg_catalog.text'), ('evil.signed', 'public.minhash(i::pg_catalog.text)')) t (type, of),
     (VALUES ('r'), ('p')) k (kind)
 ORDER BY 1, 2, 3;
--- As a writer, who has what the owner grants him.
+-- The writer has only the privileges that the owner grants.
 SELECT pg_temp.as_role('regress_lsh_owner', $$CREATE TABLE own.docs (id evil.address PRIMARY KEY,
     sig public.minhash_signature);
     SELECT public.lsh_create_band_table('own.docs', bands => 9, rows => 3);
@@ -216,8 +217,9 @@ SELECT statement, pg_temp.as_role('regress_lsh_writer', statement) FROM unnest(A
     $$UPDATE own.docs SET sig = public.minhash('another')$$, 'DELETE FROM own.docs', 'TRUNCATE own.docs']) statement;
 TABLE evil.loot;
 
--- Whoever may create triggers on a source, or owns a table that looks like a band table, gains nothing: her triggers
--- run as whoever writes, as any trigger of hers would, and others' tables are neither emptied nor dropped.
+-- A user who may create triggers on a source, or who owns a table that looks like a band table, gains nothing by it.
+-- The triggers run with the rights of the user who writes, as all triggers do. Other users' tables are neither emptied
+-- nor dropped.
 SELECT pg_temp.as_role('regress_lsh_owner', $$GRANT TRIGGER, SELECT ON own.docs TO regress_lsh_eve;
     CREATE TABLE own.precious (key bigint, id evil.address); INSERT INTO own.precious VALUES (1, 'x')$$);
 SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[
@@ -230,7 +232,7 @@ SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[
 SELECT pg_temp.as_role('regress_lsh_owner', statement) FROM unnest(ARRAY['TRUNCATE own.docs',
     $$SELECT public.lsh_drop_band_table('own.docs_bands'::pg_catalog.regclass)$$]) statement;
 SELECT (SELECT count(*) FROM own.precious), to_regclass('own.docs_bands');
--- If a table was renamed, another table with its old name is not written to.
+-- If a band table is renamed, the triggers do not write to another table that gets its old name.
 SELECT pg_temp.as_role('regress_lsh_owner',
     $$DROP TRIGGER planted ON own.docs; ALTER TABLE own.docs_bands RENAME TO renamed$$);
 SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE TABLE own.docs_bands (key bigint,
@@ -240,8 +242,8 @@ SELECT pg_temp.as_role('regress_lsh_eve', $$CREATE TABLE own.docs_bands (key big
 SELECT pg_temp.as_role('regress_lsh_writer', $$INSERT INTO own.docs VALUES ('c', public.minhash('a text'))$$);
 TABLE evil.loot;
 
--- Functions in the extension's own schema with further optional arguments make calls fail. They are not called
--- either.
+-- Eve plants functions in the extension's own schema that have an additional optional argument. They make calls of the
+-- extension's functions ambiguous, so these calls fail, but eve's functions are never called.
 SELECT pg_temp.as_role('regress_lsh_owner', 'DROP TABLE own.docs CASCADE');
 SELECT pg_temp.as_role('regress_lsh_eve', 'DROP TABLE own.docs_bands');
 SET ROLE regress_lsh_eve;
@@ -252,7 +254,7 @@ SELECT regexp_replace(pg_temp.live('regress_lsh_owner', 'pg_catalog.int8', 'i', 
     '^.*(function .* is not unique).*$', '\1');
 TABLE evil.loot;
 
--- No function, view, rule or trigger of the extension runs anything with other rights than its caller's.
+-- List the extension's objects that could run code with the rights of another user than the caller. There must be none.
 SELECT pg_describe_object(classid, objid, 0) FROM pg_depend d
 WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh')
     AND (classid IN ('pg_trigger'::pg_catalog.regclass, 'pg_rewrite'::pg_catalog.regclass,

@@ -1,4 +1,4 @@
--- Band keys.
+-- lsh_band_keys() and lsh_bands(): the keys of a signature's bands.
 
 CREATE FUNCTION pg_temp.signature_of(slots bigint[]) RETURNS minhash_signature LANGUAGE sql IMMUTABLE AS $$
     SELECT (format('fss1:%sx32:char5:fold:set:42:', cardinality(slots)) || string_agg(lpad(to_hex(slot), 8, '0'), ''
@@ -6,7 +6,7 @@ CREATE FUNCTION pg_temp.signature_of(slots bigint[]) RETURNS minhash_signature L
     FROM unnest(slots) WITH ORDINALITY AS given (slot, position)
 $$;
 
--- As an array and as rows: the same keys, bands counted from 1.
+-- Both functions give the same keys, one as an array and one as rows. Bands are counted from 1.
 SELECT bool_and(lsh_band_keys(s, bands, rows) = (SELECT array_agg(key ORDER BY band)
     FROM lsh_bands(s, bands, rows))) AS agree,
        bool_and(cardinality(lsh_band_keys(s, bands, rows)) = bands) AS cardinality,
@@ -17,18 +17,18 @@ SELECT band FROM lsh_bands(minhash('some text', 16), bands => 4, rows => 3);
 SELECT band, key = (lsh_band_keys(minhash('some text', 16), 4, 4))[band] AS same
     FROM lsh_bands(minhash('some text', 16), 4, 4);
 
--- Keys change with any slot of their band and with no other slot. Slots after the last band are not used.
+-- Changing a slot changes the key of its own band and no other key. Slots after the last band are not used.
 SELECT slot, (SELECT array_agg(band ORDER BY band) FROM lsh_bands(pg_temp.signature_of(a), 3, 4) x
     JOIN lsh_bands(pg_temp.signature_of(a[1:slot - 1] || 99::bigint || a[slot + 1:16]), 3, 4) y USING (band)
     WHERE x.key <> y.key) AS changed_bands
 FROM (SELECT array_agg(i) AS a FROM generate_series(1::bigint, 16) i) AS slots, generate_series(1, 16) slot;
 
--- Equal slots in different bands never make an equal key: all 16 slots are the same here.
+-- Different bands never have the same key, even if their slots are equal. Here all 16 slots are the same.
 SELECT bands, rows, (SELECT count(DISTINCT key) FROM lsh_bands(pg_temp.signature_of(array_fill(7::bigint, ARRAY[16])),
     bands, rows)) AS distinct_keys
 FROM (VALUES (2, 8), (4, 4), (16, 1)) AS shapes (bands, rows);
--- 12 slots are 3 bands of 4 rows: documents one and two meet in bands 1 and 2. Band 3 of document one has the slots of
--- document two's band 1, which does not count.
+-- The first 12 slots make 3 bands of 4 rows. Documents one and two share the keys of bands 1 and 2. Band 3 of document
+-- one has the same slots as band 1 of document two, but their keys differ.
 CREATE TEMP TABLE three_by_four (id text, signature minhash_signature);
 INSERT INTO three_by_four VALUES
     ('one', pg_temp.signature_of(ARRAY[1,3,1,0, 2,5,0,3, 1,3,1,0, 0,0,0,0])),
@@ -37,14 +37,15 @@ SELECT a.band, b.band AS other_band FROM three_by_four one, three_by_four two, l
     lsh_bands(two.signature, 3, 4) b
 WHERE one.id = 'one' AND two.id = 'two' AND a.key = b.key ORDER BY 1;
 
--- First-band rows (1,3,6,0), (2,3,1,0), (1,3,6,0), (2,1,3,1): documents one and three are candidates, no other pair.
+-- The first bands of four documents are (1,3,6,0), (2,3,1,0), (1,3,6,0) and (2,1,3,1). Only documents 1 and 3 are
+-- candidates.
 CREATE TEMP TABLE first_band AS
 SELECT id, pg_temp.signature_of(slots || ARRAY(SELECT id * 1000 + i FROM generate_series(1::bigint, 12) i)) AS signature
 FROM (VALUES (1::bigint, ARRAY[1,3,6,0]::bigint[]), (2, ARRAY[2,3,1,0]), (3, ARRAY[1,3,6,0]),
     (4, ARRAY[2,1,3,1])) AS documents (id, slots);
 SELECT a.id, b.id AS other_id, x.band FROM first_band a JOIN first_band b ON a.id < b.id,
     lsh_bands(a.signature, 4, 4) x, lsh_bands(b.signature, 4, 4) y WHERE x.key = y.key;
--- The same as the OR over bands of the AND over rows.
+-- The same pairs by definition: in at least one band, all rows are equal.
 SELECT a.id, b.id AS other_id FROM (SELECT id, signature::bigint[] AS s FROM first_band) a
     JOIN (SELECT id, signature::bigint[] AS s FROM first_band) b ON a.id < b.id AND (
     (a.s[1] = b.s[1] AND a.s[2] = b.s[2] AND a.s[3] = b.s[3] AND a.s[4] = b.s[4]) OR
@@ -52,9 +53,9 @@ SELECT a.id, b.id AS other_id FROM (SELECT id, signature::bigint[] AS s FROM fir
     (a.s[9] = b.s[9] AND a.s[10] = b.s[10] AND a.s[11] = b.s[11] AND a.s[12] = b.s[12]) OR
     (a.s[13] = b.s[13] AND a.s[14] = b.s[14] AND a.s[15] = b.s[15] AND a.s[16] = b.s[16]));
 
--- 100 slots, 16 bands of 6 rows, 4 slots unused. Two signatures agree in 70 places: in all of bands 5, 8 and 12, in
--- four
--- rows of each other band, in none of the unused slots. Exactly bands 5, 8 and 12 meet, and that makes a candidate.
+-- 16 bands of 6 rows use 96 of 100 slots. Two signatures agree in 70 slots: in all rows of bands 5, 8 and 12, in four
+-- rows of each other band, and in none of the unused slots. So they share the keys of bands 5, 8 and 12 only, which is
+-- enough to make them a candidate pair.
 CREATE TEMP TABLE sixteen_by_six AS
 SELECT pg_temp.signature_of(array_agg(slot ORDER BY slot)) AS a,
        pg_temp.signature_of(array_agg(CASE WHEN differs THEN slot + 5000 ELSE slot END ORDER BY slot)) AS b
@@ -65,24 +66,24 @@ SELECT minhash_similarity(a, b) AS similarity, (SELECT array_agg(band ORDER BY b
        lsh_band_keys(a, 16, 6) && lsh_band_keys(b, 16, 6) AS candidates
 FROM sixteen_by_six;
 
--- The empty signature has no bands; NULL has none either.
+-- The empty signature and NULL have no bands.
 SELECT lsh_band_keys(minhash(''), 16, 8), (SELECT count(*) FROM lsh_bands(minhash(''), 16, 8)) AS empty,
     (SELECT count(*) FROM lsh_bands(NULL, 16, 8)) AS of_null,
        (SELECT count(*) FROM lsh_bands(minhash('a'), NULL, 8)) AS null_bands,
        lsh_band_keys(minhash('a'), 16, NULL) IS NULL AS null_rows;
 
--- In the SELECT list, and with a column of another table.
+-- lsh_bands() in the SELECT list, and applied to a column of another table in FROM.
 SELECT (lsh_bands(minhash('some text', 16), 2, 8)).band;
 SELECT id, count(*) AS bands, count(DISTINCT key) AS keys FROM first_band, lsh_bands(signature, 4, 4) GROUP BY id
     ORDER BY id;
 
--- All of a signature's slots as one band, and each as its own: how two signatures meet is the same as comparing slots.
+-- If each slot is a band of its own, two signatures share a band key exactly where their slots are equal.
 SELECT count(*) FILTER (WHERE (x = y) <> (sa = sb)) AS disagree, count(*) FILTER (WHERE sa = sb) > 0 AS some_equal,
     count(*) AS slots
 FROM minhash('this is really rude') a, minhash('this is really crude') b,
      unnest(lsh_band_keys(a, 128, 1), lsh_band_keys(b, 128, 1), a::bigint[], b::bigint[]) AS each (x, y, sa, sb);
 
--- The planner expects as many rows as there are bands, however the number is given.
+-- The planner expects one row per band if it can compute the number of bands, in whatever way the call gives it.
 CREATE FUNCTION pg_temp.expected_rows(query text) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -100,11 +101,11 @@ SELECT how, pg_temp.expected_rows('SELECT * FROM ' || how) FROM unnest(ARRAY[
     'lsh_bands(minhash(''a''), 2 * 5, 6)', 'lsh_bands(minhash(''a''), pg_temp.five(), 6)',
     'lsh_bands(minhash(''a''), pg_temp.six(), 6)',
     'first_band, lsh_bands(signature, 3, 4)']) AS how;
--- Where the number cannot be known, it expects the 16 rows of the declaration.
+-- If the planner cannot know the number, it expects 16 rows, as the function's declaration says.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), pg_temp.seven(), 6)');
 SELECT pg_temp.expected_rows('SELECT * FROM (VALUES (4), (8)) AS given (bands), lsh_bands(minhash(''a''), bands, 6)');
 SELECT pg_temp.expected_rows('SELECT lsh_bands(minhash(''a''), 20, 6)');
--- A parameter's value is known in a custom plan and not in a generic one.
+-- The planner knows the value of a parameter in a custom plan, but not in a generic plan.
 PREPARE p (int) AS SELECT * FROM lsh_bands(minhash('a'), $1, 6);
 SET plan_cache_mode = force_custom_plan;
 SELECT pg_temp.expected_rows('EXECUTE p(12)');
@@ -112,13 +113,14 @@ SET plan_cache_mode = force_generic_plan;
 SELECT pg_temp.expected_rows('EXECUTE p(12)');
 RESET plan_cache_mode;
 DEALLOCATE p;
--- Nonsense is an error when the query runs, not when it is planned.
+-- An invalid number of bands is an error when the query runs, but not when it is planned.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), -3, 6)');
 
 DROP TABLE three_by_four, first_band, sixteen_by_six;
 
--- Keys as blocks, cut by part and by place, give the candidates that a join of the keys gives, once in each part: with
--- ids of any size, any number of parts, and memory for some of the keys only.
+-- _lsh_scatter() writes keys as blocks, split by part and place. From these blocks, _lsh_gather() finds the same
+-- candidates as a join of the keys, each once per part. The tests use ids of all sizes, several numbers of parts, and
+-- memory for only some of the keys.
 CREATE TEMP TABLE texts AS SELECT id, id % 3 AS place, minhash(md5((id / 4)::text) || (id % 9)) AS sig
 FROM (SELECT CASE WHEN i % 2 = 0 THEN i WHEN i % 3 = 0 THEN i - 9223372036854775807
              ELSE 9223372036854775807 - i END AS id
@@ -153,14 +155,14 @@ SELECT parts, d.* FROM unnest('{1, 3, 200}'::int[]) AS parts, pg_temp.differ(par
 SET maintenance_work_mem = '1MB';
 SELECT * FROM pg_temp.differ(1);
 RESET maintenance_work_mem;
--- If more texts than star_above share a key, each is paired only with the first one.
+-- If more than star_above texts share a key, each of them is paired only with the first one.
 SELECT left_ids, right_ids, stars FROM _lsh_gather($$SELECT block
     FROM _lsh_scatter('SELECT id::bigint, ARRAY[id % 3, 7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 5);
 SELECT cardinality(left_ids), stars FROM _lsh_gather($$SELECT block
     FROM _lsh_scatter('SELECT id::bigint, ARRAY[7]::bigint[] FROM generate_series(1, 6) AS id', 0, 1)$$, 1, 6);
--- The smallest block: one entry, whose id is the base.
+-- The smallest block has one entry, whose id is the block's base.
 SELECT * FROM _lsh_scatter('SELECT -1::bigint, ARRAY[-1]::bigint[]', 1, 2);
--- Damaged blocks, and arguments that are not queries.
+-- Errors: damaged blocks and invalid arguments.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common

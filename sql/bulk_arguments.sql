@@ -1,5 +1,5 @@
--- Each argument of the bulk functions with each kind of query: it has an effect, or it is an error. A new argument is
--- listed first: give it a value.
+-- Call the bulk functions with each of their arguments and each kind of query. The argument must have an effect or be
+-- an error. The first query lists arguments that have no value in the table "given": add values for new ones.
 
 CREATE TABLE notes (id bigint PRIMARY KEY, body text);
 INSERT INTO notes
@@ -54,13 +54,14 @@ BEGIN
     END LOOP;
 END $$;
 
--- The argument after the query says by its type what ids are. A value would mean nothing.
+-- The type of the argument after the query says which type the ids have. A value other than NULL would have no meaning.
 SELECT call, pg_temp.error_of(format('SELECT count(*) FROM %s', call)) FROM unnest(ARRAY[
     $$lsh_pairs('SELECT id, body FROM notes', 0.8::numeric, threshold => 0.9)$$,
     $$lsh_clusters('SELECT id::text, body FROM notes', 'id'::text, threshold => 0.9)$$,
     $$lsh_contained('SELECT id, body FROM notes', true)$$]) AS call;
 
--- The name of a table instead of a query, or names of columns, too: the hint is the statement to type.
+-- If the argument is the name of a table, alone or with names of columns, instead of a query, the error's hint shows
+-- the statement to type.
 CREATE SCHEMA "Support";
 CREATE TABLE "Support"."Tickets" ("Ticket No" uuid PRIMARY KEY, customer int, "Text" varchar, title text);
 CREATE TABLE "Support".pages (site int, nr int, sig minhash_signature, PRIMARY KEY (nr, site));
@@ -83,7 +84,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_contained(''notes'', ''id'', ''none'', ''body'')']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');
--- The statements work as they are.
+-- The statements from the hints work unchanged.
 SELECT * FROM lsh_pairs('SELECT id, body FROM notes') LIMIT 0;
 SELECT * FROM lsh_clusters('SELECT "Ticket No", "Text" FROM "Support"."Tickets"', NULL::uuid);
 SELECT * FROM lsh_contained('SELECT (nr, site), sig::text FROM "Support".pages', NULL::record);

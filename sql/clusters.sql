@@ -1,7 +1,8 @@
 -- lsh_clusters(): the connected components of the pairs that lsh_pairs() finds.
 
--- 150 documents have 40 words each, all different. 60 are near-copies of some of these. 60 are copies of one document
--- with one word changed, which fill large buckets. A chain changes three words at each step. Two have 15 copies each.
+-- 150 different documents of 40 words each; 60 near-copies of some of them; 60 copies of document 7 with the last word
+-- changed, which make large buckets; a chain of 40 documents, where each differs from the one before it by three words;
+-- 15 copies each of documents 10 and 11; and two empty and three short texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id,
@@ -19,7 +20,7 @@ INSERT INTO documents SELECT 310 + 15 * (id - 10) + n, CASE id WHEN 10 THEN body
     FROM documents, generate_series(1, 15) n WHERE id IN (10, 11);
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, 'cat'), (364, 'Cat'), (365, 'dog');
 
--- How many rows two queries share, and how many each has alone.
+-- Counts the rows that a query returns, those of the expected rows that are missing, and those that are surplus.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -28,7 +29,7 @@ BEGIN
         actual, expected)
     INTO rows, missing, surplus;
 END $$;
--- The components of a table "pairs", as lsh_clusters() should give them.
+-- Computes in plain SQL what lsh_clusters() should give for the pairs in the table "pairs".
 CREATE TEMP TABLE pairs (left_id bigint, right_id bigint, similarity float8);
 CREATE FUNCTION components() RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint)
     LANGUAGE sql AS $$
@@ -62,7 +63,7 @@ SELECT * FROM check_clusters('0.05, bands => 60, rows => 2');
 SELECT * FROM check_clusters('1, bands => 1, rows => 128');
 SELECT form, missing, surplus, clusters > 5 AS several FROM check_clusters('0.7, bands => 128, rows => 1');
 
--- Neither the order of rows nor memory matters.
+-- The result depends neither on the order of the rows nor on the available memory.
 CREATE TEMP TABLE clusters AS SELECT * FROM lsh_clusters('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
     compare(format('SELECT * FROM lsh_clusters(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled),
@@ -79,7 +80,8 @@ RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
 
--- The survivor is the smallest id, or the first by the column rank, NULLs last, then by id.
+-- The representative is the row with the smallest id. If there is a column named rank, it is the first row by rank,
+-- with NULLs last, then by id.
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, -id AS rank FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END AS rank
@@ -92,16 +94,17 @@ SELECT * FROM lsh_clusters('SELECT id, minhash(body), ARRAY[id % 2, -id] AS rank
     ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT ''x'' || id, body, random() * 0 AS rank FROM documents WHERE id BETWEEN 311 AND 313',
     NULL::text) ORDER BY id;
--- Rows with the same id are separate rows nevertheless.
+-- Rows that have the same id still count as separate rows.
 SELECT * FROM lsh_clusters('SELECT id % 2, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 
--- A chain is one cluster, whose ends have little in common, unless members must be near the representative.
+-- A chain is one cluster, although its ends have little in common. With near_representative it is split, because every
+-- member must be near the representative.
 SELECT size, count(*), min(id), max(id) FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310')
     GROUP BY size;
 SELECT cluster_id, representative, size, string_agg(id::text, ' ' ORDER BY id) AS members
 FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310', near_representative => true,
     singletons => true) GROUP BY 1, 2, 3 ORDER BY 1 LIMIT 4;
--- The same in plain SQL: the best row of what is left of a component, with all rows near it.
+-- The same in plain SQL: repeatedly take the best remaining row of a component, together with all rows near it.
 CREATE FUNCTION near_best(threshold float8, better text)
     RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -129,7 +132,8 @@ SELECT c.* FROM compare('SELECT id, cluster_id, representative, size
 SELECT count(*) FROM lsh_clusters('SELECT id, body FROM documents', near_representative => true) c
     JOIN documents a USING (id) JOIN documents b ON b.id = representative WHERE shingle_jaccard(a.body, b.body) < 0.8;
 
--- How similar each row is to its representative: exactly for texts, below the threshold where clusters chain.
+-- The column similarity compares each row with its representative. It is exact for texts, and estimated for signatures.
+-- In chained clusters it can be below the threshold.
 SELECT query, near_representative, count(*) > 100 AS many, min(c.similarity) < 0.01 AS chained,
     count(*) FILTER (WHERE c.id = representative AND c.similarity <> 1) AS wrong_for_itself,
     count(*) FILTER (WHERE c.similarity IS DISTINCT FROM CASE query WHEN 'body' THEN shingle_jaccard(a.body, b.body)
@@ -140,7 +144,8 @@ FROM (VALUES ('body'), ('minhash(body)')) q (query), (VALUES (false), (true)) n 
     JOIN documents a ON a.id = c.id JOIN documents b ON b.id = representative
 GROUP BY 1, 2 ORDER BY 1, 2;
 
--- Within scopes: the same as separate calls for each scope. NULL is a scope, too; columns are known by their names.
+-- With a column named scope, clusters are the same as from a separate call for each scope. NULL is a scope, too. The
+-- columns rank and scope can come in any order, because their names identify them.
 CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope, -id AS rank FROM documents;
 SELECT c.* FROM compare(
     'SELECT * FROM lsh_clusters(''TABLE scoped'', 0.6, bands => 20, rows => 5, singletons => true)',
@@ -153,7 +158,7 @@ SELECT c.* FROM compare(
          WHERE coalesce(scope, 0) = %s'', s), 0.6, bands => 20, rows => 5, near_representative => true) c') c;
 DROP VIEW scoped;
 
--- With singletons every row is in one cluster, also a row whose text is empty or NULL.
+-- With singletons, every row is in exactly one cluster, including rows whose text is empty or NULL.
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE size = 1 AND id = cluster_id AND id = representative)
     AS alone FROM lsh_clusters('SELECT id, body FROM documents', singletons => true);
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id > 360', singletons => true) ORDER BY id;
@@ -172,7 +177,8 @@ SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 1');
 SELECT count(*) < 61 AS fewer FROM lsh_clusters('SELECT id, body FROM documents WHERE id = 7 OR id BETWEEN 211 AND 270',
     bands => 1, rows => 7, max_bucket => 30);
 
--- 20,000 texts that all share keys, and one that shares some without being near: a few comparisons per row, not 20,000.
+-- 20,000 texts share all keys, and one more text shares some of them but is not similar. The timeout makes sure that
+-- each row needs only a few comparisons, not 20,000.
 CREATE TABLE crowd AS SELECT n AS id, same || n AS body FROM generate_series(1, 20000) n,
     (SELECT string_agg(md5(word::text), ' ') AS same FROM generate_series(1, 30) word) s;
 SET statement_timeout = '60s';
@@ -182,14 +188,14 @@ SELECT size, count(*) FROM lsh_clusters('SELECT id, body FROM crowd UNION ALL SE
 RESET statement_timeout;
 RESET maintenance_work_mem;
 
--- What clusters are for: one row of each is kept, the longest.
+-- A typical use of clusters: keep only the longest row of each.
 CREATE TABLE kept AS SELECT * FROM documents;
 DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) AS rank FROM kept') c WHERE kept.id = c.id
     AND kept.id <> c.representative;
 SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true))
     AS clustered FROM kept;
 
--- The same, written as which rows to keep: rows whose text is NULL or empty are kept, too.
+-- The same, but the statement says which rows to keep. Rows whose text is NULL or empty are kept, too.
 CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
 DELETE FROM remaining
 WHERE id NOT IN (SELECT id
@@ -199,7 +205,7 @@ SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER 
     (SELECT count(*) FROM kept) AS kept FROM remaining;
 DROP TABLE remaining;
 
--- Ids of other types, which a value after the query tells; this argument has no name.
+-- Ids of other types. The argument after the query has the type of the ids. It has no name.
 SELECT q.n, c.id, pg_typeof(c.id), c.size
 FROM (VALUES (1), (2)) q (n), LATERAL
     lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text,
@@ -209,7 +215,7 @@ ORDER BY 1, 2;
 SELECT * FROM lsh_clusters('TABLE documents', unit => 'char', id_type => NULL::text);
 \set VERBOSITY default
 
--- Errors in addition to those of lsh_pairs().
+-- Errors that lsh_pairs() does not have.
 SELECT * FROM lsh_clusters(NULL);
 SELECT * FROM lsh_clusters('TABLE documents', near_representative => NULL);
 SELECT * FROM lsh_clusters('TABLE documents', NULL::bigint, threshold => 1, singletons => NULL);

@@ -1,6 +1,6 @@
--- lsh_components(): the connected components of pairs from anywhere.
+-- lsh_components(): the connected components of any pairs.
 
--- What lsh_clusters() gives for the pairs that lsh_pairs() finds.
+-- From the pairs that lsh_pairs() finds, lsh_components() makes the same clusters as lsh_clusters() does.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(CASE WHEN word % 20 = 3 AND id > 60 OR word % 10 = 5 AND id > 180 THEN 'changed' || id
@@ -22,9 +22,9 @@ FROM (SELECT id, cluster_id, representative, size, threshold
       FROM lsh_components('SELECT left_id, right_id FROM pairs ORDER BY random()')
       EXCEPT SELECT id, cluster_id, representative, size, NULL FROM as_clusters WHERE threshold = 0.5) d;
 
--- A pair of an id with itself makes it a cluster; pairs may come twice and either way around.
+-- A pair of an id with itself makes a cluster. Pairs may be repeated, and in either order.
 SELECT * FROM lsh_components('VALUES (3, 2), (2, 3), (3, 7), (5, 5), (7, 7)') ORDER BY id;
--- Pairs with a NULL are left out.
+-- Pairs that contain NULL are ignored.
 SELECT id, cluster_id, size FROM lsh_components('VALUES (1, NULL), (NULL, 2), (NULL, NULL), (3, 4)') ORDER BY id;
 SELECT id, cluster_id, size, threshold
 FROM lsh_components('VALUES (1, 2, NULL::float8), (3, 4, 0.5), (7, 8, ''Infinity'')',
@@ -33,12 +33,12 @@ ORDER BY threshold, id;
 SELECT id, size FROM lsh_components('VALUES (1, 2, NULL::float8)') ORDER BY id;
 SELECT * FROM lsh_components('SELECT 1, 2 WHERE false');
 SELECT * FROM lsh_components('SELECT 1, 2, 0.3::float8', thresholds => '{0.4}');
--- Long paths, in order, backwards and shuffled.
+-- Long paths, with pairs in ascending, descending and random order.
 SELECT o, size, min(id), max(id), count(*), count(DISTINCT cluster_id)
 FROM (VALUES (''), ('ORDER BY n DESC'), ('ORDER BY hashint4(n)')) v (o),
     lsh_components('SELECT n, n + 1 FROM generate_series(1, 100000) n ' || o) GROUP BY o, size ORDER BY o;
 
--- Ids of all kinds; both columns have the type that is asked for.
+-- Ids of many types. The result has the requested type of ids.
 CREATE TYPE kind AS ENUM ('b', 'a');
 CREATE DOMAIN document_number AS int;
 SELECT *, pg_typeof(id) FROM lsh_components('VALUES (3::smallint, 2::bigint), (7, 3)') ORDER BY id;
@@ -48,7 +48,7 @@ SELECT * FROM lsh_components('SELECT x, y::varchar FROM (VALUES (''b'', ''a''), 
 ORDER BY id;
 SELECT * FROM lsh_components('VALUES (''a''::kind, ''b''::kind)', NULL::kind) ORDER BY id;
 SELECT * FROM lsh_components('VALUES (1.0, 1.00), (1, 2)', NULL::numeric) ORDER BY id;
--- An array after the query may also be thresholds, so they must be given by name.
+-- If ids are arrays, the argument after the query could also be the thresholds. So thresholds must be given by name.
 \set VERBOSITY terse
 SELECT * FROM lsh_components('VALUES (ARRAY[1, 2], ARRAY[1])', NULL::int[]);
 \set VERBOSITY default
@@ -61,7 +61,7 @@ SELECT *, pg_typeof(id)
 FROM lsh_components('SELECT md5(l::text)::uuid, md5(r::text)::uuid, l::float8 FROM (VALUES (1, 2), (2, 3)) v (l, r)',
                     NULL::uuid, thresholds => '{2}') ORDER BY id;
 
--- Ids that do not fit into memory are looked up in files, with the same result.
+-- If ids do not fit into memory, they are looked up in files. The result is the same.
 CREATE TEMP TABLE edges AS
 SELECT n, md5(n::text) || repeat('x', 50) AS a, md5((n / 3)::text) || repeat('x', 50) AS b
 FROM generate_series(1, 20000) n;
@@ -73,7 +73,7 @@ SELECT count(*), count(DISTINCT cluster_id),
     (SELECT count(*) FROM (TABLE roomy EXCEPT TABLE cramped) d) AS differ
 FROM cramped;
 
--- Where and how it can be called.
+-- Calls in a join, with LIMIT, and within the query of another call.
 SELECT n, c.* FROM generate_series(1, 2) n, lsh_components(format('SELECT %s, 5', n)) c ORDER BY n, id;
 SELECT count(*) FROM (SELECT FROM lsh_components('SELECT a, b FROM edges', NULL::text) LIMIT 3) l;
 SELECT size

@@ -1,7 +1,7 @@
--- Smaller signatures: fewer bits per slot, fewer hashes.
+-- Smaller signatures: minhash_compress() keeps fewer bits per slot, and minhash_truncate() keeps fewer hashes.
 \pset null '<null>'
 
--- The definition: the top bits of slot * 0x9E3779B1, modulo 2^32.
+-- By definition, a compressed slot is the top bits of (slot * 0x9E3779B1) modulo 2^32.
 CREATE TABLE signed AS SELECT n AS id, minhash(repeat('some text ', n % 3 + 1) || n || ' of ' || n * n,
     num_hashes => hashes, method => method) AS sig, hashes, method
 FROM generate_series(1, 30) AS n, (VALUES (128), (17)) AS h (hashes), (VALUES ('fss'), ('classic')) AS m (method);
@@ -10,18 +10,19 @@ SELECT bits, count(*) AS slots, count(*)
 FROM (SELECT sig, bits, minhash_compress(sig, bits) AS compressed FROM signed,
     unnest(ARRAY[1, 2, 4, 8, 16]) AS bits) AS made,
      LATERAL unnest(sig::bigint[], compressed::bigint[]) AS slots (slot, packed) GROUP BY bits ORDER BY bits;
--- Compressing in two steps gives the same as in one; 32 bits are the signature itself.
+-- Compressing in two steps gives the same as in one step. Compressing to 32 bits gives the signature itself.
 SELECT count(*) FILTER (WHERE minhash_compress(minhash_compress(sig, more), fewer) <> minhash_compress(sig,
     fewer)) AS different, count(*) AS compared
 FROM signed, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS more, unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS fewer WHERE fewer <= more;
--- Its scheme, and its size: 16 bytes, and one byte for every eight bits.
+-- The scheme and size of a compressed signature. The size is 16 bytes, and one byte for every eight bits.
 SELECT pg_column_size(minhash_compress(sig, width)) AS bytes, s.*
     FROM (SELECT sig FROM signed WHERE id = 1 AND hashes = 128 AND method = 'fss') AS one,
     unnest(ARRAY[1, 2, 4, 8, 16, 32]) AS width, minhash_scheme(minhash_compress(sig, width)) AS s ORDER BY width;
 SELECT minhash_compress(minhash('abc', 16, seed => 0), 8) AS eight,
     minhash_compress(minhash('abc', 17, seed => 0), 2) AS two, minhash_compress(minhash('', 17), 1) AS empty;
 
--- A signature of one bit per slot as bit(n), for indexes of other extensions: its slots from left to right.
+-- A signature of one bit per slot can be cast to bit(n), with its slots from left to right. Other extensions have
+-- indexes for bit strings.
 SELECT count(*), count(*) FILTER (WHERE c::bit(17)::text <> array_to_string(c::bigint[], '')) AS different,
     count(*) FILTER (WHERE bit_count(a::bit(17) # c::bit(17)) <> (SELECT count(*) FILTER (WHERE x <> y)
         FROM unnest(a::bigint[], c::bigint[]) AS s (x, y))) AS of_other_distance
@@ -32,7 +33,7 @@ SELECT minhash('abc', 16)::bit(16);
 SELECT minhash_compress(minhash('abc', 16), 1)::bit(17);
 CREATE INDEX ON signed ((minhash_compress(sig, 1)::bit(128))) WHERE hashes = 128;
 
--- Out and in again, as text and in binary form, and with a type modifier.
+-- Compressed signatures survive output and input, as text, in binary form, and with a type modifier.
 SELECT count(*) FILTER (WHERE c::text::minhash_signature <> c) AS text_differs, count(*)
     FILTER (WHERE c::minhash_signature(17) <> c) AS modified
 FROM signed, unnest(ARRAY[1, 2, 4, 8, 16]) AS bits, minhash_compress(sig, bits) AS c WHERE hashes = 17;
@@ -53,7 +54,7 @@ SELECT 'fss1:17x1:char5:fold:set:42:ffff02'::minhash_signature;
 SELECT 'fss1:17x1:char5:fold:set:42:ffff0'::minhash_signature;
 SELECT 'fss1:17x3:char5:fold:set:42:'::minhash_signature;
 
--- Estimates for pairs whose exact similarity is known: no bias, and no more error than theory predicts.
+-- Estimates for pairs whose exact similarity is known have no bias, and no more error than theory predicts.
 CREATE TABLE pairs AS
 SELECT id, kept / (200.0 - kept) AS exact, minhash(string_agg('w' || word + id * 1000, ' ') FILTER (WHERE word <= 100),
     shingle_size => 1, unit => 'word') AS a,
@@ -66,7 +67,7 @@ SELECT bits, round(exact, 3) AS exact, abs(avg(error)) < 4 * s / sqrt(count(*)) 
 FROM (SELECT bits, exact, minhash_similarity(minhash_compress(a, bits), minhash_compress(b, bits)) - exact AS error,
     minhash_standard_error(exact, bits => bits) AS s FROM pairs, unnest(ARRAY[2, 4, 8, 16]) AS bits) AS errors
 GROUP BY bits, exact, s ORDER BY bits, exact;
--- One bit says little about one pair: half of all slots agree by accident.
+-- One bit per slot says little about a single pair, because half of all slots agree by chance.
 SELECT round(avg(minhash_similarity(minhash_compress(a, 1), minhash_compress(b, 1)))::numeric, 1) AS of_one_bit,
     round(minhash_standard_error(0.8, 128, 1)::numeric, 4) AS error FROM pairs WHERE round(exact, 1) = 0.7;
 SELECT min(minhash_similarity(minhash_compress(x.a, 1), minhash_compress(y.a, 1))) AS least,
@@ -75,7 +76,7 @@ SELECT min(minhash_similarity(minhash_compress(x.a, 1), minhash_compress(y.a, 1)
 SELECT minhash_similarity(e, s) AS with_empty, minhash_similarity(e, e) AS both_empty, s % s AS itself,
     s <%> s AS distance FROM minhash_compress(minhash('some text'), 4) AS s, minhash_compress(minhash(''), 4) AS e;
 
--- Bands of 8 and 16 bits: equal slots have equal keys, and few other slots do.
+-- Band keys of signatures with 8 and 16 bits per slot. Equal slots make equal keys, and few other slots do.
 SELECT bits, count(*) FILTER (WHERE keys && whole) >= count(*) FILTER (WHERE keys_of_whole && whole) AS found,
     cardinality(min(keys)) AS keys
 FROM (SELECT bits, lsh_band_keys(minhash_compress(a, bits), 13, 7) AS keys,
@@ -84,7 +85,7 @@ FROM (SELECT bits, lsh_band_keys(minhash_compress(a, bits), 13, 7) AS keys,
 SELECT lsh_band_keys(minhash_compress(minhash('a text'), 4), 13, 7);
 SELECT * FROM lsh_bands(minhash_compress(minhash('a text'), 1), 13, 7);
 SELECT lsh_band_keys(minhash_compress(minhash('a text'), 8), 129, 1);
--- With compressed signatures, an index and all pairs find what they find with whole ones.
+-- With compressed signatures, an index and lsh_pairs() find what they find with whole signatures.
 CREATE TABLE docs AS SELECT row_number() OVER (ORDER BY id, exact, side) AS id, minhash_compress(sig, 8) AS sig
     FROM pairs, LATERAL (VALUES ('a', a), ('b', b)) AS sides (side, sig) WHERE id <= 100;
 ALTER TABLE docs ADD PRIMARY KEY (id);
@@ -102,7 +103,7 @@ SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 4) FROM docs');
 SELECT * FROM lsh_pairs('SELECT id, CASE WHEN id = 3 THEN minhash_compress(sig, 4) ELSE sig END FROM docs', bands => 13,
     rows => 7);
 
--- What cannot be done with a compressed signature.
+-- Operations that do not accept compressed signatures.
 SELECT minhash_union(c, c) FROM minhash_compress(minhash('a text'), 8) AS c;
 SELECT minhash_union_agg(minhash_compress(minhash('a text'), 8));
 SELECT minhash_union_agg(minhash_compress(minhash('', 16), 8)) OVER ();
@@ -118,8 +119,8 @@ SELECT minhash_compress(minhash('a text'), 64);
 SELECT minhash_standard_error(0.8, bits => 5);
 SELECT minhash_compress(NULL, 8) AS unknown, minhash_compress(minhash('a text'), NULL) AS unknown_too;
 
--- Fewer hashes: the same as signing the text with fewer, if hash functions are independent; not with FSS, which
--- distributes elements over all slots.
+-- If a method's hash functions are independent, truncating a signature gives the same as signing the text with fewer
+-- hashes. With FSS this is not so, because FSS distributes elements over all slots.
 SELECT count(*) FILTER (WHERE minhash_truncate(minhash(body, num_hashes => 256, method => 'classic'),
     n) <> minhash(body, num_hashes => n, method => 'classic')) AS different, count(*) AS compared
 FROM (VALUES (''), ('a'), ('Some longer text of which nothing is known.')) AS v (body),

@@ -1,10 +1,10 @@
--- lsh_contained(): which texts lie within others.
+-- lsh_contained(): finds texts that are contained in other texts.
 
 CREATE SCHEMA containment;
 SET search_path = containment, public;
 
--- 30 documents of 200 words, and parts of them, from a half down to a sixteenth, some with every tenth word their own;
--- copies of a document, and of a part; a text that is shorter than a shingle.
+-- 30 documents of 200 words; parts of them, from a half down to a sixteenth, some with every tenth word changed; copies
+-- of a document and of a part; texts that are empty, NULL, or shorter than a shingle.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word)
     FROM generate_series(1, 30) id, generate_series(1, 200) word GROUP BY id;
@@ -16,8 +16,8 @@ WHERE word BETWEEN 10 + id AND 9 + id + 200 / size GROUP BY size, id;
 INSERT INTO documents SELECT 5000 + 10 * id + n, body FROM documents, generate_series(1, 3) n WHERE id IN (7, 807);
 INSERT INTO documents VALUES (3001, ''), (3002, NULL), (3003, 'cat'), (3004, 'Cat');
 
--- What comparing every text with every other gives: of two, the one with fewer shingles, or the larger id, is
--- contained.
+-- The expected pairs, from comparing every text with every other. The contained text is the one with fewer shingles. If
+-- both have the same number, it is the one with the larger id.
 CREATE TABLE truth (contained_id bigint, container_id bigint, containment float8);
 CREATE FUNCTION find_truth(threshold float8, size int, unit text, bag boolean) RETURNS void LANGUAGE sql AS $$
 TRUNCATE truth;
@@ -30,7 +30,7 @@ FROM sets a JOIN sets b ON a.shingles < b.shingles OR (a.shingles = b.shingles A
     LATERAL (SELECT shingle_containment(a.body, b.body, size, unit, bag => bag) AS share OFFSET 0) s
 WHERE share >= threshold
 $$;
--- Pairs that a call finds: how many, how many true ones it misses, and how many are wrong.
+-- Counts the pairs that a call finds, the true pairs that it misses, and the wrong pairs.
 CREATE FUNCTION compare(call text, OUT pairs bigint, OUT missing bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('WITH a AS MATERIALIZED (SELECT * FROM %s) SELECT (SELECT count(*) FROM a),
@@ -43,10 +43,10 @@ END $$;
 SELECT find_truth(0.8, 5, 'char', false);
 SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents')$$);
 SELECT count(*) AS near_duplicates FROM lsh_pairs('SELECT id, body FROM documents');
--- With a recall of 1 none is missed.
+-- With a recall of 1, no pair is missed.
 SELECT find_truth(0.6, 5, 'char', true);
 SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 0.6, recall => 1, bag => true)$$);
--- In little memory the index is made in parts.
+-- With little memory, the function builds its index in parts.
 SET maintenance_work_mem = '1MB';
 SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents ORDER BY md5(body)', 0.6, recall => 1,
     bag => true)$$);
@@ -57,12 +57,13 @@ SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 0.3, rec
 SELECT find_truth(1, 5, 'char', false);
 SELECT * FROM compare($$lsh_contained('SELECT id, body FROM documents', 1)$$);
 
--- Ids of another type; pairs come in the order of the sizes of rows, not of their ids.
+-- Ids of another type. The smaller text is the contained one, whatever the ids are.
 SELECT * FROM lsh_contained($$VALUES ('z', 'a part of it'), ('a', 'the whole, and a part of it'),
     ('m', 'A Part of it')$$,
     NULL::text) ORDER BY 1, 2;
 
--- Within scopes, and between two queries: there rows of the first lie within rows of the second, whichever are larger.
+-- Within scopes, and between two queries. With two queries, rows of the first are the contained ones, even if they are
+-- larger.
 SELECT find_truth(0.8, 5, 'char', false);
 DELETE FROM truth WHERE contained_id % 2 <> container_id % 2;
 SELECT * FROM compare($$lsh_contained('SELECT id, body, id % 2 AS scope FROM documents')$$);

@@ -1,23 +1,24 @@
--- shingle_difference() and shingle_headline(): what two texts differ in, by definition and as it is shown.
+-- shingle_difference() and shingle_headline(): find where two texts differ, and show the differences.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common
 \pset null '<null>'
 
--- A word in place of another, a word that is missing, and white space and case, which make no difference.
+-- A replaced word and a missing word are differences. White space and case make no difference.
 SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog near the bank of the river.',
     'A quick brown fox jumps over the  LAZY dog near the bank of the river.');
 SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog.', 'The quick fox jumps over a lazy dog.',
     2, 'word');
--- White space and punctuation within a difference belong to it, those around it do not.
+-- White space and punctuation within a difference are part of it, but not before or after it.
 SELECT * FROM shingle_difference(E'one two, three --\n four; five six', 'one two five six', 2, 'word');
--- Without folding, they are text.
+-- Without folding, they are text like any other.
 SELECT side, position, length, quote_literal(passage)
 FROM shingle_difference('abcde  fghij', 'abcdefghij', fold => false);
--- Passages that change places are covered, each by itself: only the shingles across the seams differ.
+-- Two passages that swap places make no difference, because both texts have their shingles. Only the shingles across
+-- the seam differ.
 SELECT count(*), shingle_jaccard('one two three four', 'three four one two', 2, 'word')
 FROM shingle_difference('one two three four', 'three four one two', 2, 'word');
--- In a bag, if one text has an occurrence more, its last one is the difference.
+-- In bags, if one text has a shingle more often than the other, its last occurrence is the difference.
 SELECT bag, side, position, passage
 FROM unnest('{f, t}'::bool[]) bag, shingle_difference('a b a c a', 'c a', 1, 'word', bag => bag);
 -- Texts shorter than a shingle, empty texts, NULL.
@@ -27,14 +28,15 @@ SELECT * FROM shingle_difference('', ' cat ');
 SELECT * FROM shingle_difference('', '');
 SELECT count(*) FROM shingle_difference(NULL, 'cat');
 SELECT count(*) FROM shingle_difference('cat', 'dog', fold => NULL);
--- Positions count characters of the text as it is, also where folding changes how many bytes they take.
+-- Positions count characters of the original text, even where folding changes their number of bytes.
 SELECT d.*, substr(a, position, length) = passage AS there
 FROM (SELECT 'STRAẞE ȺȺ東京xy e' || chr(769) || 'n' AS a, 'straße xy e' || chr(769) || 'n' AS b) t,
     shingle_difference(a, b, 3) AS d;
 
--- On texts of all kinds of shingles: the differences of each side come in the order of the text, none next to another,
--- each at its stated place. With one character in place of each difference, all shared shingles are left, which gives
--- the similarity; and the differences are the same again, so no other character could have been among them.
+-- Compare many texts, with shingles of all kinds. The differences of each side come in the order of the text. They do
+-- not touch each other, and each is at its stated position. If one marker character replaces each difference, the texts
+-- keep all shared shingles, so that the similarity can be computed from them. The marked texts then differ exactly in
+-- the markers, so no difference was too short.
 CREATE TEMP TABLE texts AS
 SELECT i, translate(left(repeat(md5((i / 3)::text) || md5((i / 2 + 9)::text), 4), i % 90)
     || substr(md5(i::text), 1, i % 5), '0123456789', 'ab ,É.ẞ東cd') AS body
@@ -76,20 +78,22 @@ FROM compared, LATERAL (SELECT pg_temp.shared(marked_a, marked_b, k, unit, fold,
             AND coalesce(bool_and(passage = CASE side WHEN 'a' THEN chr(1) ELSE chr(2) END), true)
             FROM shingle_difference(marked_a, marked_b, k, unit, fold, bag)) AS again) s
 GROUP BY unit ORDER BY unit;
--- The whole text, with all of its differences marked, is the text.
+-- shingle_headline() with HighlightAll shows the whole text, with all differences marked. Without the marks, it is the
+-- text itself.
 SELECT bool_and(translate(shingle_headline(a, b, E'HighlightAll=true, StartSel=\x03, StopSel=\x04', k, unit, fold, bag),
         chr(3) || chr(4), '') = a) AS same,
     bool_and(length(shingle_headline(a, b, E'HighlightAll=true, StartSel=\x03, StopSel=\x04', k, unit, fold, bag))
         = length(a) + 2 * n_a) AS marked
 FROM compared WHERE n > 0;
 
--- The headline: a short text whole, of a long one the first differences with some words around.
+-- The headline of a short text is the whole text. For a long text, it shows the first differences with some words
+-- around them.
 SELECT shingle_headline('Colourless green ideas sleep furiously.', 'Colorless green ideas sleep furiously.');
 SELECT regexp_split_to_table(shingle_headline(b, a, 'StartSel="[", StopSel="]"'), '(?= [.]{3} |(?<=w35))') AS of_b
 FROM (SELECT string_agg(CASE WHEN i % 40 = 7 THEN 'here' ELSE 'w' || i END, ' ' ORDER BY i) AS a,
     string_agg(CASE WHEN i % 40 = 7 THEN 'there now' ELSE 'w' || i END, ' ' ORDER BY i) AS b
     FROM generate_series(1, 300) i) t;
--- Its parameters are those of ts_headline(), in any case of letters.
+-- The options are those of ts_headline(), in upper or lower case.
 CREATE FUNCTION pg_temp.headline(options text, changed text) RETURNS text LANGUAGE sql AS $$
     SELECT shingle_headline(E'  one two three four  five\tsix seven eight nine ten eleven twelve thirteen fourteen ',
         changed, options || ', StartSel=[, StopSel=]', 1, 'word') $$;
@@ -100,12 +104,12 @@ FROM unnest(ARRAY['MaxWords=3', 'MaxWords=4', 'maxwords=1', 'MaxWords=5, MaxFrag
 SELECT quote_literal(shingle_headline(' one two three', 'One Two Three', 'MaxWords=2')) AS no_difference,
     pg_temp.headline('MaxWords=4', '') AS all_of_it, quote_literal(shingle_headline('', 'b')) AS empty,
     quote_literal(shingle_headline(E' \n', '')) AS blank, shingle_headline('a', NULL) AS "null";
--- A passage longer than a fragment is cut; text without white space counts as a word for every 20 characters.
+-- A passage that is longer than a fragment is cut. In text without white space, every 20 characters count as a word.
 SELECT shingle_headline(string_agg('new' || i, ' '), 'old', 'MaxWords=3, MaxFragments=9', 1, 'word')
 FROM generate_series(1, 100) i;
 SELECT shingle_headline(long || '東京' || long, long, 'MaxWords=2', 2) AS two,
     shingle_headline(long || '東京' || long, long, 'MaxWords=1', 2) AS one FROM repeat('日本', 100) long;
--- Differences may begin and end with white space, or be nothing else: parts of the text are shown.
+-- Differences may begin or end with white space, or consist only of it. The headline still shows parts of the text.
 SELECT quote_literal(shingle_headline(E' \n', 'word', fold => false)) AS blank;
 SELECT count(*) AS parts, count(*) FILTER (WHERE position(part IN a) = 0) AS wrong
 FROM (SELECT translate(md5(i::text), '0123456789abcdef', 'abc    ab    bac') AS a,

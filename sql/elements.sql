@@ -1,7 +1,7 @@
--- Sets whose members are given: arrays, tsvectors, columns.
+-- Signatures and exact similarities of sets whose members are given, as arrays or tsvectors.
 \pset null '<null>'
 
--- A scheme of its own, which is read and written like any other.
+-- Signatures of elements have their own scheme. They are read and written like all others.
 SELECT * FROM minhash_scheme(minhash_elements('{a,b,c}'::text[]));
 SELECT minhash_elements('{a,b,c}'::text[], 16, bag => true) AS signature;
 SELECT minhash_elements('{a,b,c}'::text[], 16)::text::minhash_signature = minhash_elements('{a,b,c}'::text[],
@@ -18,8 +18,9 @@ SELECT minhash_elements('{1}'::int[], 7);
 SELECT minhash_elements('{1}'::int[], method => 'simhash');
 \set VERBOSITY terse
 
--- No text is taken for a set, and no set for a text: a list of unknown type, as drivers send it, is an error where
--- elements are wanted, and minhash() takes texts only. (Of exact similarities, unknown types are text[].)
+-- A text is never read as a set, nor a set as a text. minhash_elements() raises an error if the type of its argument is
+-- unknown, as drivers may send it, and minhash() accepts only texts. (The functions of exact similarities read unknown
+-- types as text[].)
 CREATE DOMAIN body AS text;
 CREATE DOMAIN title AS varchar(20);
 CREATE DOMAIN tags AS text[] CHECK (cardinality(VALUE) < 10);
@@ -42,7 +43,8 @@ PREPARE exact AS SELECT element_jaccard($1, $2), element_containment($3, $4, $5)
 SELECT name, parameter_types FROM pg_prepared_statements WHERE name <> '' ORDER BY name;
 DEALLOCATE ALL;
 
--- Arrays of any such type, of domains over one, and domains of arrays; no others.
+-- Arrays of supported types, arrays of domains over them, and domains over arrays are accepted. Other arrays are
+-- refused.
 SELECT minhash_elements('{a,b}'::varchar[]) = minhash_elements('{a,b}'::text[]) AS varchar,
     minhash_elements('{a,b}'::tags) = minhash_elements('{a,b}'::text[]) AS tags,
        minhash_elements('{a,b}'::title[]) = minhash_elements('{a,b}'::text[]) AS titles,
@@ -52,7 +54,7 @@ SELECT minhash_elements('{a,b}'::name[]);
 SELECT minhash_elements('{t,f}'::boolean[]);
 SELECT minhash_elements(ARRAY['{}'::json]);
 \set VERBOSITY terse
--- Equal integers are one member, whatever their type; values of other types are other members.
+-- Equal integers of different types are the same member. Values of other types are different members.
 SELECT count(DISTINCT signature) FROM (VALUES (minhash_elements('{1,2,-3}'::smallint[])),
     (minhash_elements('{1,2,-3}'::integer[])), (minhash_elements('{1,2,-3}'::bigint[]))) AS made (signature);
 SELECT minhash_similarity(minhash_elements('{97}'::int[]), minhash_elements('{a}'::text[])) AS integer_and_text,
@@ -64,7 +66,7 @@ SELECT minhash_similarity(minhash_elements('{97}'::int[]), minhash_elements('{a}
        minhash_elements(ARRAY['\x00000000000000000000000000000061'::bytea]) AS uuid_and_its_bytes;
 SELECT count(DISTINCT minhash_elements(ARRAY[n])) AS integers FROM generate_series(-100, 100) AS n;
 
--- A set has no order and no repetitions, a bag has repetitions.
+-- The order of elements never matters. Repeated elements count in a bag, but not in a set.
 SELECT minhash_elements('{a,b,c}'::text[]) = minhash_elements('{c,b,a,a,b}'::text[]) AS sets,
     minhash_elements('{a,b,c}'::text[], bag => true) = minhash_elements('{c,b,a}'::text[], bag => true) AS bags,
        minhash_elements('{a,b,b}'::text[], bag => true) <> minhash_elements('{a,b}'::text[], bag => true) AS repeated,
@@ -72,7 +74,7 @@ SELECT minhash_elements('{a,b,c}'::text[]) = minhash_elements('{c,b,a,a,b}'::tex
        minhash_elements('{1,2,2}'::int[])::bigint[] AS of_integers,
        minhash_elements('{1,2}'::int[], bag => true)::bigint[] =
        minhash_elements('{1,2}'::int[])::bigint[] AS nothing_repeated;
--- NULL elements are not members; elements of all dimensions are.
+-- NULL elements are not members. In multidimensional arrays, the elements of all dimensions are members.
 SELECT minhash_elements('{1,NULL,2,NULL}'::int[]) = minhash_elements('{1,2}'::int[]) AS integers,
     minhash_elements('{NULL,a,NULL,b}'::text[]) = minhash_elements('{a,b}'::text[]) AS texts,
     minhash_elements(ARRAY[NULL, '\x00'::bytea]) = minhash_elements(ARRAY['\x00'::bytea]) AS bytes,
@@ -89,7 +91,8 @@ SELECT minhash_elements('{}'::int[], 16) AS empty, minhash_elements('{NULL}'::te
 SELECT minhash_cardinality(minhash_elements('{""}'::text[])) > 0.9 AS one,
     minhash_elements('{""}'::text[]) <> minhash_elements('{}'::text[]) AS not_empty;
 
--- Lexemes are members as texts are; in a bag, each position is an occurrence, and no position counts as one.
+-- Lexemes of a tsvector are the same members as equal texts. In a bag, each position is an occurrence, and a lexeme
+-- without positions occurs once.
 SELECT minhash_elements('a b c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS lexemes,
     minhash_elements('a:1,5,9 b:2 c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS positions,
        minhash_elements('a:1,5,9 b:2 c'::tsvector, bag => true) = minhash_elements('{a,a,a,b,c}'::text[],
@@ -98,16 +101,16 @@ SELECT minhash_elements(to_tsvector('simple', 'To be or not to be'),
     bag => true) = minhash_elements('{to,be,or,not,to,be}'::text[], bag => true) AS text,
        minhash_elements(to_tsvector('simple', string_agg('w' || n % 700, ' ')),
        bag => true) = minhash_elements(array_agg('w' || n % 700), bag => true) AS long FROM generate_series(1, 2500) n;
--- PostgreSQL keeps at most 255 positions of a lexeme.
+-- PostgreSQL stores at most 255 positions of a lexeme.
 SELECT minhash_elements(to_tsvector('simple', repeat('a ', 300)),
     bag => true) = minhash_elements(array_fill('a'::text, ARRAY[255]), bag => true) AS most_positions;
--- Shingles of characters are members of the set of shingles.
+-- The set of a text's shingles of characters has the same slots as the signature of the text.
 SELECT bool_and(minhash_elements(shingles(body, size), seed => 7)::bigint[] = minhash(body, shingle_size => size,
     seed => 7)::bigint[]) AS equal
 FROM (VALUES ('The quick brown fox jumps over the lazy dog'), ('Größe, 日本語 und 🙂'), ('')) AS texts (body),
     generate_series(1, 12) AS size;
 
--- The union of signatures is the signature of the union, whatever the size.
+-- The union of two signatures is the signature of the union of their sets, for sets of all sizes.
 CREATE TABLE collections AS
     SELECT id, array_agg(n) AS numbers, array_agg('member ' || n) AS texts, array_agg(md5(n::text)::uuid) AS ids,
     array_agg(decode(md5(n::text), 'hex')) AS bytes, array_agg(n::smallint) AS small,
@@ -127,13 +130,13 @@ SELECT bool_and(minhash_union(minhash_elements(a.numbers), minhash_elements(b.nu
 FROM collections a, collections b WHERE a.id <= b.id;
 SELECT bool_and(minhash_elements(small) = minhash_elements(numbers)) AS small,
     bool_and(minhash_elements(ids) = minhash_elements(bytes)) AS ids FROM collections;
--- Estimates are near the truth: standard error 0.011 for 2048 hashes.
+-- Estimates are close to the exact similarity: with 2048 hashes, the standard error is 0.011.
 SELECT max(abs(minhash_similarity(minhash_elements(a.numbers, 2048), minhash_elements(b.numbers, 2048))
                - (SELECT count(*) FROM (SELECT unnest(a.numbers) INTERSECT
                SELECT unnest(b.numbers)) AS shared)::float8 / (SELECT count(*)
                FROM (SELECT unnest(a.numbers) UNION SELECT unnest(b.numbers)) AS either))) < 0.045 AS near
 FROM collections a, collections b WHERE a.id < b.id;
--- Arguments that change from row to row, and an array stored out of line.
+-- Arguments that change from row to row, and large arrays.
 SELECT bool_and((minhash_scheme(minhash_elements(numbers, 16 + id))).num_hashes = 16 + id) AS hashes,
     bool_and((minhash_scheme(minhash_elements(texts, seed => id))).seed = id) AS seeds,
     bool_and((minhash_scheme(minhash_elements(ids, bag => id > 5))).bag = (id > 5)) AS bags FROM collections;
@@ -143,7 +146,7 @@ SELECT minhash_elements(array_agg(n)) = minhash_elements(array_agg(n) || array_a
 SELECT minhash_elements(array_agg(n % 1000), bag => true) = minhash_elements(array_agg(n % 1000 ORDER BY n DESC),
     bag => true) AS equal, abs(minhash_cardinality(minhash_elements(array_agg(n % 1000), 1024, bag => true)) / 50000 -
     1) < 0.13 AS size FROM generate_series(1, 50000) AS n;
--- All tables of kernels give the same.
+-- The kernels for all instruction sets give the same signatures.
 CREATE TEMP TABLE signed AS SELECT id, minhash_elements(numbers) AS numbers, minhash_elements(texts) AS texts
     FROM collections;
 SET minhash_lsh.instruction_set = 'baseline';
@@ -151,7 +154,7 @@ SELECT count(*) AS equal FROM collections c JOIN signed s USING (id) WHERE minha
     AND minhash_elements(c.texts) = s.texts;
 RESET minhash_lsh.instruction_set;
 
--- Exact similarities of arrays: as sets, as bags, without NULLs.
+-- Exact similarities of arrays as sets and as bags. NULL elements are ignored.
 SELECT element_jaccard('{1,2,3}'::int[], '{2,3,4}'::int[]) AS half,
     element_containment('{1,2}'::int[], '{2,3,4}'::int[]) AS of_the_first,
     element_containment('{2,3,4}'::int[], '{1,2}'::int[]) AS of_the_other,
@@ -160,14 +163,15 @@ SELECT element_jaccard('{1,2,3}'::int[], '{2,3,4}'::int[]) AS half,
        element_containment('{1,2,2,2}'::int[], '{2,2,5}'::int[], bag => true) AS bag_in_bag,
        element_jaccard('{1,NULL,NULL}'::int[], '{1,NULL}'::int[], bag => true) AS nulls,
        element_jaccard('{{1,2},{3,4}}'::int[], '{4,3,2,1}'::int[]) AS dimensions;
--- Empty arrays share nothing, as with texts; NULL is unknown.
+-- The similarity of empty arrays is 0, as it is for empty texts. If an argument is NULL, the result is NULL.
 SELECT element_jaccard('{}'::int[], '{}'::int[]) AS empty, element_containment('{}'::int[], '{1}'::int[]) AS of_nothing,
     element_containment('{1}'::int[], '{}'::int[]) AS in_nothing,
     element_jaccard('{NULL}'::int[], '{NULL}'::int[]) AS nulls,
        element_jaccard(NULL, '{1}'::int[]) AS unknown, element_containment('{1}'::int[], NULL) AS unknown_too,
        element_jaccard('{1}'::int[], NULL, bag => true) AS unknown_bag,
        element_containment('{}'::int[], '{}'::int[], bag => true) AS empty_bags;
--- Any type that has an order, and two that have a common one. Elements are equal as their type says.
+-- Elements can have any type that has an order. The two arrays' types may differ if there is a common type. The type
+-- decides which elements are equal.
 SELECT element_jaccard('{a,b}'::text[], '{b,c}'::varchar[]) AS strings,
     element_jaccard('{1,2}'::smallint[], '{2,3}'::bigint[]) AS integers,
     element_jaccard('{1,2}'::int[], '{2.0,3}'::numeric[]) AS numbers,
@@ -177,7 +181,7 @@ SELECT element_jaccard('{a,b}'::text[], '{b,c}'::varchar[]) AS strings,
        element_jaccard('{2024-01-01}'::date[], '{2024-01-01,2024-01-02}'::date[]) AS dates,
        element_jaccard(ARRAY[ROW(1, 'a'::text), ROW(2, 'b'::text)], ARRAY[ROW(2, 'b'::text)]) AS rows,
        element_jaccard('{a,b}'::tags, '{b}'::text[]) AS domains, element_jaccard('{1,2}'::int[], '{2,3}') AS literal;
--- A collation that treats different bytes as equal; a server without ICU has none, and skips this.
+-- A collation that treats different bytes as equal. Servers without ICU have no such collation and skip this test.
 SELECT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') AS has_icu \gset
 \set same_letters 1
 \set other_letters 0
@@ -195,10 +199,10 @@ SELECT element_jaccard(ARRAY[point(1, 2)], ARRAY[point(1, 2)]);
 SELECT element_containment(ARRAY['{}'::json], ARRAY['{}'::json]);
 \set VERBOSITY terse
 SELECT element_jaccard('{1}'::int[], '{a}'::text[]);
--- An argument asks for bags, as for texts.
+-- The argument bag compares bags, as for texts.
 SELECT element_jaccard('{a,b}', '{a,b,b}', true) AS positional, element_jaccard('{a,b}', '{a,b,b}') AS sets,
        element_jaccard(NULL, '{a}', bag => NULL) AS unknown, shingle_jaccard('{a,b}', '{a,b}', 3) AS texts;
--- The same as plain SQL gives, and as the shingles of texts give.
+-- The results are the same as from plain SQL, and for shingles the same as from the functions for texts.
 SELECT bool_and(element_jaccard(a.numbers, b.numbers) = coalesce(shared / nullif(first + second - shared, 0),
     0)) AS jaccard, bool_and(element_containment(a.texts, b.texts) = coalesce(shared / nullif(first, 0),
     0)) AS containment,

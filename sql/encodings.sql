@@ -1,18 +1,19 @@
--- A text has the same signature in whatever encoding its database keeps it.
+-- A text has the same signature in databases of all encodings.
 \pset format unaligned
 \pset tuples_only on
 \set home :DBNAME
 \encoding UTF8
 
--- What an earlier run that was broken off may have left.
+-- Drop databases that an interrupted earlier run may have left.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS minhash_lsh_latin1;
 DROP DATABASE IF EXISTS minhash_lsh_euc_jp;
 DROP DATABASE IF EXISTS minhash_lsh_sql_ascii;
 RESET client_min_messages;
 
--- In the database of this test, which is UTF8: short texts, texts in which the pieces that are converted at once begin
--- at every place of a character, and long texts. (A digest stands for many signatures.)
+-- Make the expected results in this test's own database, whose encoding is UTF8. Texts are converted in pieces. The
+-- texts are short ones, texts in which a piece begins at each byte of a character, and long ones. (One digest stands
+-- for many signatures.)
 SELECT getdatabaseencoding();
 SELECT minhash('Café NAÏVE', 16) AS cafe, shingles('Café NAÏVE', 3) AS cafe_shingles \gset
 SELECT :'cafe' AS cafe, :'cafe_shingles' AS shingles;
@@ -47,11 +48,13 @@ SELECT minhash_elements(ARRAY['é', 'Größe', 'Café NAÏVE', 'ascii', repeat('
     16)::text = :'latin_members' AS members;
 SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160) || 'b', 3) AS no_break_space,
     shingles('«oui»', 1, 'word') AS quotes;
--- µ folds to a letter that LATIN1 does not have: it can be signed and compared, but not shown.
+-- µ folds to a letter that LATIN1 does not have. Texts with it can be signed and compared, but their folded shingles
+-- cannot be shown.
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
 SELECT shingles('5 µm', 4);
 \echo :SQLSTATE
--- Differences stand where substr() finds them, also after a letter whose folding LATIN1 does not have.
+-- substr() finds differences at their stated positions, even after a letter that folds to one that LATIN1 does not
+-- have.
 SELECT d.*, substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there,
     shingle_headline(a, b, '', 3)
 FROM (VALUES ('µÿß Élan vital, naïve', 'µÿß élan total')) t (a, b), shingle_difference(a, b, 3) d;
@@ -64,7 +67,7 @@ CREATE DATABASE minhash_lsh_euc_jp TEMPLATE template0 ENCODING 'EUC_JP'
 \encoding UTF8
 CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding(), octet_length('a日丂ｱ');
--- Two bytes that EUC_JP allows and Unicode has no character for: signed as they are.
+-- EUC_JP allows these two bytes, but Unicode has no character for them. They are signed unchanged.
 SELECT minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash(E'\xa9\xa1 abcdef')) AS same,
        minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash('abcdef')) < 1 AS differs_without;
 SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese,
@@ -82,7 +85,8 @@ SELECT side, position, length, encode(convert_to(passage, 'EUC_JP'), 'hex') AS p
     substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there
 FROM (VALUES (E'丂ｱ日本語 ＡＢＣ\xa9\xa1東京都', '丂ｱ日本語 ａｂｃ東京 都')) t (a, b), shingle_difference(a, b, 3) d;
 
--- SQL_ASCII says nothing about its bytes: they are UTF-8 where they can be, else each is a character of its own.
+-- SQL_ASCII does not say what bytes mean. Where they are valid UTF-8, they are read as UTF-8. Any other byte is a
+-- character of its own.
 \c :home
 CREATE DATABASE minhash_lsh_sql_ascii TEMPLATE template0 ENCODING 'SQL_ASCII'
     LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
@@ -94,7 +98,8 @@ SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) |
     :'kanji' AS pieces FROM generate_series(500, 530) n;
 SELECT minhash_elements(ARRAY['日', '日本', '日本語のテキスト', 'ascii', repeat('日本語ｱ丂', 1000)],
     16)::text = :'kanji_members' AS members;
--- Bytes that start nothing, a sequence cut short, an overlong form, a surrogate, a code point beyond the last one.
+-- Invalid UTF-8: bytes that cannot start a sequence, sequences cut short, an overlong form, a surrogate and a code
+-- point above the highest.
 SELECT encode(convert_to(document, 'SQL_ASCII'), 'hex') AS bytes,
     (SELECT string_agg(encode(convert_to(s, 'SQL_ASCII'), 'hex'), ' ')
     FROM unnest(shingles(document, 1)) s) AS characters,
@@ -106,7 +111,7 @@ SELECT minhash_similarity(minhash(repeat(E'\xe6\x97', 5000)), minhash(repeat(E'\
     shingle_jaccard(repeat(E'\xff', 10000), repeat(E'\xff', 5000)) AS exact,
        minhash(repeat(E'\xff', 10000), unit => 'word') IS NOT NULL AS words,
        minhash(repeat(E'\xe6\x97 ', 3000), bag => true, unit => 'word') IS NOT NULL AS bag;
--- There, substr() counts bytes, and no difference cuts a character of UTF-8 in two.
+-- With SQL_ASCII, substr() counts bytes. No difference begins or ends within a UTF-8 character.
 SELECT side, position, length, encode(convert_to(passage, 'SQL_ASCII'), 'hex') AS passage,
     substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there
 FROM (VALUES (E'日本語 É\xff ẞ東京都', E'日本語 é\xfe ß東京')) t (a, b), shingle_difference(a, b, 2) d;

@@ -1,7 +1,7 @@
--- lsh_evaluate(): what bands and rows would find among a user's own texts.
+-- lsh_evaluate(): estimates what a choice of bands and rows would find among a user's own texts.
 
 CREATE TABLE texts (id integer PRIMARY KEY, body text);
--- Families of texts that differ by some words: every family has its own words.
+-- 40 families of 4 texts. The texts of a family differ in some words, and nearly all words occur in one family only.
 INSERT INTO texts
 SELECT family * 10 + copy, (SELECT string_agg(CASE WHEN word % 37 = copy * 5
     AND copy > 0 THEN 'other' || copy ELSE 'word' || family * 100 + word END, ' ' ORDER BY word)
@@ -9,7 +9,8 @@ SELECT family * 10 + copy, (SELECT string_agg(CASE WHEN word % 37 = copy * 5
 FROM generate_series(1, 40) AS family, generate_series(0, 3) AS copy;
 INSERT INTO texts VALUES (1000, ''), (1001, NULL), (1002, '  ');
 
--- All texts are anchors: the same figures by brute force, and nothing to be unsure of.
+-- If all texts are anchors, the figures are exact: they equal those of comparing all pairs, and the recall's interval
+-- has no width.
 CREATE TEMP TABLE all_pairs AS
 SELECT shingle_jaccard(a.body, b.body) AS jaccard, minhash(a.body) AS a, minhash(b.body) AS b
 FROM texts a JOIN texts b ON a.id < b.id AND a.body ~ 'w' AND b.body ~ 'w';
@@ -31,29 +32,30 @@ JOIN expected AS x USING (bands, rows) ORDER BY bands;
 SELECT bands, rows, found < true_pairs AS some_missed, candidates > found AS some_false FROM expected ORDER BY bands;
 DROP TABLE all_pairs, expected;
 
--- Without bands and rows, the choices of lsh_params for several recalls.
+-- Without bands and rows, the function evaluates the choices of lsh_params() for several recalls.
 SELECT bands, rows, round(lsh_probability(0.8, bands, rows)::numeric, 3) AS at_threshold,
     recall >= 0.9 * predicted_recall AS as_predicted
 FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL');
--- Anchors are the same every time, whatever the order of rows.
+-- The same anchors are chosen every time, in whatever order the rows come.
 SELECT count(*), count(DISTINCT (bands, rows, candidates, true_pairs, found, recall_low::numeric(9, 8))) AS different
 FROM (SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', anchors => 50) UNION ALL
     SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL ORDER BY random(); ', anchors => 50))
     AS evaluated;
--- Words, bags, other thresholds and methods; ids of any type that has an order.
+-- Shingles of words, bags, another threshold, another method, and ids of another type.
 SELECT true_pairs, found, round(recall::numeric, 2) AS recall
 FROM lsh_evaluate($$SELECT 'text ' || id, body::varchar -- a comment
                     FROM texts WHERE body > ''$$, threshold => 0.5, bands => '{25}', rows => '{5}', unit => 'word',
                         shingle_size => 2, bag => true, method => 'classic', seed => 7);
--- Within scopes: first no two texts of a family share a scope, then a family does, with two copies of each text.
+-- Within scopes. In the first call, no two texts of a family share a scope. In the second, each family is a scope with
+-- two copies of each text.
 SELECT true_pairs, candidates, found
 FROM lsh_evaluate('SELECT id, body, id % 10 AS scope FROM texts WHERE body > $$$$', bands => '{13}', rows => '{7}');
 SELECT true_pairs, candidates, found
 FROM lsh_evaluate('SELECT id, body, (id / 10)::text AS scope FROM texts, generate_series(1, 2) WHERE body > $$$$',
     bands => '{13}', rows => '{7}');
 
--- Near-duplicates are rare: 200 pairs among 4,000 texts, of which 200 anchors see about 20, too few. With 1,200 anchors
--- the interval misses the true recall in at most 2 of 20 draws.
+-- If near-duplicates are rare, more anchors are needed. Of 200 pairs among 4,000 texts, 200 anchors see about 20, which
+-- leaves the recall uncertain. With 1,200 anchors, the interval misses the true recall in at most 2 of 20 draws.
 CREATE TABLE rare AS
 SELECT n AS id, string_agg(md5(n % 3800 || ' ' || word) || CASE WHEN n > 3800 AND word % 4 = 0 THEN n::text ELSE '' END,
     ' ' ORDER BY word) AS body
@@ -67,8 +69,8 @@ FROM generate_series(1, 20) seed,
     lsh_evaluate('TABLE rare', 1200, 0.7, '{5}', '{12}', seed => seed) part,
     lsh_evaluate('TABLE rare', 4000, 0.7, '{5}', '{12}', seed => seed) whole;
 DROP TABLE rare;
--- Families of up to 200 texts, of which some have a signature that misses most of their pairs: these rows are seldom
--- anchors themselves, so the anchors near to them must tell.
+-- Families of up to 200 texts. Some texts have a signature that misses most of their pairs. These texts are seldom
+-- anchors themselves, so the interval must account for them from the anchors near them.
 CREATE TABLE families AS
 WITH members AS (SELECT f, m
                  FROM generate_series(1, 250) f, generate_series(1, greatest(1, (200 / power(f, 0.7))::int)) m)
@@ -83,7 +85,7 @@ FROM generate_series(1, 20) seed,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 1000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) part,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 100000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) whole;
 DROP TABLE families;
--- No true pairs, and no rows at all.
+-- Queries whose rows have no true pairs, and a query without rows.
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
 

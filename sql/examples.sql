@@ -1,4 +1,4 @@
--- doc/examples: the pictures and the page of pairs are those that their SQL makes, and the report runs.
+-- The SQL of doc/examples makes the committed pictures and the committed page of pairs. The report runs without errors.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \getenv abs_builddir PG_ABS_BUILDDIR
 \set s_curves :abs_srcdir '/doc/examples/s_curves.sql'
@@ -31,7 +31,7 @@ DISCARD TEMP;
 \i :side_by_side
 \o
 \set ECHO all
--- Shows nothing if a picture is as committed. To make it anew, run its SQL as its first lines say.
+-- diff shows nothing if a picture equals the committed one. To make a picture again, see the first lines of its SQL.
 \! diff "$PG_ABS_SRCDIR/doc/examples/s_curves.svg" "$PG_ABS_BUILDDIR/s_curves.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/histogram.svg" "$PG_ABS_BUILDDIR/histogram.svg"
 \! diff "$PG_ABS_SRCDIR/doc/examples/cluster_sizes.svg" "$PG_ABS_BUILDDIR/cluster_sizes.svg"
@@ -49,7 +49,7 @@ DISCARD TEMP;
 \i :report
 
 \set ECHO all
--- With ids of another type, in a query, and with names that must be quoted.
+-- The report with ids of another type, with a query as its source, and with names that must be quoted.
 CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "the body" FROM paragraphs WHERE id <= 60;
 \set source '(SELECT * FROM "My texts" WHERE length("the body") > 100) AS q'
 \set id Key
@@ -59,8 +59,8 @@ CREATE TEMP TABLE "My texts" AS SELECT md5(id::text)::uuid AS "Key", body AS "th
 \i :report
 
 \set ECHO all
--- A page of pairs side by side, from the report: texts and ids are escaped, including marks that a text itself
--- contains.
+-- The report's page shows pairs side by side. It escapes texts and ids, including the characters with which the report
+-- marks differences.
 CREATE TEMP TABLE hostile AS
 SELECT '<b>' || n AS id, '<script>alert("1 & 2")</script> ' || chr(2) || ' the river bank ' || n AS body
 FROM generate_series(1, 2) n;
@@ -75,7 +75,7 @@ FROM generate_series(1, 2) n;
 \! sed -n '/<section>/,$p' "$PG_ABS_BUILDDIR/report.html"
 
 \set ECHO all
--- The pictures for one's own texts.
+-- The pictures for a user's own texts.
 \set ECHO none
 \set own_picture :abs_builddir '/own.svg'
 DISCARD TEMP;

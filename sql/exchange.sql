@@ -1,7 +1,7 @@
--- Signatures of other systems, as arrays of 32-bit values, and ours for them.
+-- Importing signatures of other systems from arrays of 32-bit values, and exporting ours.
 \pset null '<null>'
 
--- What comes in goes out; the scheme says that it is from elsewhere.
+-- Exporting an imported signature gives the same values. Its scheme says that it comes from another system.
 CREATE FUNCTION pg_temp.series(first bigint, count int) RETURNS bigint[] LANGUAGE sql AS $$
     SELECT array_agg((first + n) * 2654435761 & 4294967295 ORDER BY n) FROM generate_series(1, count) AS n $$;
 SELECT s.* FROM minhash_scheme(minhash_from_values(pg_temp.series(1, 128), seed => 1)) AS s;
@@ -9,25 +9,27 @@ SELECT minhash_from_values(pg_temp.series(1, 16), 1);
 SELECT minhash_to_values(minhash_from_values(pg_temp.series(n, n * 16), 1)) = pg_temp.series(n, n * 16) AS back,
     minhash_from_values(pg_temp.series(n, n * 16), 1)::text::minhash_signature = minhash_from_values(pg_temp.series(n,
     n * 16), 1) AS as_text FROM unnest(ARRAY[1, 8, 256]) AS n;
--- Ends of the range; an array that does not start at 1.
+-- The smallest and the largest value, in an array whose subscripts do not start at 1.
 SELECT minhash_to_values(minhash_from_values(('[5:20]={0,4294967295' || repeat(',7', 14) || '}')::bigint[],
     1)) AS values;
--- The empty set has nothing but the value that minima start from, in other systems as in ours.
+-- In the signature of the empty set, all slots have the largest value, in other systems as in ours: it is the value
+-- from which minima are computed.
 SELECT e::bigint[] AS slots, minhash_to_values(e) = array_fill(4294967295, ARRAY[16]) AS values,
     minhash_similarity(e, e) AS similarity, lsh_band_keys(e, 4, 4) AS keys
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS e;
--- Sketches of one permutation can have slots without a value. A signature cut down to these is that of the empty set.
+-- Sketches made with one permutation can have empty slots. If a signature is truncated to empty slots only, it is the
+-- signature of the empty set.
 SELECT minhash_truncate(s, 16) = minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS cut,
     minhash_truncate(s, 17) = minhash_from_values((minhash_to_values(s))[1:17], 1) AS cut_behind
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]) || '{7,4294967295}', 1) AS s;
--- Ours, for others.
+-- Exporting our own signatures.
 SELECT minhash_to_values(s) = s::bigint[] AS same, minhash_to_values(minhash('', 16)) AS empty
     FROM minhash('some text') AS s;
 SELECT minhash_to_values(NULL) AS unknown, minhash_from_values(NULL, 1) AS unknown_too,
     minhash_from_values(pg_temp.series(1, 16), NULL) AS unknown_seed;
 
--- Compared, united, banded and compressed as ours are; 30 sets of 80 numbers, which overlap, in a family of hash
--- functions.
+-- Imported signatures can be compared, united, compressed and cut into bands like ours. Here are 30 overlapping sets of
+-- 80 numbers, signed with another family of hash functions.
 CREATE TEMP TABLE external AS
 SELECT id, minhash_from_values(array_agg(least ORDER BY function), 1) AS sig
 FROM (SELECT id, function, min((hashtext(function || ':' || element)::bigint + 2147483648)) AS least
@@ -49,8 +51,8 @@ SELECT minhash_similarity(minhash_compress(a.sig, 8), minhash_compress(a.sig, 8)
     minhash_truncate(a.sig, 16) = minhash_from_values((minhash_to_values(a.sig))[1:16], 1) AS cut FROM external a
     WHERE id = 1;
 
--- Made by datasketch (16 permutations, seed 1) of the words of two sentences, which share 10 of 14; its estimates are
--- 0.8125, and 0.9375 of the union with the first.
+-- Signatures made by datasketch (16 permutations, seed 1) from the words of two sentences, which share 10 of 14 words.
+-- datasketch estimates a similarity of 0.8125, and 0.9375 between their union and the first.
 CREATE TEMP TABLE datasketch (name text, hashvalues bigint[]);
 INSERT INTO datasketch VALUES
     ('a',
@@ -68,13 +70,14 @@ SELECT minhash_similarity(a.sig, b.sig) AS similarity, minhash_similarity(u.sig,
     FROM datasketch WHERE name = 'a and b') AS back
 FROM sets a, sets b, sets u WHERE (a.name, b.name, u.name) = ('a', 'b', 'a and b');
 
--- They are of no scheme but their own.
+-- Imported signatures have schemes of their own. They cannot be compared with ours, nor with each other if their seeds
+-- differ, and their cardinality cannot be estimated.
 SELECT minhash_similarity(minhash_from_values(minhash_to_values(s), 1), s) FROM minhash('some text') AS s;
 SELECT minhash_similarity(minhash_from_values(v, 1), minhash_from_values(v, 2)) FROM pg_temp.series(1, 16) AS v;
 SELECT minhash_cardinality(sig) FROM external WHERE id = 1;
 SELECT minhash_containment(sig, sig) FROM external WHERE id = 1;
 SELECT minhash('a text', method => 'external');
--- Bad values.
+-- Invalid values.
 SELECT minhash_from_values('{}', 1);
 SELECT minhash_from_values(pg_temp.series(1, 7), 1);
 SELECT minhash_from_values(pg_temp.series(1, 4097), 1);

@@ -1,12 +1,12 @@
--- The operator class gin_minhash_ops: through the index, % gives those rows that share a band key.
+-- The operator class gin_minhash_ops. Through its index, % finds the similar rows that share a band key with the query.
 
 SET minhash_lsh.recall_notice = 0;
 SET jit = off;
 SELECT amvalidate(oid) AS valid, opcdefault AS default, opckeytype::regtype AS keys FROM pg_opclass
     WHERE opcname = 'gin_minhash_ops';
 
--- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy,
--- empty texts, NULL, short texts.
+-- 300 texts of 40 words. The last 200 are copies of the first 100 with some words changed. In addition there are an
+-- exact copy, empty texts, NULL and short texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body))
     STORED);
 INSERT INTO documents
@@ -17,12 +17,12 @@ INSERT INTO documents SELECT 301, body FROM documents WHERE id = 7;
 INSERT INTO documents VALUES (302, ''), (303, '   '), (304, NULL), (305, 'cat'), (306, 'Cat'), (307, 'dog'), (308, '');
 ANALYZE documents;
 
--- Every pair that has something in common, without an index.
+-- All pairs whose signatures have an equal slot, found without an index.
 CREATE TABLE pairs AS SELECT a.id AS a, b.id AS b, minhash_similarity(a.sig, b.sig) AS similarity FROM documents a,
     documents b WHERE minhash_similarity(a.sig, b.sig) > 0;
 ANALYZE pairs;
 
--- Whether a query is answered by an index on signatures. (Plans look different in each version.)
+-- Tells whether the plan of a query uses an index on signatures. (Complete plans differ between PostgreSQL versions.)
 CREATE FUNCTION uses_index(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -35,8 +35,8 @@ BEGIN
     RETURN false;
 END $$;
 
--- The pairs that % finds in a join through an index on the second table, against what it should find: of the pairs that
--- are similar enough, those that share a key.
+-- Joins with % through an index on the second table. Compares the pairs found with those expected: pairs that are
+-- similar enough and share a band key.
 CREATE FUNCTION compare(threshold float8, num_bands int DEFAULT 13, num_rows int DEFAULT 7,
     relation regclass DEFAULT 'documents',
     OUT by_index boolean, OUT alike bigint, OUT sharing_a_key bigint, OUT returned bigint, OUT missing bigint,
@@ -58,11 +58,11 @@ BEGIN
         $query$, query) INTO alike, sharing_a_key, returned, missing, wrong USING threshold, num_bands, num_rows;
 END $$;
 
--- Without options: 13 bands of 7 rows for signatures of 128 hashes.
+-- An index without options uses 13 bands of 7 rows for signatures of 128 hashes.
 CREATE INDEX documents_sig ON documents USING gin (sig);
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.9, 0.8, 0.7, 0.5, 0.1, 0]) threshold, compare(threshold) c;
 
--- With options, which the index shows: any bands and rows that fit are allowed.
+-- The index's options can set any bands and rows that fit. Its definition shows them.
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 25, rows = 5));
 SELECT pg_get_indexdef('documents_sig'::regclass);
@@ -75,7 +75,7 @@ CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 
 SELECT threshold, c.* FROM unnest(ARRAY[0.9, 0.1]) threshold, compare(threshold, 1, 128) c;
 DROP INDEX documents_sig;
 
--- One text: a constant, a parameter, a query; the empty text and NULL find nothing.
+-- Look up one text, given as a constant, a parameter or a subquery. The empty text and NULL find nothing.
 CREATE INDEX documents_sig ON documents USING gin (sig);
 SET enable_seqscan = off;
 SELECT uses_index('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
@@ -93,7 +93,8 @@ EXECUTE look_up(NULL);
 RESET plan_cache_mode;
 SELECT count(*) FROM documents WHERE sig % ANY (ARRAY[minhash('cat'), minhash('dog'), minhash(''), NULL]);
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('CAT') OR sig % minhash('dog');
--- A text that was signed in another way shares no key: the index finds nothing, where a sequential scan says why.
+-- Signatures of different schemes share no key, so the index finds nothing. A sequential scan raises an error that says
+-- why.
 SELECT count(*) FROM documents WHERE sig % minhash('cat', seed => 43);
 SET enable_seqscan = on;
 SET enable_bitmapscan = off;
@@ -101,7 +102,7 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat', seed => 43);
 RESET enable_bitmapscan;
 SET enable_seqscan = off;
 
--- The index follows the table: insert, update, delete, rolled back and not.
+-- The index follows inserts, updates and deletes in the table, whether committed or rolled back.
 BEGIN;
 INSERT INTO documents SELECT 400 + id, upper(body) FROM documents WHERE id <= 10;
 SELECT count(*) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 8);
@@ -120,7 +121,7 @@ UPDATE documents SET body = '' WHERE id = 305;
 EXECUTE look_up('cat');
 UPDATE documents SET body = 'cat' WHERE id = 305;
 SELECT * FROM compare(0.7);
--- What is found is the same from the pending list and from the index proper.
+-- The same pairs are found whether keys are in the pending list or in the index proper.
 SELECT gin_clean_pending_list('documents_sig') > 0 AS had_pending_pages;
 SELECT * FROM compare(0.7);
 ALTER INDEX documents_sig SET (fastupdate = off);
@@ -129,7 +130,8 @@ SELECT gin_clean_pending_list('documents_sig') AS pending_pages;
 SELECT * FROM compare(0.7);
 REINDEX INDEX documents_sig;
 SELECT * FROM compare(0.7);
--- The options that count are those with which the index was made.
+-- An index keeps the options with which it was created. ALTER INDEX cannot change them, and renaming, REINDEX and LIKE
+-- keep them.
 ALTER INDEX documents_sig SET (bands = 3);
 DROP INDEX documents_sig;
 CREATE INDEX CONCURRENTLY documents_sig ON documents
@@ -143,7 +145,7 @@ SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'copied'::regc
 DROP TABLE copied;
 DROP INDEX renamed;
 
--- An expression, a part of the table, several columns, partitions.
+-- Indexes on an expression, partial indexes, multicolumn indexes and indexes on partitions.
 CREATE INDEX documents_body ON documents USING gin (minhash(body));
 SELECT uses_index('SELECT id FROM documents WHERE minhash(body) % (SELECT sig FROM documents WHERE id = 7)');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body) % (SELECT sig FROM documents WHERE id = 7);
@@ -174,7 +176,7 @@ SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('parts'::reg
 SELECT * FROM compare(0.7, 10, 6, 'parts');
 DROP TABLE parts;
 
--- Without options, every number of hashes has its own bands and rows, those of lsh_params().
+-- Without options, the index uses the bands and rows that lsh_params() chooses for the number of hashes.
 ALTER TABLE documents DROP sig;
 CREATE FUNCTION compare_hashes(hashes int) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
@@ -193,8 +195,8 @@ SELECT hashes, c.* FROM unnest(ARRAY[16, 17, 64, 100, 256, 400]) hashes,
     returned bigint, missing bigint, wrong bigint);
 RESET client_min_messages;
 
--- Never silently lossy: a notice where the index finds a small share of the rows at the threshold, once in a statement
--- and only where the index is used.
+-- If the index is likely to find only a small share of the rows at the threshold, there is a notice. It comes once per
+-- statement, and only if the index is used.
 RESET minhash_lsh.recall_notice;
 ALTER TABLE documents DROP sig, ADD sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
 CREATE INDEX documents_sig ON documents USING gin (sig);
@@ -210,7 +212,7 @@ SET enable_bitmapscan = off;
 :cat;
 RESET enable_bitmapscan;
 SET enable_seqscan = off;
--- In a join, in a loop, at each of two tables.
+-- The notice in a join, in a loop, and with two indexes in one statement.
 SELECT count(*) > 300 FROM documents a JOIN documents b ON a.sig % b.sig;
 DO $$
 BEGIN
@@ -220,7 +222,7 @@ BEGIN
 END $$;
 SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
     WHERE sig % minhash('dog')) both_texts;
--- The notice with another limit, and without a limit.
+-- The notice with other limits.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;
 SET minhash_lsh.similarity_threshold = 0.5;
@@ -231,7 +233,8 @@ SET minhash_lsh.recall_notice = 1;
 SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
--- Also where a parallel worker scans (test/tap/004_parallel.pl has more); the planner never gives the notice.
+-- The notice also comes if a parallel worker scans the index (test/tap/004_parallel.pl has more tests). Planning alone
+-- never gives it.
 SET minhash_lsh.similarity_threshold = 0.5;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -247,7 +250,8 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat');
 EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig);
--- No bands and rows suit every threshold. Where the planner may choose, it does not use the index for all rows.
+-- No bands and rows suit every threshold. If the query matches all rows and a sequential scan is allowed, the planner
+-- does not use the index.
 SET minhash_lsh.similarity_threshold = 0.01;
 :cat;
 SET minhash_lsh.similarity_threshold = 0;
@@ -265,7 +269,7 @@ CREATE INDEX ON documents USING gin (sig gin_minhash_ops (rows = 7));
 CREATE INDEX ON documents USING gin (sig gin_minhash_ops (bands = 'many', rows = 7));
 CREATE INDEX ON documents USING gin (sig gin_minhash_ops (bands = 13, rows = 7, size = 5));
 CREATE INDEX ON documents USING gin (body gin_minhash_ops);
--- Bands and rows that later rows or a query do not have.
+-- Rows and queries whose signatures have too few hashes for the index's bands and rows.
 DROP INDEX documents_sig;
 CREATE TABLE later (sig minhash_signature);
 CREATE INDEX ON later USING gin (sig gin_minhash_ops (bands = 13, rows = 7));

@@ -1,6 +1,6 @@
--- Golden vectors: signatures and band keys that every build reproduces to the bit.
+-- Golden vectors: signatures and band keys that every build must reproduce exactly.
 
--- The frozen signatures, written by the slow specification: rows on which minhash() differs.
+-- The frozen signatures were written by the slow reference implementation. List rows where minhash() differs from them.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set file :abs_srcdir '/test/golden/signatures.tsv'
 \set copy_in '\\copy golden FROM ' :'file' ' (FORMAT text, HEADER)'
@@ -13,10 +13,10 @@ SELECT count(*) > 50 AS enough,
 SELECT left(document, 40) AS document, num_hashes, shingle_size, unit, fold, bag, seed, method
 FROM golden
 WHERE minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method)::text IS DISTINCT FROM signature;
--- Read back, they are what they were.
+-- Reading them as signatures and writing them again gives the same text.
 SELECT count(*) FILTER (WHERE signature::minhash_signature::text IS DISTINCT FROM signature) AS differ FROM golden;
 
--- The same for sets whose members are given.
+-- The same for signatures of elements.
 \set file :abs_srcdir '/test/golden/element_signatures.tsv'
 \set copy_in '\\copy golden_sets FROM ' :'file' ' (FORMAT text, HEADER)'
 CREATE TEMP TABLE golden_sets (type text, members text, num_hashes int, bag boolean, seed bigint, method text,
@@ -45,7 +45,7 @@ FROM golden_keys
 WHERE (lsh_band_keys(minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method), bands,
     rows))[band + 1] IS DISTINCT FROM key;
 
--- The vectors of the scheme's definition.
+-- The test vectors from the definition of the scheme.
 SELECT minhash('the quick brown fox jumps over the lazy dog', 16, seed => 0);
 SELECT array_agg(lpad(to_hex(slot), 8, '0') ORDER BY position)
     FROM unnest(minhash('the quick brown fox jumps over the lazy dog', 16,
@@ -54,7 +54,8 @@ SELECT band, to_hex(key) AS key FROM lsh_bands(minhash('the quick brown fox jump
     4);
 SELECT minhash_similarity(minhash('the quick brown fox jumps over the lazy dog', 16, seed => 0),
     minhash('the quick brown fox jumped over the lazy dogs', 16, seed => 0)) AS similarity;
--- One shingle of up to eight bytes: round 0 throws the low half of its hash at slot (16 * high half) >> 32.
+-- A text of one shingle of up to eight bytes. Round 0 puts the low half of the shingle's hash into slot
+-- (16 * high half) >> 32.
 SELECT document, seed, hash, to_hex((minhash(document, 16, seed => seed)::bigint[])[1 +
     ((('x' || left(hash, 8))::bit(32)::bigint & 4294967295) * 16 >> 32)]) AS slot,
        to_hex((('x' || right(hash, 8))::bit(32)::bigint & 4294967295) >> 1) AS expected

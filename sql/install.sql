@@ -1,5 +1,5 @@
--- Whatever operators, functions and types there are in the schema that the extension is made in, it uses its own and
--- those of pg_catalog. All in one transaction, with the extension of the other tests put back at its end.
+-- The extension uses only its own objects and those of pg_catalog, whatever else its schema contains when it is
+-- created. The test runs in one transaction. The rollback restores the extension for the other tests.
 
 \pset format unaligned
 \pset tuples_only on
@@ -10,7 +10,7 @@ CREATE ROLE regress_lsh_eve;
 CREATE SCHEMA decoys AUTHORIZATION regress_lsh_eve;
 SET ROLE regress_lsh_eve;
 SET LOCAL search_path = decoys;
--- Operators that fit a pair of types exactly, where PostgreSQL's own take one of them by a cast; and functions.
+-- eve's decoys: operators that match pairs of types exactly where PostgreSQL's own need a cast, and functions.
 DO $$
 DECLARE
     types text[] := '{oid,regclass,regprocedure,regproc,int2,int4,int8,name,text}';
@@ -42,14 +42,14 @@ RESET search_path;
 SELECT count(*) > 600 FROM of_eve;
 CREATE EXTENSION minhash_lsh SCHEMA decoys;
 
--- Nothing of the extension depends on anything of hers. (The control does.)
+-- No object of the extension depends on one of eve's. (Only the control view does.)
 SET LOCAL search_path = decoys, pg_catalog;
 CREATE VIEW decoys.control AS SELECT oid = 'pg_class'::pg_catalog.regclass AS it FROM pg_catalog.pg_class;
 RESET search_path;
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
 FROM pg_depend AS d JOIN of_eve ON d.refclassid = of_eve.classid AND d.refobjid = of_eve.oid
 WHERE (d.classid, d.objid) NOT IN (SELECT classid, oid FROM of_eve);
--- It works among the decoys, in the hands of a user whose path has them.
+-- The extension works for a user whose search path contains the decoys.
 SET LOCAL search_path = decoys, pg_catalog;
 CREATE TABLE decoys.docs (id pg_catalog.int8 PRIMARY KEY, body pg_catalog.text,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);

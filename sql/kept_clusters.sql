@@ -7,12 +7,12 @@ SET client_min_messages = warning;
 CREATE SCHEMA kept_clusters;
 SET search_path = kept_clusters, public;
 
--- A text of 16 words out of a family's sequence: the closer two texts of a family are, the more similar they are, from
--- 0.6 on at a distance of 4.
+-- Returns 16 words of a family's endless sequence of words, from a given place on. The nearer two places are, the more
+-- similar the texts: at a distance of 4, their similarity is 0.6.
 CREATE FUNCTION passage(family int, place int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word) FROM generate_series(1, 16) AS word
 $$;
--- What lsh_clusters() gives and the table lacks, or the other way round, apart from the names of clusters.
+-- Counts the rows in which a kept table and the result of lsh_clusters() differ. The numbers of clusters do not matter.
 CREATE FUNCTION differences(kept regclass, query text, near boolean DEFAULT true, threshold float8 DEFAULT 0.56)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -36,7 +36,8 @@ BEGIN
     RETURN found;
 END $$;
 
--- Clusters over time. Ids from 10 and from 20 on are chains of a family each, the others are alone.
+-- Clusters over time. Ids from 10 on are a chain of one family, and ids from 20 on of another. The other rows are
+-- alone.
 CREATE TABLE docs (id int PRIMARY KEY, body text);
 INSERT INTO docs SELECT 10 + i, passage(1, 4 * i) FROM generate_series(0, 4) i;
 INSERT INTO docs SELECT 20 + i, passage(2, i) FROM generate_series(0, 2) i;
@@ -51,7 +52,7 @@ SELECT cluster_id, array_agg(id ORDER BY id) AS ids, bool_and(component = cluste
 SELECT attname, format_type(atttypid, atttypmod), attnotnull, attidentity FROM pg_attribute
     WHERE attrelid = 'near'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT col_description('near'::regclass, 6);
--- Nothing is new. Then a row that joins two clusters, one that has gone, one that has changed, one that is alone.
+-- The first refresh finds nothing new. Before the second, rows are inserted, deleted and changed.
 SELECT * FROM lsh_refresh_clusters('near');
 INSERT INTO docs VALUES (5, passage(2, 1)), (25, passage(3, 1)), (26, passage(4, 0));
 DELETE FROM docs WHERE id IN (12, 31);
@@ -64,8 +65,8 @@ SELECT event, cluster_id, into_cluster_id FROM near_log ORDER BY 2, 3;
 SELECT event, cluster_id, into_cluster_id, refreshed_at = now() AS at_once FROM "Log of rows" ORDER BY 2, 3;
 SELECT differences('near', 'SELECT id, body FROM docs'),
     differences('"Connected rows"', 'SELECT id, body FROM docs', near => false);
--- Two clusters join: the older one's number stays. Its largest part keeps a cluster's number, and a row that changes is
--- a part of no weight.
+-- If two clusters join, the number of the older one stays. If a cluster is split, its largest part keeps the number.
+-- Rows that have changed do not count for the size of a part.
 INSERT INTO docs VALUES (12, passage(1, 8)), (40, passage(5, 0)), (41, passage(5, 8));
 SELECT * FROM lsh_refresh_clusters('"Connected rows"', log => '"Log of rows"');
 INSERT INTO docs VALUES (42, passage(5, 4));
@@ -81,7 +82,7 @@ SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 UPDATE docs SET body = passage(61, id) WHERE id IN (43, 44);
 SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" WHERE id > 41 GROUP BY 1 ORDER BY 1;
--- If it is told what has changed, it looks at nothing else; other changes come with the next refresh of all rows.
+-- With the argument changed, a refresh looks only at these rows. The next refresh without it finds the other changes.
 INSERT INTO docs VALUES (50, passage(8, 0)), (51, passage(8, 1)), (52, passage(8, 2));
 DELETE FROM docs WHERE id = 30;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id::bigint, ''a'' FROM docs WHERE id IN (50, 51) -- two');
@@ -89,26 +90,27 @@ SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 30 UNION ALL SELEC
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id FROM docs WHERE false');
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs');
--- The refresh looks at a component and finds that a row is gone, although it was not told so.
+-- A refresh of one row looks at its whole component. So it finds that another row is gone, although changed did not
+-- list it.
 DELETE FROM docs WHERE id = 50;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51 WHERE false');
 UPDATE docs SET body = passage(8, 3) WHERE id = 51;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
 SELECT differences('near', 'SELECT id, body FROM docs');
--- All rows gone, and back: numbers are never used twice.
+-- Delete all rows and insert them again. The clusters get new numbers, because numbers are never reused.
 CREATE TABLE aside AS SELECT * FROM docs;
 DELETE FROM docs;
 SELECT * FROM lsh_refresh_clusters('near');
 INSERT INTO docs TABLE aside;
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT min(cluster_id) > 10 AS new_numbers, differences('near', 'SELECT id, body FROM docs') FROM near;
--- Only rows that differ are written.
+-- A refresh writes only rows that differ.
 CREATE TABLE places AS SELECT id, ctid AS place, cluster_id, representative FROM near;
 INSERT INTO docs VALUES (6, passage(2, 1)), (60, passage(9, 0));
 SELECT rows_added FROM lsh_refresh_clusters('near');
 SELECT n.id FROM places AS p JOIN near AS n USING (id) WHERE n.ctid <> p.place ORDER BY id;
--- Other settings: all rows are clustered again, and numbers stay.
+-- If the settings have changed, a refresh clusters all rows again. Clusters keep their numbers.
 CREATE TABLE numbers AS SELECT id, cluster_id FROM near;
 SELECT format('COMMENT ON COLUMN near.content_hash IS %L',
     jsonb_set(col_description('near'::regclass, 6)::jsonb, '{threshold}', '0.7')) AS statement \gset
@@ -117,14 +119,14 @@ SELECT rows_changed = (SELECT count(*) FROM docs) AS all, clusters_made > 0 AS m
     clusters_joined, clusters_dissolved FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs', threshold => 0.7),
     (SELECT count(*) FROM (SELECT cluster_id FROM numbers EXCEPT SELECT cluster_id FROM near) AS s) AS lost;
--- Row by row, whatever is wrong with the table itself is put right: rows that somebody deletes, adds or spoils.
+-- A refresh also repairs the kept table itself, if somebody has deleted, added or damaged rows in it.
 DELETE FROM near WHERE id = 6;
 UPDATE near SET content_hash = NULL, representative = 6, similarity = 0 WHERE id = 13;
 INSERT INTO near SELECT 1000, cluster_id, id, 1, component, 7 FROM near WHERE id = 60;
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs', threshold => 0.7);
 
--- Ids of any type, with an order of their own.
+-- Ids of many types.
 CREATE DOMAIN id_domain AS int CHECK (value > 0);
 CREATE DOMAIN id_of_id_domain AS id_domain;
 CREATE TYPE id_enum AS ENUM ('a7', 'a3', 'a1', 'a2', 'a4', 'a5', 'a6', 'a0', 'a8', 'a9');
@@ -168,7 +170,7 @@ SELECT type, try_ids(type, expression) FROM (VALUES
     ('boolean[]', 'ARRAY[i > 4, i % 2 = 0, i % 4 > 1, i = 9]'))
     AS t (type, expression);
 
--- Signatures, and a domain of text; rows in scopes; a rank; rows that come from two tables.
+-- Queries with signatures, with a domain over text, with a scope, with a rank, and over several tables.
 CREATE DOMAIN title AS varchar(2000) NOT NULL;
 CREATE TABLE parts (id int, body title, scope text, rank int,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body, unit => 'word', shingle_size => 1)) STORED);
@@ -198,7 +200,7 @@ SELECT query, near, t.* FROM unnest(ARRAY['SELECT id, body FROM parts', 'SELECT 
         ORDER BY 1 LIMIT 20'])
     AS query, unnest(ARRAY[true, false]) AS near, try_query(query, near) AS t;
 
--- Through an index, where that is cheaper: texts and signatures, also with a scope.
+-- A refresh uses an index on texts or signatures if that is cheaper, even with a scope.
 INSERT INTO parts SELECT i, passage(i, 0), i % 2, 0 FROM generate_series(100, 1100) i;
 CREATE INDEX parts_body ON parts USING lsh (minhash(body, unit => 'word', shingle_size => 1));
 CREATE INDEX parts_sig ON parts USING lsh (sig);
@@ -220,13 +222,13 @@ SELECT lsh_create_clusters('by_body', 'SELECT id, body FROM parts', threshold =>
 SELECT lsh_create_clusters('by_sig', 'SELECT id, sig, scope FROM parts', threshold => 0.56, recall => 0.9999);
 SELECT lsh_create_clusters('by_seed', 'SELECT id, body FROM parts', threshold => 0.56, unit => 'word',
     shingle_size => 1, seed => 1);
-SET enable_seqscan = off; -- a small table
+SET enable_seqscan = off; -- because the table is small
 SELECT scans('by_body', 'using parts_body'), scans('by_sig', 'using parts_sig'),
     scans('by_seed', 'using parts_(body|sig)');
 INSERT INTO parts SELECT 2000 + i, passage(100 + i, i), i % 3, 0 FROM generate_series(1, 20) i;
 SELECT * FROM lsh_refresh_clusters('by_body');
 SELECT * FROM lsh_refresh_clusters('by_sig');
--- An index finds as many of the rows at the threshold as the settings promise, here all but one in a thousand.
+-- Through an index, a refresh has the recall at the threshold that the settings ask for: 0.999 here.
 CREATE TABLE pairs AS SELECT i AS id, passage(i, 0) AS body FROM generate_series(1, 2600) i;
 ALTER TABLE pairs ADD PRIMARY KEY (id);
 CREATE INDEX pairs_body ON pairs USING lsh (minhash(body, unit => 'word', shingle_size => 1));
@@ -247,7 +249,8 @@ SELECT idx_scan >= 1000 AS by_index FROM pg_stat_user_indexes WHERE indexrelname
 RESET enable_seqscan;
 SELECT differences('by_body', 'SELECT id, body FROM parts'), differences('by_sig', 'SELECT id, sig, scope FROM parts');
 
--- The query's names are found as when it was kept, and our own statements use nobody else's operators and functions.
+-- A refresh uses the search path of the time when the clusters were created. Statements of the extension do not use
+-- operators and functions that other users plant in that path.
 CREATE ROLE regress_lsh_kept;
 GRANT CREATE, USAGE ON SCHEMA kept_clusters TO regress_lsh_kept;
 CREATE SCHEMA decoys;
@@ -301,8 +304,8 @@ SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
     FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
         singletons => true)) AS wrong;
 
--- They do not use functions in the extension's own schema either that PostgreSQL's parser prefers if it may choose. The
--- ids are of a domain, for which one could be made that fits exactly.
+-- Nor do they use functions planted in the extension's own schema, even if PostgreSQL's parser would prefer these. The
+-- type of the ids is a domain, so that a planted function can match it exactly.
 BEGIN;
 CREATE DOMAIN number_of_doc AS integer;
 CREATE TABLE among (id number_of_doc PRIMARY KEY, body text);
@@ -343,13 +346,13 @@ SELECT count(*), (SELECT count(*) FROM (SELECT id, representative, similarity FR
         near_representative => true, singletons => true)) AS wrong) AS wrong FROM of_domain;
 ROLLBACK;
 
--- The functions that refreshes call say what is wrong with a call.
+-- Errors of the internal functions that refreshes call.
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false) AS x(a bigint)$$);
 
--- Only the owner himself may refresh, because the query runs with his rights.
+-- Only the owner may refresh the table, because the query runs with the rights of the caller.
 CREATE ROLE regress_lsh_member IN ROLE regress_lsh_kept;
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('among_decoys')$$);
 SET ROLE regress_lsh_member;
@@ -361,7 +364,7 @@ SELECT pg_temp.error_of(
     $$SELECT lsh_create_clusters('kept_clusters.stolen', 'SELECT id, body FROM kept_clusters.docs')$$);
 RESET ROLE;
 
--- Errors of the query, and of the table.
+-- Errors in the query, the settings and the kept table.
 SET search_path = kept_clusters, public;
 SELECT query, pg_temp.error_of(format('SELECT lsh_create_clusters(%L, %L)', 'wrong', query)) FROM unnest(ARRAY[
     'SELECT id FROM docs', 'SELECT', 'SELECT id, body, 1 FROM docs', 'SELECT id, body, 1 AS rank, 2 AS rank FROM docs',
@@ -411,7 +414,8 @@ SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_of_float', changed =
 RESET extra_float_digits;
 SELECT rows_removed FROM lsh_refresh_clusters('kept_of_float', changed => 'SELECT 1.0::float8 / 3 UNION SELECT NULL');
 
--- Errors say what they are about, and not the statement of a hundred lines that they happen in.
+-- Errors name the query or table that they are about. Their context does not show the internal statement, which has
+-- about a hundred lines.
 CREATE FUNCTION context_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     context text;
@@ -449,7 +453,7 @@ SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
 COMMIT;
 SELECT rows_changed FROM lsh_refresh_clusters('"Big name"');
 
--- An index of each partition is looked up, and the costs of all of them count.
+-- On a partitioned table, a refresh looks into the index of each partition. The estimated costs count all of them.
 CREATE TABLE of_parts (id int PRIMARY KEY, body text) PARTITION BY HASH (id);
 CREATE TABLE of_parts_0 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 0);
 CREATE TABLE of_parts_1 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 1);

@@ -1,4 +1,4 @@
--- Large texts: signed piece by piece, with a known result, and cancelled at once.
+-- Large texts are signed piece by piece. Compare the results with known ones, and cancel long calls.
 
 -- 10 MB of one letter have one shingle; 10 MB of spaces have none.
 SELECT minhash(repeat('a', 10000000)) = minhash('aaaaa') AS letters,
@@ -10,12 +10,12 @@ SELECT shingles(repeat('a', 5000000)) AS shingles, shingles(repeat(' ', 10000000
     shingle_jaccard(repeat('a', 5000000), 'aaaaaa') AS jaccard,
     shingle_containment('aaaaab', repeat('a', 5000000)) AS containment;
 
--- White space and a few letters: the gaps are one space each, however long.
+-- White space of any length between words counts as one space.
 SELECT minhash('abc' || repeat(E' \t\n', 1000000) || 'def' || repeat(' ', 3000000)) = minhash('abc def') AS gap,
     minhash(repeat(' ', 3000000) || 'abc def') = minhash('abc def') AS leading,
        shingles('abc' || repeat(' ', 3000000) || 'def', 7) AS shingles;
 
--- A text that repeats itself has the shingles of two rounds of it.
+-- A text that repeats a phrase many times has the same shingles as the phrase repeated twice.
 SELECT minhash(repeat('the quick brown fox ', 200000)) = minhash(repeat('the quick brown fox ', 2)) AS chars,
        minhash(repeat('the quick brown fox ', 200000), shingle_size => 3,
        unit => 'word') = minhash(repeat('the quick brown fox ', 2), shingle_size => 3, unit => 'word') AS words,
@@ -25,7 +25,7 @@ SELECT minhash(repeat('Žluťoučký kůň ', 100000)) = minhash(repeat('žluťo
        minhash(repeat('😀😁', 100000), shingle_size => 255) = minhash(repeat('😀😁', 128),
        shingle_size => 255) AS four_bytes;
 
--- One word of 5 MB is one word: the text around it does not matter, but its last letter does.
+-- A word of 5 MB is a single word. White space and punctuation around it do not matter, but every letter does.
 SELECT minhash(word, shingle_size => 1, unit => 'word') = minhash('  "' || upper(word) || E'"!\n', shingle_size => 1,
     unit => 'word') AS same,
        minhash_similarity(minhash(word, shingle_size => 1, unit => 'word'),
@@ -34,13 +34,13 @@ SELECT minhash(word, shingle_size => 1, unit => 'word') = minhash('  "' || upper
        minhash('one ' || word, shingle_size => 3, unit => 'word')) AS with_another,
        cardinality(shingles(word, 1, 'word')) AS shingles
 FROM (SELECT repeat('abcdefghij', 500000) AS word) AS given;
--- Words just around the size up to which they are kept whole.
+-- Words of many lengths. Signing keeps words whole only up to some length.
 SELECT count(*) AS lengths, count(*)
     FILTER (WHERE minhash(repeat('w', n) || ' end', shingle_size => 1,
     unit => 'word') <> minhash('end ' || repeat('w', n), shingle_size => 1, unit => 'word')) AS differ
 FROM generate_series(1, 5000, 7) n;
 
--- A million words: in any order the same set; half of them are half of the set.
+-- A set of a million words is the same in any order. Half of the words have a similarity of 0.5 to all of them.
 CREATE TEMP TABLE million AS
 SELECT (SELECT string_agg('w' || i, ' ') FROM generate_series(1, 1000000) i) AS document,
     (SELECT string_agg('w' || i, ', ') FROM generate_series(1000000, 1, -1) i) AS backwards,
@@ -52,23 +52,24 @@ SELECT minhash(document, shingle_size => 1, unit => 'word') = minhash(backwards,
 SELECT shingle_jaccard(document, half, 1, 'word') AS exact,
     shingle_containment(half, document, 1, 'word') AS containment, cardinality(shingles(half, 2, 'word')) AS pairs
     FROM million;
--- No word occurs twice, so that the bag has the slots of the set; twice the text is twice each word.
+-- No word occurs twice, so the bag has the same slots as the set. In the doubled text, each word occurs twice.
 SELECT minhash(document, shingle_size => 1, unit => 'word', bag => true)::bigint[] = minhash(document,
     shingle_size => 1, unit => 'word')::bigint[] AS bag_of_a_set,
        abs(minhash_similarity(minhash(document, shingle_size => 1, unit => 'word', bag => true),
        minhash(document || ' ' || document, shingle_size => 1, unit => 'word', bag => true)) - 0.5) <= 4 *
        minhash_standard_error(0.5) AS twice FROM million;
 
--- More distinct shingles than the table of a bag holds: 4 million, none of them twice, in several passes over the text.
+-- A bag of 4 million shingles, all different. They do not fit into the hash table, so that signing makes several passes
+-- over the text.
 SELECT minhash(document, shingle_size => 20, bag => true)::bigint[] = minhash(document,
     shingle_size => 20)::bigint[] AS passes
 FROM (SELECT string_agg(md5(i::text), '') AS document FROM generate_series(1, 125000) i) AS given;
--- One shingle three million times, and half as often.
+-- A bag with one shingle three million times, and one with half as many.
 SELECT abs(minhash_similarity(minhash(repeat('a', 3000004), bag => true),
     minhash(repeat('a', 1500004), bag => true)) - 0.5) <= 4 * minhash_standard_error(0.5) AS half,
        shingle_jaccard(repeat('a', 3000004), repeat('a', 1500004), bag => true) AS exact;
 
--- Cancelling takes no time.
+-- Long calls can be cancelled quickly.
 \set document 'repeat(md5(''huge''), 3000000)'
 \set words 'repeat(''ab cd '', 15000000)'
 \set VERBOSITY sqlstate
@@ -88,7 +89,7 @@ SELECT minhash('a') = minhash('A') AS goes_on;
 
 DROP TABLE million;
 
--- Passages of a text of more than a million characters are found by the recipe of doc/containment.md.
+-- The recipe of doc/containment.md finds a passage within a text of more than a million characters.
 CREATE TEMP TABLE passages AS
 SELECT id, position AS place, passage
 FROM (VALUES (1, (SELECT string_agg(md5(i::text), ' ') FROM generate_series(1, 40000) i)

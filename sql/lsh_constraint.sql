@@ -1,11 +1,11 @@
--- Exclusion constraints using lsh: near-duplicates are refused by the constraint's own threshold.
+-- Exclusion constraints using lsh refuse near-duplicates. Each constraint has its own threshold.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 
--- A text of twenty words, of which the last `changed` are others.
+-- Returns a text of twenty words, with as many of the last words replaced as "changed" says.
 CREATE FUNCTION doc(what int, changed int DEFAULT 0) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(md5(format('%s %s', what, word + CASE WHEN word > 20 - changed THEN 100 ELSE 0 END)), ' '
                       ORDER BY word) FROM generate_series(1, 20) word
@@ -18,18 +18,18 @@ CREATE TABLE tickets (id int, customer int, body text,
     CONSTRAINT tickets_near EXCLUDE USING lsh (customer WITH =, sig WITH %, id WITH <>) WITH (threshold = 0.8));
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'tickets_near';
 INSERT INTO tickets SELECT i, i % 2, doc(i) FROM generate_series(1, 200) i;
--- The error names the rows.
+-- The error shows both rows. The setting similarity_threshold has no effect.
 INSERT INTO tickets VALUES (1000, 1, doc(7, 1));
 SET minhash_lsh.similarity_threshold = 1;
 INSERT INTO tickets VALUES (1000, 1, doc(7, 1));
 SET minhash_lsh.similarity_threshold = 0.1;
 INSERT INTO tickets VALUES (1000, 1, doc(7, 3));
 RESET minhash_lsh.similarity_threshold;
--- Rows without a conflict: of another customer, of no customer, with no text, with the empty text.
+-- Rows without a conflict: another customer, no customer, a NULL text, an empty text.
 INSERT INTO tickets VALUES (1001, 0, doc(7, 1));
 INSERT INTO tickets VALUES (1002, NULL, doc(7)), (1003, NULL, doc(7)), (1004, 1, NULL), (1005, 1, NULL), (1006, 1, ''),
     (1007, 1, '');
--- Rows are skipped, also those near another row of the same statement.
+-- ON CONFLICT DO NOTHING skips conflicting rows, even if they conflict with another row of the same statement.
 INSERT INTO tickets SELECT 2000 + i, 1, doc(i, 1) FROM generate_series(1, 20) i ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO tickets SELECT 3000 + i, 5, doc(9, i % 2) FROM generate_series(1, 5) i ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO tickets VALUES (1, 1, doc(11)) ON CONFLICT ON CONSTRAINT tickets_near DO NOTHING RETURNING id;
@@ -39,7 +39,7 @@ UPDATE tickets SET body = doc(7, 1) WHERE id = 7;
 UPDATE tickets SET body = doc(7) WHERE id = 7;
 SELECT pg_temp.error_of('UPDATE tickets SET body = doc(9) WHERE id = 7');
 SELECT pg_temp.error_of('UPDATE tickets SET customer = 1 WHERE id = 1001');
--- What was rolled back or deleted is in nobody's way, and neither are dead rows that are still in the index.
+-- Rows that were rolled back or deleted do not conflict, even while the index still contains them.
 BEGIN;
 INSERT INTO tickets VALUES (5000, 1, doc(5000));
 ROLLBACK;
@@ -48,7 +48,7 @@ DELETE FROM tickets WHERE id = 5001;
 INSERT INTO tickets VALUES (5002, 1, doc(5000, 1));
 VACUUM tickets;
 SELECT pg_temp.error_of('INSERT INTO tickets VALUES (5003, 1, doc(5000))');
--- One index for the constraint and for lookups, by their own threshold.
+-- The constraint's index also serves lookups, which have their own threshold.
 SET enable_seqscan = off;
 SELECT pg_temp.scans('SELECT id FROM tickets WHERE customer = 1 AND sig % minhash(doc(7, 5))');
 SELECT id FROM tickets WHERE customer = 1 AND sig % minhash(doc(7, 5));
@@ -56,9 +56,9 @@ SELECT id FROM tickets WHERE customer = 1 AND minhash_similar(sig, minhash(doc(7
 RESET enable_seqscan;
 SELECT dead, in_tail > 0 AS has_tail FROM lsh_check('tickets_near', heap => true);
 
--- It is as exact as signatures: of 100 pairs on either side of the threshold, those at or above it are refused. Without
--- the option the threshold is 0.8, whatever the setting; a dump then has no option either, and REINDEX keeps the
--- threshold.
+-- A constraint is as exact as the signatures: of 100 pairs on both sides of the threshold, it refuses exactly those at
+-- or above it. Without the option threshold, the threshold is 0.8, whatever the setting is. The constraint's
+-- definition, and so a dump, does not show this default. REINDEX keeps it.
 CREATE TABLE by_default (id int, sig minhash_signature, CONSTRAINT by_default_near EXCLUDE USING lsh (sig WITH %));
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'by_default_near';
 CREATE TABLE tried AS SELECT i AS id, minhash(doc(i, 2 + i % 3)) AS sig FROM generate_series(1, 100) i;
@@ -79,10 +79,11 @@ SELECT minhash_similarity(e.sig, t.sig) >= 0.75 AS near, i.id IS NULL AS refused
 FROM exact e JOIN tried t USING (id) LEFT JOIN exact i ON i.id = 1000 + e.id GROUP BY 1, 2 ORDER BY 1, 2;
 DROP TABLE exact, tried;
 
--- Added to a table, verified; kept by what rewrites the table; with the same threshold as long as it is there.
+-- Adding a constraint to a table checks its rows. Commands that rewrite the table keep the constraint. Its threshold
+-- cannot be changed.
 CREATE TABLE plain AS SELECT id, body FROM tickets WHERE id <= 20;
 INSERT INTO plain SELECT id, doc(id, 3) FROM plain WHERE id = 7;
--- From 17 on such statements run with a search_path that lacks the schema of the types.
+-- Since PostgreSQL 17, such statements run with a search_path that does not contain the schema of the types.
 SELECT replace(pg_temp.error_of(
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.6)'),
     'public.', '') AS error_of;
@@ -106,7 +107,7 @@ SELECT pg_temp.error_of('INSERT INTO plain VALUES (21, doc(3, 3))');
 CREATE UNLOGGED TABLE unlogged (LIKE plain INCLUDING INDEXES);
 INSERT INTO unlogged TABLE plain;
 SELECT pg_temp.error_of('INSERT INTO unlogged VALUES (21, doc(3, 3))');
--- Checked at the end of the transaction.
+-- A deferred constraint is checked at the end of the transaction.
 CREATE TABLE later (id int, sig minhash_signature,
     CONSTRAINT later_near EXCLUDE USING lsh (sig WITH %, id WITH <>) WITH (threshold = 0.8)
     DEFERRABLE INITIALLY DEFERRED);
@@ -118,19 +119,19 @@ SELECT id FROM later;
 BEGIN;
 INSERT INTO later VALUES (3, minhash(doc(1)));
 COMMIT;
--- Only rows with different ids conflict: one id may have several near signatures.
+-- With id WITH <>, only rows with different ids conflict. One id may have several similar signatures.
 CREATE TABLE versions (id int, sig minhash_signature,
     EXCLUDE USING lsh (id WITH <>, sig WITH %) WITH (threshold = 0.8));
 INSERT INTO versions VALUES (1, minhash(doc(1))), (1, minhash(doc(1, 1)));
 INSERT INTO versions VALUES (2, minhash(doc(1)));
--- The scans for the rows of a statement free their memory.
+-- A statement scans the index for each of its rows. These scans free their memory.
 CREATE FUNCTION used() RETURNS bigint LANGUAGE sql AS
     $$SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
 CREATE TABLE many (id int, used bigint, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.8));
 INSERT INTO many SELECT i, CASE WHEN i IN (200, 1200) THEN used() END, minhash(doc(i)) FROM generate_series(1, 1200) i;
 SELECT max(used) - min(used) < 10000 AS nothing_is_left FROM many;
 
--- On a partitioned table: from 17 on with one constraint, before that with one on each partition.
+-- Partitioned tables: since PostgreSQL 17, one constraint on the parent. In older versions, one on each partition.
 CREATE TABLE parted (id int, customer int, sig minhash_signature) PARTITION BY LIST (customer);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2, 3);
@@ -147,11 +148,11 @@ SELECT pg_temp.error_of('INSERT INTO parted VALUES (100, 2, minhash(doc(7, 1)))'
 INSERT INTO parted VALUES (101, 1, minhash(doc(7, 1))), (102, 3, minhash(doc(7, 1)));
 INSERT INTO parted SELECT 200 + i, 1 + i % 3, minhash(doc(i, 1)) FROM generate_series(1, 60) i
     ON CONFLICT DO NOTHING RETURNING id;
--- A row that moves to another partition.
+-- An update moves a row to another partition.
 SELECT pg_temp.error_of('UPDATE parted SET customer = 2 WHERE id = 101');
 DELETE FROM parted WHERE id = 7;
 UPDATE parted SET customer = 2 WHERE id = 101 RETURNING tableoid::regclass, id;
--- A partition that already has rows when it is attached.
+-- Attach a partition that already has rows.
 CREATE TABLE parted_4 AS SELECT id, 4 AS customer, sig FROM parted_1;
 ALTER TABLE parted ATTACH PARTITION parted_4 FOR VALUES IN (4);
 \if :one_for_all

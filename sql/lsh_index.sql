@@ -1,4 +1,4 @@
--- The access method lsh: % at every threshold from one index, and the nearest first.
+-- The access method lsh. One index serves % at every threshold, and returns the nearest rows first.
 
 SET jit = off;
 SELECT amvalidate(oid) AS valid, opcdefault AS default FROM pg_opclass WHERE opcname = 'lsh_minhash_ops';
@@ -6,7 +6,7 @@ SELECT amvalidate(oid) AS valid, opcdefault AS default FROM pg_opclass WHERE opc
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 
--- The pairs of a join by %, through the index and without.
+-- Compares the pairs of a join by % with and without the index.
 CREATE FUNCTION pg_temp.compare(threshold float8, OUT alike bigint, OUT missing bigint, OUT wrong bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,7 +37,7 @@ RESET enable_indexscan;
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
     0]) threshold, pg_temp.compare(threshold) c;
 
--- One text: a constant, a parameter, a query; the empty text and NULL find nothing.
+-- Look up one text, given as a constant, a parameter or a subquery. The empty text and NULL find nothing.
 PREPARE look_up(text) AS SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash($1) % sig;
 EXECUTE look_up('CAT');
 EXECUTE look_up('');
@@ -52,14 +52,14 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('CAT
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % minhash('dog');
 SELECT count(*) FROM documents WHERE sig % minhash('cat') AND sig % NULL;
 
--- A query with a threshold of its own.
+-- minhash_similar() has the threshold as an argument.
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash_similar(sig, minhash(''cat''), 0.6)');
 SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM documents, unnest(ARRAY[0.3, 0.6, 0.9]) t,
     (SELECT sig AS q FROM documents WHERE id = 107) s
 WHERE id IN (SELECT d.id FROM documents d WHERE minhash_similar(d.sig, q, t)) GROUP BY t ORDER BY t;
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash('cat'), 0.6);
 
--- In order of distance: the same as without the index, whatever number of rows is asked for.
+-- In order of distance, the index gives the same rows as a sort, for any LIMIT.
 CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean)
     LANGUAGE plpgsql AS $$
 DECLARE
@@ -88,7 +88,7 @@ SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE r
     min(cardinality(by_index)) AS rows
 FROM unnest(ARRAY[1, 3, 10, 100, 1000]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n
     ORDER BY n;
--- All rows are returned, the most distant ones last: the same distances as from the table, whatever is asked for.
+-- Without LIMIT, the index returns all rows, the most distant last, with the same distances as a sort.
 PREPARE in_order(minhash_signature) AS SELECT array_agg(d) AS distances
     FROM (SELECT sig <%> $1 AS d FROM documents ORDER BY sig <%> $1) s;
 PREPARE similar_in_order(minhash_signature, minhash_signature) AS SELECT array_agg(d) AS distances
@@ -110,7 +110,7 @@ RESET plan_cache_mode;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % minhash(''dog'') ORDER BY sig <%> minhash(''cat'') LIMIT 3');
 SELECT id FROM documents WHERE sig % minhash('dog') ORDER BY sig <%> minhash('cat') LIMIT 3;
 SELECT id FROM documents WHERE sig % minhash('cat') ORDER BY sig <%> minhash('cat'), id LIMIT 3;
--- A scroll back and forth, and a scan that starts again with another text.
+-- A cursor that moves forward and backward, and a scan that is restarted with another text.
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id FROM documents ORDER BY sig <%> (SELECT sig FROM documents WHERE id = 7) LIMIT 4;
 FETCH 3 FROM c;
@@ -118,14 +118,15 @@ FETCH BACKWARD 2 FROM c;
 COMMIT;
 SELECT count(*), round(avg(n.distance)::numeric, 4) FROM documents d,
     LATERAL (SELECT e.sig <%> d.sig AS distance FROM documents e ORDER BY e.sig <%> d.sig LIMIT 2) n WHERE d.id <= 50;
--- With a bound, a scan stops where it would have to compare more rows.
+-- With ordered_scan_limit, a scan stops before it compares more rows than the limit.
 SET minhash_lsh.ordered_scan_limit = 100;
 SELECT count(*) < 300 AS fewer FROM (SELECT id FROM documents ORDER BY sig <%> minhash('cat') LIMIT 1000) s;
 SELECT n, count(*) FILTER (WHERE in_order) AS in_order, count(*) FILTER (WHERE right_ones) AS right_ones
 FROM unnest(ARRAY[1, 3]) n, generate_series(1, 300, 15) query, pg_temp.nearest(query, n) GROUP BY n ORDER BY n;
 RESET minhash_lsh.ordered_scan_limit;
 
--- From 18 on, EXPLAIN ANALYZE shows what a scan did; in older versions, the test prints what it expects.
+-- Since PostgreSQL 18, EXPLAIN ANALYZE shows what a scan did. On older versions, the test just prints the expected
+-- text.
 CREATE FUNCTION pg_temp.work_of(query text, expected text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -155,7 +156,7 @@ SELECT pg_temp.work_of('SELECT count(*) FROM documents a JOIN documents b ON b.s
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE sig % NULL', '');
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE id = 7', '');
 
--- The index follows the table: insert, update, delete, rolled back and not.
+-- The index follows inserts, updates and deletes in the table, whether committed or rolled back.
 BEGIN;
 INSERT INTO documents SELECT 400 + id, upper(body) FROM documents WHERE id <= 10;
 SELECT count(*) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 8);
@@ -178,7 +179,7 @@ SELECT records, in_tail > 0 AS has_tail FROM lsh_check('documents_sig', heap => 
 REINDEX INDEX documents_sig;
 SELECT * FROM pg_temp.compare(0.7);
 
--- Options: any bands and rows that fit.
+-- The options can set any bands and rows that fit.
 CREATE TABLE choices (bands int, rows int);
 INSERT INTO choices VALUES (13, 7), (25, 5), (12, 10), (128, 1), (1, 2), (64, 2);
 CREATE FUNCTION pg_temp.try(bands int, rows int, threshold float8, OUT alike bigint, OUT missing bigint,
@@ -198,7 +199,7 @@ FROM unnest(ARRAY['bands = 13', 'rows = 7', 'bands = 20, rows = 7', 'bands = 0, 
     'bands = 4097, rows = 1', 'fillfactor = 90']) option;
 SELECT pg_temp.error_of('ALTER INDEX documents_sig SET (bands = 5)'),
     pg_temp.error_of('ALTER INDEX documents_sig RESET (rows)');
--- Options cannot be changed; setting them to the same values, and other changes of the index, are allowed.
+-- Options cannot be changed. Setting them to their present values and other changes of the index are allowed.
 SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'ALTER INDEX documents_sig SET (bands = 20, rows = 5)', 'ALTER INDEX documents_sig SET (threshold = 0.5)',
     'ALTER INDEX documents_sig RESET (bands, rows)']) statement;
@@ -239,13 +240,13 @@ SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash_compress(minhash(''
 INSERT INTO schemes VALUES (minhash('cat', 64));
 SELECT count(*) FROM schemes WHERE sig % minhash('cat', 64);
 SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
--- The first signature decides, even when it is gone; after REINDEX another one can.
+-- The first signature decides the scheme, even after it is deleted. After REINDEX, the next first signature decides.
 DELETE FROM schemes;
 VACUUM (INDEX_CLEANUP ON) schemes;
 SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'another scheme' AS refused;
 REINDEX INDEX schemes_sig;
 INSERT INTO schemes VALUES (minhash('cat'));
--- If signatures are too small for the options, the first one that is inserted shows it.
+-- If signatures have too few hashes for the options, inserting the first one is an error.
 TRUNCATE schemes;
 DROP INDEX schemes_sig;
 CREATE INDEX schemes_sig ON schemes USING lsh (sig) WITH (bands = 26, rows = 5);
@@ -254,7 +255,7 @@ SELECT count(*) FROM schemes WHERE sig % minhash('cat');
 SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))');
 SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''''))');
 
--- Signatures of 8 and 16 bits, of few and of many hashes.
+-- Signatures of 8 and 16 bits per slot, and with few and many hashes.
 CREATE TABLE shapes AS SELECT *
     FROM (VALUES (128, 8), (128, 16), (16, 32), (17, 32), (33, 8), (1024, 32), (4096, 32)) s (num_hashes, bits);
 CREATE FUNCTION pg_temp.try_shape(num_hashes int, bits int, OUT records bigint, OUT alike bigint, OUT missing bigint,

@@ -1,4 +1,4 @@
--- What the planner uses an lsh index for, by costs alone: no setting forbids another way.
+-- When the planner chooses an lsh index by its costs alone, with all other kinds of plans allowed.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -11,21 +11,22 @@ CREATE INDEX many_sig ON many USING lsh (sig);
 ANALYZE many;
 CREATE FUNCTION pg_temp.sig_of(what int) RETURNS minhash_signature IMMUTABLE LANGUAGE sql AS
     'SELECT minhash(md5(what::text) || md5((what + 1)::text))';
--- The index of each scan, in the order of the plan. (Which kind of scan uses it depends on more.)
+-- Lists the index of each scan, in the order of the plan. (The kind of scan depends on other things, too.)
 CREATE FUNCTION pg_temp.ways(query text) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(coalesce(substring(line FROM '(?:using|Bitmap Index Scan on) (\w+)'), 'all rows'), ', ')
     FROM pg_temp.scans(query) line WHERE line ~ 'Scan' AND line !~ 'Bitmap Heap'
 $$;
 SELECT minhash_similarity(pg_temp.sig_of(7), sig) AS similarity FROM many WHERE id = 7;
 
--- It is used at any threshold that leaves few rows, but not if all rows are left.
+-- The index is used at all thresholds that few rows reach, but not at a threshold that all rows reach.
 SELECT threshold,
     pg_temp.ways(format('SELECT id FROM many WHERE minhash_similar(sig, pg_temp.sig_of(7), %s)', threshold))
 FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE NOT sig % pg_temp.sig_of(7)');
--- Costs by the index alone: they rise as the threshold falls, or stay about the same; they are the same by the setting
--- and by an argument, whether the signature is known or not; the first rows cost less than all.
+-- The estimated costs of the index scan. As the threshold falls, they rise or stay about the same. They do not depend
+-- on whether the threshold is a setting or an argument, and little on whether the planner knows the signature. The
+-- first rows do not cost more than all.
 CREATE FUNCTION pg_temp.costs(query text, OUT first float8, OUT "all" float8) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -52,29 +53,29 @@ SELECT count(*) FILTER (WHERE 0.6 * by_argument > lower) AS falling, max(by_argu
     AS like_unknown, bool_and(first <= by_argument) AS first_for_less
 FROM (SELECT c.*, lag(by_argument) OVER (ORDER BY threshold) AS lower
     FROM generate_series(0.05, 1, 0.05) threshold, pg_temp.costs_at(threshold) c) s;
--- The nearest, and all of them in order.
+-- Queries for the nearest rows, for all rows in order, and joins.
 SELECT pg_temp.ways('SELECT id FROM many ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');
 SELECT pg_temp.ways('SELECT id FROM many ORDER BY sig <%> pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7) ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');
 SELECT pg_temp.ways('SELECT a.id, n.id FROM many a, LATERAL (SELECT b.id FROM many b ORDER BY b.sig <%> a.sig LIMIT 2) n
     WHERE a.id < 10');
 SELECT pg_temp.ways('SELECT a.id, b.id FROM many a JOIN many b ON b.sig % a.sig WHERE a.id < 10');
--- One row, by its key.
+-- A query for one row by its primary key uses the primary key.
 SELECT pg_temp.ways('SELECT id FROM many WHERE id = 7 AND sig % pg_temp.sig_of(7)');
 
--- If there are two indexes, the one whose columns have values is used.
+-- With two indexes, the planner uses the one whose columns the query has values for.
 CREATE INDEX many_scope ON many USING lsh (customer, sig);
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 AND sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE customer = 7 ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 10');
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
--- A GIN index beside it.
+-- With a GIN index on the same column.
 DROP INDEX many_scope;
 CREATE INDEX many_gin ON many USING gin (sig);
 SELECT threshold,
     pg_temp.ways(format('SELECT id FROM many WHERE minhash_similar(sig, pg_temp.sig_of(7), %s)', threshold))
 FROM unnest(ARRAY[0.8, 0.5]) threshold;
 
--- A handful of rows is read.
+-- A table of few rows is read sequentially.
 CREATE TABLE few AS SELECT id, sig FROM many WHERE id <= 3;
 CREATE INDEX few_sig ON few USING lsh (sig);
 ANALYZE few;
@@ -82,7 +83,7 @@ SELECT pg_temp.ways('SELECT id FROM few WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM few ORDER BY sig <%> pg_temp.sig_of(7) LIMIT 2');
 DROP TABLE many, few, documents;
 
--- EXPLAIN shows the start of a signature that is looked for.
+-- EXPLAIN shows only the beginning of the signature in the condition.
 CREATE TABLE short (sig minhash_signature);
 CREATE INDEX short_sig ON short USING lsh (sig);
 SET enable_seqscan = off;

@@ -1,4 +1,5 @@
--- Further columns of an lsh index: the scope, in which rows must be equal.
+-- The other columns of an lsh index are the scope: a search that gives values for all of them looks only at rows with
+-- these values.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -6,7 +7,7 @@ SET jit = off;
 \i :common
 CREATE TYPE mood AS ENUM ('glad', 'sad');
 
--- Each of a hundred texts twenty times, in seven scopes and with NULL; the scope has one type after the other.
+-- A hundred texts, twenty times each, with seven customers and NULL.
 CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature)
     WITH (autovacuum_enabled = false);
 INSERT INTO tickets SELECT i, nullif(i % 8, 7), i % 3, minhash(md5((i % 100)::text) || md5((i % 100 + 1)::text))
@@ -15,7 +16,7 @@ ANALYZE tickets;
 CREATE FUNCTION pg_temp.sig_of(ticket int) RETURNS minhash_signature STABLE LANGUAGE sql AS
     'SELECT sig FROM tickets WHERE id = ticket';
 
--- The rows of a query through an index and without: how many, and whether they are the same.
+-- Runs a query with and without an index. Returns the number of rows, and whether both ways give the same rows.
 CREATE FUNCTION pg_temp.both_ways(query text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
     by_index text[];
@@ -65,7 +66,7 @@ SELECT query, b.* FROM unnest(ARRAY[
     'SELECT sig <%> pg_temp.sig_of(13) FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 30']) query,
     pg_temp.both_ways(query) b;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets WHERE customer = NULL AND sig % pg_temp.sig_of(13)') b;
--- This bounds only searches that know the scope: otherwise all rows are compared.
+-- The limit applies only to searches with values for the whole scope. Other searches compare all rows.
 SET minhash_lsh.ordered_scan_limit = 0;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 2000') b;
 SET enable_seqscan = off;
@@ -73,7 +74,7 @@ SELECT count(*) FROM (SELECT FROM tickets WHERE customer = 5 AND shop = 1 ORDER 
 RESET enable_seqscan;
 RESET minhash_lsh.ordered_scan_limit;
 
--- The index follows the table.
+-- The index follows changes of the table.
 UPDATE tickets SET customer = 6 WHERE id = 13;
 INSERT INTO tickets SELECT 3000, 6, 1, pg_temp.sig_of(13);
 DELETE FROM tickets WHERE id % 4 = 0;
@@ -85,7 +86,7 @@ SELECT b.* FROM pg_temp.both_ways(
 SELECT records, dead, in_tail, runs FROM lsh_check('tickets_scope', heap => true);
 DROP INDEX tickets_scope;
 
--- Every type that has an operator class; also a domain, and texts with a collation of their own.
+-- A scope can have every type that has an operator class, and can be a domain or a text with another collation.
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
 CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 BEGIN
@@ -109,7 +110,7 @@ SELECT type, t.* FROM (VALUES
     ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
     ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression) t;
 
--- An index of as many columns as possible, with the signature in every place.
+-- An index with the maximum number of columns, and with the signature in each position.
 CREATE FUNCTION pg_temp.try_wide(place int, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
     names text[] := ARRAY(SELECT 'c' || n FROM generate_series(1, 31) n);

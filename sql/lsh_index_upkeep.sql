@@ -1,17 +1,17 @@
--- Upkeep of lsh indexes: runs and their merging, VACUUM, every kind of table and index, lsh_check.
+-- Maintenance of lsh indexes: writing and merging runs, VACUUM, all kinds of tables and indexes, lsh_check().
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 
--- Signatures of 1024 hashes: 7 rows a page, so that a few hundred rows make a run. The n-th text is near those of the
--- same n % 400.
+-- With signatures of 1024 hashes, a page has room for 7 rows, so that a few hundred rows make a run. Texts with the
+-- same n % 400 are near-duplicates.
 CREATE FUNCTION pg_temp.some_signature(n int) RETURNS minhash_signature
     LANGUAGE sql AS $$SELECT minhash(repeat(md5((n % 400)::text), 3) || n, 1024)$$;
 CREATE TABLE many (id int PRIMARY KEY, sig minhash_signature) WITH (autovacuum_enabled = false);
 CREATE INDEX many_sig ON many USING lsh (sig);
--- Each row through the index and without. Copies are always found.
+-- Looks each row up through the index and returns how many rows are not found. Identical signatures are always found.
 CREATE FUNCTION pg_temp.lost() RETURNS bigint
     LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET minhash_lsh.similarity_threshold = 0.9
     AS $$
@@ -26,7 +26,7 @@ CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint,
     OUT runs int) LANGUAGE sql AS $$
     SELECT records, dead, in_tail, runs FROM lsh_check(index::regclass, heap => true)
 $$;
--- Whether a new index has the same rows.
+-- Tells whether a newly created index has the same contents.
 CREATE FUNCTION pg_temp.as_new() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     kept bigint := (SELECT contents FROM lsh_check('many_sig'));
@@ -36,7 +36,7 @@ BEGIN
     RETURN kept = (SELECT contents FROM lsh_check('many_new'));
 END $$;
 
--- Runs are made while rows are inserted, and merged.
+-- As rows are inserted, runs are written and merged.
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(1, 200) n;
 SELECT * FROM pg_temp.state();
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(201, 500) n;
@@ -44,7 +44,7 @@ SELECT * FROM pg_temp.state();
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(501, 2000) n;
 SELECT * FROM pg_temp.state();
 SELECT pg_temp.lost();
--- VACUUM puts the tail into a run. Pages of runs that were merged were used again before.
+-- VACUUM writes the tail into a run. Pages of merged runs are reused, so the index is hardly larger than a new one.
 SELECT pg_relation_size('many_sig') AS size \gset
 VACUUM many;
 SELECT * FROM pg_temp.state();
@@ -53,7 +53,7 @@ SELECT pg_relation_size('many_new') AS new_size \gset
 DROP INDEX many_new;
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(2001, 2200) n;
 SELECT :size < 1.1 * :new_size AS pages_are_used_again;
--- With less than a fifth of the rows dead, they are marked; with more, a run is written anew.
+-- If less than a fifth of the rows are dead, VACUUM marks them as dead. If more are dead, it writes the run again.
 DELETE FROM many WHERE id % 10 = 1;
 VACUUM (INDEX_CLEANUP ON) many;
 SELECT * FROM pg_temp.state();
@@ -62,7 +62,7 @@ VACUUM many;
 SELECT * FROM pg_temp.state();
 SELECT pg_temp.lost(), pg_temp.as_new();
 DROP INDEX many_new;
--- Rows updated again and again do not make it grow.
+-- If rows are updated again and again, the index does not grow.
 DO $$
 BEGIN
     FOR round IN 1..3 LOOP
@@ -80,7 +80,7 @@ VACUUM many;
 SELECT pg_relation_size('many_sig') <= :size AS size_stays;
 SELECT * FROM pg_temp.state();
 SELECT pg_temp.lost();
--- All rows go, and others come.
+-- Delete all rows and insert others.
 DELETE FROM many;
 VACUUM many;
 SELECT * FROM pg_temp.state();
@@ -99,7 +99,7 @@ SELECT * FROM pg_temp.state('several_sig');
 RESET maintenance_work_mem;
 DROP TABLE several;
 
--- Rows that were rolled back go with the next VACUUM; a table rewritten, a column's type changed.
+-- The next VACUUM removes rows that were rolled back. Then commands that rewrite the table or the index.
 BEGIN;
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(301, 700) n;
 ROLLBACK;
@@ -122,7 +122,7 @@ SET enable_seqscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE minhash(body, 64) % minhash(''cat'', 64) AND body <> ''dog''');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT id FROM documents WHERE body <> 'dog' ORDER BY minhash(body, 64) <%> minhash('dog', 64), id LIMIT 1;
--- Without a condition on signatures, the index cannot be used to find the rows of its predicate.
+-- A query without a condition on signatures cannot use the index, even if it has the index's predicate.
 RESET enable_seqscan;
 SELECT pg_temp.scans('SELECT count(*) FROM documents WHERE body <> ''dog''');
 SET enable_seqscan = off;
@@ -131,7 +131,8 @@ INSERT INTO documents VALUES (250000, 'cat'), (250001, 'dog');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash(body, 64) % minhash('cat', 64) AND body <> 'dog';
 SELECT * FROM pg_temp.state('documents_text');
 
--- pg_stat_progress_create_index counts rows, by whole pages of them, as an expression of the index can see.
+-- pg_stat_progress_create_index counts the rows read, one whole page at a time. A function in the index's expression
+-- shows this during the build.
 CREATE FUNCTION show_progress(id int, body text) RETURNS minhash_signature IMMUTABLE LANGUAGE plpgsql
 SET search_path = public AS $$
 BEGIN
@@ -176,7 +177,8 @@ SELECT * FROM pg_temp.state('parts_high_sig_idx');
 -- PostgreSQL refuses to change the options of a partitioned index.
 SELECT pg_temp.error_of('ALTER INDEX parts_sig SET (threshold = 0.5)') IS NOT NULL AS refused;
 
--- HOT: rows of which another column changes keep their one record, which leads to what they are now.
+-- HOT updates: if only other columns of a row change, its single record in the index stays and leads to the new
+-- version.
 CREATE TABLE hot (id int, note text, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9))
     WITH (fillfactor = 20, autovacuum_enabled = false);
 INSERT INTO hot SELECT n, 'old', minhash(md5(n::text), 16) FROM generate_series(1, 40) n;
@@ -196,7 +198,7 @@ UPDATE hot SET note = 'newest';
 SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
 REINDEX INDEX hot_sig_excl;
 SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig_excl');
--- Chains of row versions: an index made later has only the last version.
+-- If a row has several versions in a HOT chain, an index that is created later has only the last version.
 ALTER TABLE hot DROP CONSTRAINT hot_sig_excl;
 UPDATE hot SET note = 'changed', sig = minhash(md5((id + 20)::text), 16);
 CREATE INDEX hot_sig ON hot USING lsh (sig);
@@ -205,7 +207,7 @@ SELECT * FROM pg_temp.hot_rows(), pg_temp.state('hot_sig');
 SELECT * FROM pg_temp.state('hot_sig_later');
 DROP TABLE hot;
 
--- Building extends the file by several pages at once. Insertion uses those that are left.
+-- A build extends the file by several pages at once. Later insertions use the pages that are left over.
 CREATE TABLE longer AS SELECT i AS id, minhash(md5(i::text), 1024) AS sig FROM generate_series(1, 3000) i;
 CREATE INDEX longer_sig ON longer USING lsh (sig);
 SELECT pg_relation_size('longer_sig') AS longer_bytes, pg_relation_size('longer_sig', 'fsm') > 0 AS some_left \gset
@@ -214,8 +216,8 @@ SELECT :'some_left' AS some_left, pg_relation_size('longer_sig') = :longer_bytes
 SELECT records, dead, in_tail, runs FROM lsh_check('longer_sig', heap => true);
 DROP TABLE longer;
 
--- Rows that a scan has seen to be dead are not looked for again, also before VACUUM. (Other sessions
--- may still see them for a while.)
+-- If a scan finds that a row is dead, later scans leave it out, even before VACUUM. (The function below waits, because
+-- other sessions may still see such rows for a while.)
 CREATE TABLE dying (id int, sig minhash_signature) WITH (autovacuum_enabled = false);
 INSERT INTO dying SELECT i, minhash(CASE WHEN i % 2 = 0 THEN 'one text' ELSE i::text END)
 FROM generate_series(1, 20000) i;
@@ -254,7 +256,7 @@ RESET enable_seqscan;
 RESET enable_bitmapscan;
 DROP TABLE dying;
 
--- lsh_check: what it refuses.
+-- Calls of lsh_check() that are refused.
 CREATE INDEX documents_gin ON documents USING gin (sig);
 CREATE VIEW documents_view AS SELECT * FROM documents;
 SELECT pg_temp.error_of(format('SELECT lsh_check(%L)', relation)) FROM unnest(ARRAY['documents', 'documents_pkey',
@@ -270,7 +272,7 @@ DROP ROLE lsh_index_stranger;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'documents_text'::regclass;
 SELECT pg_temp.error_of('SELECT lsh_check(''documents_text'')');
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'documents_text'::regclass;
--- A row that the index lacks is noticed.
+-- lsh_check() with heap notices a row that is missing from the index.
 UPDATE pg_index SET indisready = false WHERE indexrelid = 'documents_text'::regclass;
 INSERT INTO documents VALUES (250002, 'cat');
 UPDATE pg_index SET indisready = true WHERE indexrelid = 'documents_text'::regclass;

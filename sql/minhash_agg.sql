@@ -1,4 +1,4 @@
--- The aggregates minhash_elements_agg(), of a column, and minhash_agg(), of its texts: signatures of columns.
+-- Aggregates: minhash_elements_agg() signs the set of a column's values, and minhash_agg() signs a column of texts.
 \pset null '<null>'
 \set VERBOSITY terse
 
@@ -8,7 +8,7 @@ CREATE TABLE items AS
     FROM generate_series(1, 20000) AS n;
 ANALYZE items;
 
--- The signature of all values is that of their array, of every type that members can have.
+-- The aggregate gives the same signature as minhash_elements() of an array of all values, for every type of elements.
 SELECT minhash_elements_agg(id) = minhash_elements(array_agg(id)) AS integer,
     minhash_elements_agg(large) = minhash_elements(array_agg(large)) AS bigint,
     minhash_elements_agg(small) = minhash_elements(array_agg(small)) AS smallint,
@@ -21,7 +21,7 @@ CREATE DOMAIN short_name AS varchar(9);
 SELECT minhash_elements_agg('a'::short_name) = minhash_elements('{a}'::text[]) AS domain,
     minhash_elements_agg(NULL::text) AS unknown;
 DROP DOMAIN short_name;
--- With arguments, in the order of minhash_elements().
+-- The other arguments are in the same order as those of minhash_elements().
 SELECT minhash_elements_agg(id, 64, 7, 'classic') = minhash_elements(array_agg(id), 64, 7, 'classic') AS integers,
     minhash_elements_agg(large, 1000, -1, 'fss') = minhash_elements(array_agg(large), 1000, -1, 'fss') AS bigints,
     minhash_elements_agg(name, 4096, 7, 'fss') = minhash_elements(array_agg(name), 4096, 7) AS texts,
@@ -29,7 +29,7 @@ SELECT minhash_elements_agg(id, 64, 7, 'classic') = minhash_elements(array_agg(i
        minhash_elements_agg(bytes, 17, 0, 'fss') = minhash_elements(array_agg(bytes), 17, 0) AS bytes,
        minhash_elements_agg(id, 128, 42, 'fss') = minhash_elements_agg(id) AS defaults FROM items;
 
--- Groups of every size, from one member to far more than are held before a signature is made.
+-- Groups of all sizes, from one member to far more than the aggregate collects before it makes a signature.
 SELECT size, minhash_elements_agg(n) = minhash_elements(array_agg(n)) AS integers,
     minhash_elements_agg(n::text, 16, 1, 'classic') = minhash_elements(array_agg(n::text), 16, 1, 'classic') AS texts
 FROM unnest(ARRAY[1, 2, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2049, 5000]) AS size,
@@ -40,16 +40,16 @@ SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM exp
 SELECT count(*) AS groups, count(*) FILTER (WHERE collected IS DISTINCT FROM expected) AS different
     FROM (SELECT minhash_elements_agg(uuid) AS collected, minhash_elements(array_agg(uuid)) AS expected FROM items
     GROUP BY small_group) AS groups;
--- Members that come again and again, and in any order.
+-- Repeated members, and members in any order.
 SELECT minhash_elements_agg(n % 3) = minhash_elements('{0,1,2}'::int[]) AS three,
     minhash_elements_agg(n % 50) = minhash_elements_agg(n % 50 ORDER BY n DESC) AS fifty,
     minhash_elements_agg(DISTINCT n % 50) = minhash_elements_agg(n % 50) AS distinct_ones,
     minhash_elements_agg((n * 7919) % 20011) = minhash_elements_agg(n) AS permuted FROM generate_series(1, 20010) AS n;
--- The union of the parts' signatures is the signature of all.
+-- The union of the signatures of all groups is the signature of the whole table.
 SELECT minhash_union_agg(part) = (SELECT minhash_elements_agg(id) FROM items) AS equal
     FROM (SELECT minhash_elements_agg(id) AS part FROM items GROUP BY small_group) AS parts;
 
--- NULL is not a member; without any member there is no signature, as with SQL's own aggregates.
+-- NULL is not a member. Without any member the result is NULL, as for SQL's own aggregates.
 SELECT minhash_elements_agg(n) AS none, minhash_elements_agg(n::text, 64, 7, 'fss') AS none_either
     FROM generate_series(1, 0) AS n;
 SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('{2,4,6}'::int[]) AS even,
@@ -58,7 +58,7 @@ SELECT minhash_elements_agg(CASE WHEN n % 2 = 0 THEN n END) = minhash_elements('
     FILTER (WHERE n > 9) AS nothing FROM generate_series(1, 6) AS n;
 SELECT minhash_elements_agg(''::text) = minhash_elements('{""}'::text[]) AS empty_text,
     minhash_elements_agg(''::bytea) = minhash_elements(ARRAY[''::bytea]) AS no_bytes;
--- Grouping sets, and windows, which ask for the result after each row.
+-- Grouping sets, and window functions, which need the result after each row.
 SELECT small_group, minhash_elements_agg(id, 16, 42, 'fss') = (SELECT minhash_elements(array_agg(id), 16) FROM items i
     WHERE i.small_group = items.small_group OR items.small_group IS NULL) AS equal FROM items
     GROUP BY ROLLUP (small_group) ORDER BY 1;
@@ -69,7 +69,7 @@ FROM (SELECT minhash_elements_agg(id) OVER two AS collected, minhash_elements(ar
       minhash_elements(array_agg(name) OVER growing, 16, 1, 'classic') FROM items WHERE id < 1500
       WINDOW growing AS (ORDER BY id)) AS windows;
 
--- Texts: the union of their signatures, to the bit; other arguments are those of minhash().
+-- minhash_agg() gives exactly the union of the texts' signatures. Its other arguments are those of minhash().
 CREATE TABLE documents AS
 SELECT n AS id, n % 3 AS topic, string_agg('Word' || (n * word) % 211, ' ') || repeat(' again and again', n % 5) AS body
 FROM generate_series(1, 200) AS n, generate_series(0, n) AS word GROUP BY n;
@@ -84,7 +84,7 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE collected IS DISTINCT FROM expec
 FROM (SELECT minhash_agg(body) OVER growing AS collected, minhash_union_agg(minhash(body)) OVER growing AS expected
       FROM documents WINDOW growing AS (ORDER BY id)) AS windows;
 
--- In parallel the same: states go from process to process and are combined.
+-- Parallel aggregation gives the same result. Worker processes send their states, and the leader combines them.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -116,19 +116,20 @@ RESET max_parallel_workers_per_gather;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
--- Partitions aggregated one by one.
+-- Partitionwise aggregation.
 CREATE TABLE parted (id integer) PARTITION BY HASH (id);
 CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO parted SELECT generate_series(1, 3000);
 SET enable_partitionwise_aggregate = on;
--- (Nothing else is aggregated there, because not all aggregates can be.) Both states have outgrown their room.
+-- The states of both partitions grow beyond their first size. (The query has no other aggregate, because partitionwise
+-- aggregation needs all of a query's aggregates to support it.)
 EXPLAIN (COSTS OFF) SELECT minhash_elements_agg(id) FROM parted;
 CREATE TEMP TABLE by_parts AS SELECT minhash_elements_agg(id) AS sig FROM parted;
 SELECT sig = (SELECT minhash_elements(array_agg(id)) FROM parted) AS equal FROM by_parts;
 RESET enable_partitionwise_aggregate;
 
--- Errors: arguments that change within a group or are NULL, or out of range. Between groups they may change.
+-- Errors: arguments that are NULL, out of range, or change within a group. They may differ between groups.
 \set VERBOSITY default
 SELECT minhash_elements_agg(id, 16 + id % 2, 42, 'fss') FROM items;
 SELECT minhash_elements_agg(id, NULL, 42, 'fss') FROM items;
@@ -143,15 +144,15 @@ SELECT minhash_elements_agg(id, num_hashes => 16) FROM items;
 SELECT small_group, (minhash_scheme(minhash_elements_agg(id, 16 + small_group, 42, 'fss'))).num_hashes AS hashes
     FROM items
     GROUP BY small_group ORDER BY 1;
--- In a row without a value, other arguments may be NULL.
+-- In rows whose value is NULL, other arguments may be NULL, too.
 SELECT minhash_elements_agg(CASE WHEN id < 3 THEN id END, CASE WHEN id < 3 THEN 16 END, 42,
     'fss') = minhash_elements('{1,2}'::int[], 16) AS equal FROM items;
--- The functions of the aggregate cannot be called by hand.
+-- Users cannot call the aggregate's support functions.
 CREATE FUNCTION pg_temp.is_refused(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE query;
     RETURN false;
-EXCEPTION WHEN undefined_function OR feature_not_supported THEN -- by minor release
+EXCEPTION WHEN undefined_function OR feature_not_supported THEN -- depends on the minor release
     RETURN true;
 END $$;
 SELECT pg_temp.is_refused($$SELECT _minhash_agg_deserial('\x00', NULL)$$) AS deserial,

@@ -1,15 +1,15 @@
--- The operators % (similar) and <%> (distance), their setting, and what the planner expects of %.
+-- The operators % (similar) and <%> (distance), their settings, and the planner's estimates for %.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
 \i :common
 
--- % is true from the setting on, which is a similarity. (Settings are known once the library is loaded, which any of
--- its functions does.)
+-- % is true if the similarity is at least the setting similarity_threshold. (PostgreSQL knows the settings once the
+-- library is loaded. Calling any of its functions loads it.)
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
 SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
--- The instruction sets that this machine has.
+-- The hint lists the instruction sets of this machine. They always include baseline.
 DO $$
 DECLARE
     choices text;
@@ -36,7 +36,7 @@ RESET minhash_lsh.similarity_threshold;
 SELECT a % minhash('') AS empty, minhash('') % minhash('') AS both_empty, a % NULL AS "null",
     NULL <%> b AS null_distance FROM pair;
 
--- A setting of a transaction, and of a function.
+-- The setting for a transaction, and for a function.
 BEGIN;
 SET LOCAL minhash_lsh.similarity_threshold = 0.5;
 SELECT a % b AS inside FROM pair;
@@ -46,7 +46,7 @@ CREATE FUNCTION pg_temp.half(a minhash_signature, b minhash_signature) RETURNS b
     LANGUAGE sql STABLE SET minhash_lsh.similarity_threshold = 0.5 RETURN a % b;
 SELECT pg_temp.half(a, b) FROM pair;
 
--- What it refuses.
+-- Settings and operands that are refused.
 \pset format unaligned
 \pset tuples_only on
 SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting))
@@ -55,12 +55,12 @@ SELECT setting, pg_temp.error_of(format('SET minhash_lsh.%s', setting))
 SELECT pg_temp.error_of('SELECT a % minhash(''x'', 64) FROM pair');
 SELECT pg_temp.error_of('SELECT a <%> minhash(''x'', shingle_size => 4) FROM pair');
 SELECT pg_temp.error_of('SELECT a % 1 FROM pair') ~ 'operator does not exist';
--- The operator depends on a setting, so it cannot be used where results must not change.
+-- The result of % depends on a setting, so % is refused where results must never change.
 SELECT pg_temp.error_of('CREATE INDEX ON pair (a) WHERE a % b');
 \pset tuples_only off
 \pset format aligned
 
--- What the planner expects: rows by their order of magnitude, 10^0 for 1 to 9.
+-- The planner's estimate of the number of rows, as its order of magnitude: 10^0 stands for 1 to 9.
 CREATE FUNCTION pg_temp.expected(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -76,7 +76,8 @@ CREATE TEMP TABLE holes AS SELECT id, CASE WHEN id % 10 > 0 THEN minhash('text')
     FROM generate_series(1, 1000) id;
 CREATE TEMP TABLE unknown AS SELECT * FROM texts LIMIT 600;
 ANALYZE texts, few, holes;
--- From 0.5 on little more than the rows that are equal; the lower, the more; at 0 all.
+-- At thresholds from 0.5 on, the planner expects hardly more than the equal rows. The lower the threshold, the more
+-- rows it expects. At 0 it expects all rows.
 SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct,
     pg_temp.expected('SELECT FROM few WHERE sig % minhash(''text'')') AS ten_different,
        pg_temp.expected('SELECT FROM holes WHERE sig % minhash(''text'')') AS tenth_null,
@@ -86,7 +87,7 @@ SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text
 FROM unnest(ARRAY[1, 0.8, 0.5, 0.2, 0.05, 0]) threshold, set_config('minhash_lsh.similarity_threshold', threshold::text,
     false);
 RESET minhash_lsh.similarity_threshold;
--- A million rows are expected to hold a few near-duplicates, not thousands.
+-- In a table of a million rows, the planner expects a few near-duplicates, not thousands.
 BEGIN;
 UPDATE pg_class SET reltuples = 1000000 WHERE oid IN ('texts'::regclass, 'unknown'::regclass);
 SELECT pg_temp.expected('SELECT FROM texts') AS all,
@@ -95,14 +96,14 @@ SELECT pg_temp.expected('SELECT FROM texts') AS all,
        pg_temp.expected('SELECT FROM texts WHERE sig % (SELECT sig FROM few LIMIT 1)') AS of_a_query,
        pg_temp.expected('SELECT FROM texts a JOIN texts b ON a.sig % b.sig') AS join;
 ROLLBACK;
--- The other side first, nothing for NULL, rows with and without a partner.
+-- The operands in the other order, NULL as an operand, semi-joins, anti-joins and outer joins.
 SELECT pg_temp.expected('SELECT FROM few WHERE minhash(''text'') % sig') AS commuted,
     pg_temp.expected('SELECT FROM texts WHERE sig % NULL::text::minhash_signature') AS "null",
        pg_temp.expected('SELECT FROM few a WHERE EXISTS (SELECT FROM texts b WHERE a.sig % b.sig)') AS all_with_partner,
        pg_temp.expected('SELECT FROM texts a WHERE EXISTS (SELECT FROM few b WHERE a.sig % b.sig)') AS one_of_100,
        pg_temp.expected('SELECT FROM texts a WHERE NOT EXISTS (SELECT FROM few b WHERE b.sig % a.sig)') AS most_without,
        pg_temp.expected('SELECT FROM texts a LEFT JOIN few b ON a.sig % b.sig') AS left_join;
--- Expressions, a column with itself, rows of no table.
+-- Expressions, a column compared with itself, and rows that do not come from a table.
 SELECT pg_temp.expected('SELECT FROM texts WHERE minhash(id::text) % minhash(''text'')') AS expression,
     pg_temp.expected('SELECT FROM texts WHERE sig % sig') AS same_table,
     pg_temp.expected('SELECT FROM texts a WHERE id < 10 AND sig % (SELECT sig FROM texts b WHERE a.id = b.id)')
@@ -111,7 +112,7 @@ SELECT pg_temp.expected('SELECT FROM texts WHERE minhash(id::text) % minhash(''t
        pg_temp.expected('SELECT FROM unnest(ARRAY[minhash(''a''), minhash(''b'')]) sig WHERE sig % minhash(''text'')')
        AS of_an_array;
 
--- On operators between other types the estimators know nothing, and look at nothing.
+-- If the estimators are used for operators of other types, they use default estimates and do not look at the values.
 CREATE SCHEMA other;
 CREATE FUNCTION other.f(text, text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
 CREATE FUNCTION other.f(int, int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
@@ -139,7 +140,7 @@ SELECT pg_temp.expected('SELECT FROM texts WHERE sig OPERATOR(other.~~~) ''x''::
 SET client_min_messages = warning;
 DROP SCHEMA other CASCADE;
 
--- Functions for PostgreSQL's own use do no harm to whoever calls them: refused, or NULL.
+-- Functions that only PostgreSQL should call do no harm if a user calls them: the call is refused, or returns NULL.
 DO $$
 DECLARE
     call text;

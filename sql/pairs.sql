@@ -1,7 +1,7 @@
 -- lsh_pairs(): all near-duplicate pairs of a query's rows, compared with what plain SQL finds.
 
--- 200 documents have 40 words each, all different. 60 are near-copies with some words changed. 60 are copies of one
--- document with one word changed, which fill large buckets. Two have 20 copies each, one in capitals. Some are empty.
+-- 200 different documents of 40 words each; 60 near-copies of some of them; 60 copies of one document with one word
+-- changed, which make large buckets; 20 copies each of two documents, one of them in capitals; and some empty texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 200) id,
@@ -18,7 +18,7 @@ INSERT INTO documents SELECT 320 + 20 * (id - 10) + n, CASE id WHEN 10 THEN body
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, ' '), (364, 'cat'), (365, 'Cat'), (366, 'dog'), (367, 'x y z'),
     (368, 'x y z x y z');
 
--- How many rows two queries share, and how many each has alone.
+-- Counts the rows that a query returns, those of the expected rows that are missing, and those that are surplus.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -27,7 +27,8 @@ BEGIN
         actual, expected)
     INTO rows, missing, surplus;
 END $$;
--- lsh_pairs() by signatures, by texts with estimate and exactly, beside all pairs that share a band key.
+-- Compares lsh_pairs() with the pairs that share a band key: on signatures, on texts with estimates, and on texts with
+-- exact comparison.
 CREATE FUNCTION check_pairs(threshold float8, bands int, rows int, num_hashes int = 128, size int = 5,
     unit text = 'char', fold bool = true, bag bool = false, seed bigint = 42, method text = 'fss')
 RETURNS TABLE (verify text, pairs bigint, missing bigint, surplus bigint) LANGUAGE plpgsql AS $$
@@ -63,8 +64,8 @@ SELECT * FROM check_pairs(0.7, 40, 6, 251, unit => 'word', size => 1);
 SELECT * FROM check_pairs(0.7, 20, 5, unit => 'word', size => 2, bag => true);
 SELECT * FROM check_pairs(0.7, 20, 5, bag => true, size => 2, fold => false);
 SELECT * FROM check_pairs(0.7, 20, 5, method => 'classic');
--- Without bands and rows, they are chosen by cost; they find what those of lsh_params() would: the recall asked for, or
--- at least 0.99 if texts are compared exactly.
+-- If bands and rows are not given, lsh_pairs() chooses them by cost. They find the same pairs as those that
+-- lsh_params() chooses for the recall asked for, or for 0.99 or more if texts are compared exactly.
 SELECT c.* FROM lsh_params(0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'', bands => %s, rows => %s)', bands,
     rows)) c;
@@ -75,8 +76,8 @@ SELECT c.* FROM lsh_params(0.6, recall => 0.8) p,
     compare('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, 0.8, verify => ''estimate'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s,
         rows => %s)', bands, rows)) c;
--- The choice is shown at debug level, and many candidates are always reported, before they are compared. With
--- max_bucket bands have as many rows as recall allows.
+-- A debug message shows the choice. If there are many candidates, a notice reports this before they are compared. With
+-- max_bucket, the choice is the bands with the most rows that still reach the recall.
 SET client_min_messages = debug1;
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95);
 SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE id < 40', 0.95);
@@ -85,11 +86,12 @@ SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95, max_bucket => 1000);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', bands => 4, rows => 5);
 RESET client_min_messages;
-SET maintenance_work_mem = '1GB'; -- or candidates go to files, which is reported
+SET maintenance_work_mem = '1GB'; -- with less, candidates would go to files, which is reported, too
 SELECT count(*) FROM lsh_pairs('SELECT i, md5(i::text) FROM generate_series(1, 3000) i', 0.1, shingle_size => 2);
 RESET maintenance_work_mem;
 
--- The order of rows does not matter, nor does memory. (Texts are longer than the chunks of memory.)
+-- The result depends neither on the order of rows nor on the available memory. (Some texts are longer than a chunk of
+-- memory.)
 CREATE TEMP TABLE pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM documents', 0.7);
 SELECT c.* FROM (VALUES ('ORDER BY id DESC'), ('ORDER BY md5(id::text)')) o (shuffled),
     compare(format('SELECT * FROM lsh_pairs(%L, 0.7)', 'SELECT id, body FROM documents ' || shuffled), 'TABLE pairs') c;
@@ -111,7 +113,7 @@ CREATE TEMP TABLE cramped_by_signature AS SELECT * FROM lsh_pairs('SELECT uuid, 
 RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT * FROM compare('TABLE cramped_by_signature', 'TABLE roomy_by_signature');
--- One large bucket in most of the bands: its rows go to a file, too.
+-- Most bands have one large bucket. Its rows go to a file, too.
 CREATE TABLE alike AS SELECT n AS id, minhash('all are alike but for the number ' || n, 512) AS sig
     FROM generate_series(1, 600) n;
 CREATE TEMP TABLE roomy_alike AS SELECT * FROM lsh_pairs('SELECT id, sig FROM alike', 0.9, bands => 512, rows => 1);
@@ -121,7 +123,7 @@ RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped_alike', 'TABLE roomy_alike');
 DROP TABLE alike;
 
--- Across two queries: the left ids are the first query's. A row of both is a pair with itself.
+-- Pairs between two queries. The left ids come from the first query. A row that is in both makes a pair with itself.
 CREATE VIEW evens AS SELECT * FROM documents WHERE id % 2 = 0 OR id > 340;
 CREATE VIEW odds AS SELECT * FROM documents WHERE id % 2 = 1 OR id > 340;
 CREATE TEMP TABLE across AS
@@ -136,14 +138,14 @@ SELECT * FROM compare('SELECT *
         'SELECT right_id, left_id, similarity FROM across');
 SELECT count(*) FROM lsh_pairs('TABLE evens', other_query => 'TABLE odds LIMIT 0');
 SELECT count(*) FROM lsh_pairs('TABLE evens LIMIT 0', other_query => 'TABLE odds');
--- Few new rows against many equal ones cost no more than the pairs they make.
+-- Comparing a few new rows with many equal rows takes time only for the pairs that they make.
 SET statement_timeout = '60s';
 SELECT count(*), min(left_id), max(left_id)
     FROM lsh_pairs('VALUES (1, repeat(''new '', 9)), (2, ''old old old''), (3, ''none of it'')',
         other_query => 'SELECT n, ''old old old'' FROM generate_series(1, 100000) n');
 RESET statement_timeout;
 
--- Within scopes: the same as separate calls for each scope. NULL is a scope, too.
+-- With a column named scope, the pairs are the same as from a separate call for each scope. NULL is a scope, too.
 CREATE TEMP VIEW scoped AS SELECT id, body, nullif(id % 3, 0) AS scope FROM documents;
 SELECT c.form, d.*
 FROM (VALUES ('signatures', 'minhash(body)'), ('exact', 'body')) c (form, value), compare(
@@ -158,8 +160,8 @@ SELECT * FROM compare(
     'SELECT p.* FROM lsh_pairs(''SELECT id, body FROM scoped WHERE id % 2 = 0'', 0.6,
          other_query => ''SELECT id, body FROM scoped WHERE id % 2 = 1'') p WHERE (left_id - right_id) % 3 = 0');
 DROP VIEW scoped;
--- So many rows that not all of them wait for the choice of bands, and enough text for workers: of four rows with one
--- text, each is near one other row of its scope.
+-- More rows than the choice of bands waits for, and enough text for workers. Four rows have each text, two in each
+-- scope, so each row makes a pair with one other row.
 CREATE TEMP VIEW scoped AS SELECT n, repeat(md5((n / 4)::text), 8) AS body, n % 2 AS scope
     FROM generate_series(4, 15003) n;
 SELECT call, (SELECT count(*) || ' pairs, of other scopes ' || count(*) FILTER (WHERE right_id - left_id <> 2)
@@ -169,7 +171,7 @@ SELECT count(*), count(DISTINCT cluster_id), count(*) FILTER (WHERE (id - cluste
     FROM lsh_clusters('SELECT n, body, scope, -n AS rank FROM scoped', threshold => 0.9) WHERE representative % 4 > 1;
 DROP VIEW scoped;
 
--- Ids of all kinds.
+-- Ids of many types.
 CREATE DOMAIN document_number AS int;
 CREATE DOMAIN long_number AS bigint CHECK (value > 0);
 CREATE DOMAIN document_name AS text COLLATE "C";
@@ -201,7 +203,7 @@ SELECT * FROM lsh_pairs('SELECT row(-id, body)::place, body FROM (SELECT id, lef
     NULL::place);
 SELECT left_id, right_id FROM lsh_pairs('SELECT t, body FROM two t', NULL::two) p WHERE left_id = right_id;
 SELECT * FROM lsh_pairs('SELECT row(-id, id), body FROM two', NULL::record);
--- Arrays and rows in the form that PL/pgSQL keeps them in.
+-- Ids that are arrays and rows from PL/pgSQL functions, which return them in expanded form.
 CREATE FUNCTION expanded_array(n int) RETURNS int[] LANGUAGE plpgsql AS $$ DECLARE a int[] := '{}'; BEGIN a[1] := -n;
     a[2] := n; RETURN a; END $$;
 CREATE FUNCTION expanded_row(n int) RETURNS place LANGUAGE plpgsql AS $$ DECLARE p place; BEGIN p.page := -n;
@@ -209,8 +211,9 @@ CREATE FUNCTION expanded_row(n int) RETURNS place LANGUAGE plpgsql AS $$ DECLARE
 SELECT * FROM lsh_pairs('SELECT expanded_array(id), body FROM two', NULL::int[]);
 SELECT * FROM lsh_pairs('SELECT expanded_row(id), body FROM two', NULL::place);
 SELECT lsh_pairs('SELECT id, body FROM two', NULL::int, threshold => 0.8);
--- The argument that has the type of ids has no name, so it cannot stand where PostgreSQL would take another argument's
--- type for it, which crashed the server; without it, numbers after the query are the threshold.
+-- The argument that gives the type of the ids has no name. If a call could give it by name in another position,
+-- PostgreSQL would use the type of another argument instead, which once crashed the server. Without this argument, a
+-- number after the query is the threshold.
 SELECT q.n, p.left_id, p.right_id
 FROM (VALUES (1), (2)) q (n), LATERAL lsh_pairs('SELECT id, body FROM two WHERE 0 < ' || q.n, NULL::int,
     threshold => 0.8, verify => 'estimate') p;
@@ -233,15 +236,15 @@ LATERAL (
     SELECT pg_typeof(left_id) FROM lsh_pairs('SELECT id::text, body FROM two', NULL::text, 1)
         WHERE form = 'type and threshold'
 ) p (type);
--- A NULL of a numeric type is taken for the threshold unless that is given by name.
+-- A NULL of a numeric type after the query is read as the threshold, unless the threshold is given by name.
 SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
 \set VERBOSITY terse
 SELECT * FROM lsh_pairs('TABLE two', NULL);
 \set VERBOSITY default
 
--- Rows with the same id make no pair with each other; with other rows, each makes its own.
+-- Rows with the same id make no pair with each other. With other rows, each of them makes its own pair.
 SELECT * FROM lsh_pairs('SELECT id / 322, body FROM documents WHERE id IN (321, 322, 323)') ORDER BY 1, 2;
--- NULLs are left out. An empty text is near nothing.
+-- Rows with a NULL are left out. An empty text is similar to nothing.
 SELECT * FROM lsh_pairs('SELECT id, body FROM two UNION ALL VALUES (NULL, ''x''), (5, NULL), (NULL, NULL), (6, '''')');
 SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM two UNION ALL SELECT 5, NULL');
 SELECT * FROM lsh_pairs('SELECT 1, NULL');
@@ -252,13 +255,13 @@ SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE id = 1');
 SELECT * FROM lsh_pairs('SELECT id, body FROM documents WHERE false');
 SELECT * FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE false');
 
--- Rows that differ, but share a key with more than max_bucket others, are left out of its bucket, and that is reported.
+-- A bucket of more than max_bucket different rows is left out. A notice reports this.
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id > 260', max_bucket => 1000);
 SELECT count(*) < 60 * 59 / 2 AS fewer
     FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 261 AND 320', bands => 1, rows => 7,
         max_bucket => 30);
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM two', max_bucket => 1);
--- Five rows that share the first of 16 slots and no other: a bucket of just max_bucket rows is kept.
+-- Five rows share the first of 16 slots and no other. If their bucket has exactly max_bucket rows, it is kept.
 SELECT max_bucket, count(p.left_id)
 FROM (VALUES (4), (5), (6)) m (max_bucket), LATERAL lsh_pairs(
     'SELECT n, minhash_from_values(7::bigint || array_fill(n::bigint, ARRAY[15]), seed => 1)
@@ -266,8 +269,7 @@ FROM (VALUES (4), (5), (6)) m (max_bucket), LATERAL lsh_pairs(
     threshold => 0.05, bands => 16, rows => 1, max_bucket => m.max_bucket) p
 GROUP BY max_bucket ORDER BY max_bucket;
 
--- Where and how it can be called: inside its own query, below LIMIT, by cursors, in PL/pgSQL, prepared, with a caught
--- error.
+-- Calls within the query of another call, with LIMIT, in a cursor, and in PL/pgSQL with an error that is caught.
 SELECT * FROM lsh_pairs($$SELECT left_id, minhash('same')
     FROM lsh_pairs('SELECT id, body FROM documents WHERE id BETWEEN 321 AND 323')$$) ORDER BY 1, 2;
 SELECT count(*) FROM (SELECT FROM lsh_pairs('SELECT id, body FROM documents') LIMIT 3) l;
@@ -296,7 +298,7 @@ SELECT pairs_or_none('SELECT id, body FROM two'), pairs_or_none('SELECT 1 / (id 
 SET maintenance_work_mem = '1MB';
 SELECT pairs_or_none('SELECT 1 / (id - 3999), body FROM large WHERE id < 4000 ORDER BY id') FROM generate_series(1, 2);
 RESET maintenance_work_mem;
--- A query sees what the statement around it sees, and is planned anew each time.
+-- The query sees what the calling statement sees. It is planned again at each call.
 BEGIN;
 INSERT INTO two VALUES (1, 'new in here'), (2, 'new in here');
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM two') ORDER BY 1, 2;
@@ -304,13 +306,13 @@ ROLLBACK;
 PREPARE pairs_of (text) AS SELECT count(*) FROM lsh_pairs($1);
 EXECUTE pairs_of('SELECT id, body FROM two');
 EXECUTE pairs_of('SELECT id, body || left(random()::text, 0) FROM documents WHERE id > 320 AND id < 361');
--- Functions of the query may do what they like, for instance write.
+-- Functions that the query calls may write to tables.
 CREATE TABLE noted (id int);
 CREATE FUNCTION note(n int) RETURNS int LANGUAGE sql AS 'INSERT INTO noted VALUES (n) RETURNING id';
 SELECT count(*) FROM lsh_pairs('SELECT note(id), body FROM two');
 TABLE noted ORDER BY id;
 
--- It runs as the caller.
+-- The query runs with the rights of the caller.
 CREATE ROLE regress_minhash_reader;
 SET ROLE regress_minhash_reader;
 SELECT * FROM lsh_pairs('SELECT id, body FROM two');
@@ -392,8 +394,8 @@ DROP TABLE documents, large, two, noted CASCADE;
 DROP FUNCTION compare, check_pairs, expanded_array, expanded_row, pairs_or_none, note, refusal;
 DROP TYPE kind, place, document_number, long_number, document_name;
 DROP ROLE regress_minhash_reader;
--- Rows that wait until bands are chosen lie in memory, or in a file if they take too much. As they are brought to the
--- engine, that may send others there.
+-- Rows wait until bands are chosen. They wait in memory, or in a file if they need too much memory. As the engine
+-- receives them, more rows may go to the file.
 CREATE TEMP TABLE large AS
 SELECT n AS id, minhash_compress(minhash(string_agg(md5(concat(n / 3, word)), ' '), 4096), 16) AS sig
 FROM generate_series(3, 1202) n, generate_series(1, 20) word GROUP BY n;

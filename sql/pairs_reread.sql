@@ -1,10 +1,10 @@
--- Texts and signatures that lie in a table as they are, and are read again from there instead of
--- being kept: results are those of a query whose rows must be kept.
+-- If a query returns texts or signatures unchanged from a table, the bulk functions do not keep copies but read them
+-- again from the table. The results are the same as for a query whose rows must be kept.
 CREATE TABLE reread (id int PRIMARY KEY, sig minhash_signature, body text, other varchar, city text DEFAULT 'Wien');
 INSERT INTO reread (id, body)
     SELECT id, 'The quick brown fox number ' || id % 20 || ' jumps over lazy dog number ' || id || ' of this town'
     FROM generate_series(1, 300) AS id;
--- Some are compressed, some stored out of line.
+-- Some texts are compressed, and some are stored out of line.
 INSERT INTO reread (id, body)
     SELECT id, repeat('long and easily compressed ', 200) || id FROM generate_series(301, 310) AS id;
 ALTER TABLE reread ALTER COLUMN body SET STORAGE EXTERNAL;
@@ -15,11 +15,11 @@ UPDATE reread SET sig = minhash(body), other = body;
 ANALYZE reread;
 CREATE VIEW reread_view AS SELECT id, body, sig FROM reread;
 
--- A plan that sorts rows has lost their places.
+-- Wraps a query in a sort. Sorted rows have lost their places in the table, so they must be kept.
 CREATE FUNCTION sorted(query text) RETURNS text AS $$
     SELECT 'SELECT * FROM (' || query || ' OFFSET 0) AS q ORDER BY md5(id::text)'
 $$ LANGUAGE sql;
--- What a query finds that the same, sorted, does not find, and the other way round.
+-- Compares the pairs of a query with those of the same query wrapped in a sort.
 CREATE FUNCTION differences(query text, threshold float8 = 0.8)
     RETURNS TABLE (found bigint, missing bigint, extra bigint) AS $$
     WITH kept AS (SELECT * FROM lsh_pairs(sorted(query), $2)),
@@ -45,7 +45,7 @@ RESET enable_indexscan;
 ALTER TABLE reread ADD COLUMN added text DEFAULT 'a value that no row has stored, as all have it';
 SELECT * FROM differences('SELECT id, added FROM reread WHERE id < 30');
 
--- So they take no memory.
+-- Texts that are read again take no memory: without a sort, the function needs no file.
 CREATE TABLE reread_long AS
     SELECT id, (SELECT string_agg(md5((id * part)::text), ' ') FROM generate_series(1, 50) AS part)
     AS body FROM generate_series(1, 2000) AS id;
@@ -56,7 +56,7 @@ SELECT count(*) FROM lsh_pairs(sorted('SELECT id, body FROM reread_long'));
 RESET maintenance_work_mem;
 DROP TABLE reread_long;
 
--- Two queries of two tables, one of which is a temporary one.
+-- Two queries over two tables. One table is temporary.
 CREATE TEMPORARY TABLE reread_other AS SELECT -id AS id, body, sig FROM reread WHERE id % 3 = 0;
 SELECT count(*), count(*) FILTER (WHERE left_id = -right_id) FROM
     lsh_pairs('SELECT id, body FROM reread', other_query => 'SELECT id, body FROM reread_other');
@@ -65,7 +65,7 @@ SELECT count(*), count(*) FILTER (WHERE left_id = -right_id) FROM
 SELECT count(*), count(*) FILTER (WHERE left_id = -right_id) FROM
     lsh_pairs('SELECT id, sig FROM reread', other_query => sorted('SELECT id, sig FROM reread_other'));
 
--- Clusters and containment.
+-- lsh_clusters() and lsh_contained() read rows again, too.
 SELECT count(*), count(DISTINCT cluster_id), max(similarity) <= 1 FROM lsh_clusters('SELECT id, sig FROM reread');
 SELECT count(*) FROM lsh_clusters('SELECT id, sig FROM reread') AS a
     FULL JOIN lsh_clusters(sorted('SELECT id, sig FROM reread')) AS b USING (id, cluster_id)
@@ -74,7 +74,7 @@ SELECT count(*) FROM lsh_contained('SELECT id, body FROM reread') AS a
     FULL JOIN lsh_contained(sorted('SELECT id, body FROM reread')) AS b USING (contained_id, container_id, containment)
     WHERE a IS NULL OR b IS NULL;
 
--- The query's own functions may change the table: rows are read again as they were when it began.
+-- Functions that the query calls may change the table. Rows are still read again as they were when the query began.
 CREATE FUNCTION rewrite_row(changed int) RETURNS boolean AS $$
     UPDATE reread SET body = 'changed', sig = minhash('changed') WHERE id = changed
     RETURNING true
@@ -89,7 +89,7 @@ SELECT count(*) FROM lsh_pairs('SELECT id, sig FROM reread WHERE id <= 200 AND r
     FULL JOIN before AS b USING (left_id, right_id, similarity) WHERE a IS NULL OR b IS NULL;
 ROLLBACK;
 
--- And it cannot be emptied meanwhile.
+-- The table cannot be truncated while the query runs.
 CREATE FUNCTION empty_table(int) RETURNS boolean AS $$
 BEGIN
     TRUNCATE reread;

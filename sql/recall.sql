@@ -1,11 +1,11 @@
--- How many known pairs are found: no filter before a comparison may lose more than it is allowed to, however many
--- hashes and bits there are, and however low the threshold is.
+-- The share of known pairs that is found. Filters that run before a comparison must not lose more pairs than allowed,
+-- for any number of hashes and bits, and at low thresholds.
 
 CREATE SCHEMA recall;
 SET search_path = recall, public;
 SET client_min_messages = warning;
 
--- 20 families of 20 texts, whose signatures have more slots than are compared first.
+-- 20 families of 20 texts. Some of their signatures have more slots than the first, partial comparison looks at.
 CREATE TABLE families AS SELECT f * 100 + m AS id, string_agg(CASE WHEN w % 9 = m % 9 AND w % 4 < 2
     THEN md5(concat(f, m, w)) ELSE md5(concat(f, w)) END, ' ') AS body
 FROM generate_series(1, 20) f, generate_series(1, 20) m, generate_series(1, 36) w GROUP BY f, m;
@@ -22,7 +22,7 @@ FROM (VALUES (128, 0.5), (512, 0.5), (512, 0.7), (1024, 0.5)) asked (num_hashes,
     LATERAL (SELECT count(DISTINCT cluster_id) AS clusters FROM lsh_clusters(query, threshold)) c
 ORDER BY num_hashes, threshold, width;
 
--- Texts of 500 words, any two of which share some, compared exactly. Asking for more recall must not find less.
+-- Texts of 500 words, compared exactly. All pairs of texts share some words. A higher recall must not find fewer pairs.
 CREATE TABLE texts AS SELECT id, string_agg(CASE WHEN hashint4(id * 1000 + word) % 100 BETWEEN -34 AND 34
     THEN concat('common', word) ELSE concat('own', id, 'z', word) END, ' ') AS body
 FROM generate_series(1, 100) id, generate_series(1, 500) word GROUP BY id;

@@ -1,5 +1,5 @@
--- doc/reference.md has every function, argument, default, result column, operator, type, view, access method and
--- setting: each of these queries lists what it lacks.
+-- doc/reference.md must describe every function, argument, default, result column, operator, type, access method and
+-- setting. Each of these queries lists what is missing from it.
 \set reference `cat "$PG_ABS_SRCDIR/doc/reference.md"`
 CREATE TEMP TABLE lines AS
 SELECT line, n, count(*) FILTER (WHERE line ~ '^##') OVER (ORDER BY n) AS section
@@ -8,11 +8,11 @@ CREATE TEMP VIEW members AS
 SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
     AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'minhash_lsh');
--- Functions that users call: names of the others begin with an underscore.
+-- Functions for users. The names of all other functions begin with an underscore.
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid
 WHERE NOT starts_with(proname, '_');
--- What the page says of a function: the lines that name it, and where they say "…", all of their section.
+-- The text about each function: all lines that name it. If a line shows its arguments as "…", the whole section.
 CREATE TEMP TABLE said AS
 SELECT p.oid, string_agg(l.line, E'\n') AS what
 FROM functions p LEFT JOIN lines l ON l.line ~ ('`' || proname || '\(')
@@ -20,7 +20,7 @@ FROM functions p LEFT JOIN lines l ON l.line ~ ('`' || proname || '\(')
 GROUP BY p.oid;
 
 SELECT oid::regprocedure AS function FROM said WHERE what IS NULL ORDER BY oid::regprocedure::text COLLATE "C";
--- Arguments, with their defaults except NULL, and result columns.
+-- Arguments, their defaults other than NULL, and result columns.
 SELECT oid::regprocedure AS function, argument, value
 FROM (SELECT p.oid, argument, what,
         regexp_replace(pg_get_function_arg_default(p.oid, position::int), '::[a-z_ ]+(\[\])?(?=\)?$)', '') AS value

@@ -1,11 +1,11 @@
--- Rights: bulk functions, their workers, indexes and constraints show no user what that user may not see. Functions of
--- an index run as the owner of its table, whoever maintains it.
+-- Rights. Bulk functions, their workers, indexes and constraints never show users what they may not see. Functions in
+-- the expression of an index run with the rights of the table's owner, whoever maintains the index.
 CREATE ROLE regress_lsh_owner;
 CREATE ROLE regress_lsh_reader;
 CREATE SCHEMA vault AUTHORIZATION regress_lsh_owner;
 GRANT USAGE ON SCHEMA vault TO regress_lsh_reader;
 SET ROLE regress_lsh_owner;
--- Families of four similar texts; the reader's are those with even numbers.
+-- Families of four similar texts. The reader may see only the texts with even ids.
 CREATE TABLE vault.texts (id int, tenant text, body text, secret text);
 INSERT INTO vault.texts SELECT n, CASE WHEN n % 2 = 0 THEN 'regress_lsh_reader' ELSE 'another' END,
         string_agg(md5(concat(n / 4, word)), ' ') || n, 'secret ' || n / 4
@@ -19,7 +19,8 @@ CREATE FUNCTION vault.some_texts() RETURNS TABLE (id int, body text) LANGUAGE sq
     AS 'SELECT id, body FROM vault.texts WHERE id < 54';
 ANALYZE vault.texts;
 
--- The reader finds one pair of each family: the other five have hidden rows. All with workers, and without.
+-- The reader finds one of the six pairs of each family, because the other five contain hidden rows. The results are the
+-- same with and without workers.
 SET ROLE regress_lsh_reader;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -64,7 +65,7 @@ DROP FUNCTION pg_temp.seen, pg_temp.told;
 SELECT count(*) FROM lsh_pairs('SELECT id, secret FROM vault.texts');
 SELECT count(*) FROM lsh_clusters('SELECT id, secret FROM vault.first_texts');
 
--- An error of a constraint shows no values of a row that is hidden, or of columns that may not be read.
+-- The error of a constraint does not show values of a hidden row, or of columns that the user may not read.
 SET ROLE regress_lsh_owner;
 CREATE TABLE vault.unlike (id int, tenant text, body text,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED,
@@ -85,7 +86,7 @@ REVOKE SELECT ON vault.unlike FROM regress_lsh_reader;
 SET ROLE regress_lsh_reader;
 INSERT INTO vault.unlike VALUES (2, current_user, 'the head of the office earns exactly 123457 dollars a month');
 
--- Functions of an index, while a superuser maintains it.
+-- A function in an index's expression runs as the table's owner, even while a superuser maintains the index.
 SET ROLE regress_lsh_owner;
 CREATE FUNCTION vault.signed(body text) RETURNS minhash_signature IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN

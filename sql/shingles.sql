@@ -1,23 +1,23 @@
--- Shingles and exact similarity: the worked examples of the literature, and the corner cases.
+-- Shingles and exact similarity: worked examples from the literature, and corner cases.
 \pset null '<null>'
 
--- Windows of two characters: 5 distinct of 6, each where it first occurs.
+-- Shingles of two characters. Of 6 windows 5 are distinct, in the order of their first occurrence.
 SELECT shingles('abcdabd', 2),
        cardinality(shingles('abcdabd', 2)) AS distinct_ones,
        cardinality(shingles('abcdabd', 2, bag => true)) AS windows;
 
--- A set, and the bag of the same text.
+-- The set and the bag of the same text.
 SELECT shingles('abcab', 2) AS set, shingles('abcab', 2, bag => true) AS bag;
 
--- Windows of words: n words make n - 4 shingles of five.
+-- Shingles of words: n words make n - 4 shingles of five words.
 SELECT shingles('it is trivial to show', 3, 'word');
 SELECT shingles('The quick brown fox jumps over the lazy dog', 5, 'word');
 SELECT cardinality(shingles(string_agg('w' || i, ' '), 5, 'word')) FROM generate_series(1, 10000) i;
 
--- The order is the text's.
+-- Shingles come in the order of the text.
 SELECT shingles('banana', 1) AS letters, shingles('banana', 3) AS threes, shingles('one two one three', 1, 'word');
 
--- Sets of numbers, of things, and bit vectors as the sets of their ones.
+-- Similarity of sets of numbers and of words. A bit vector is the set of the positions of its ones.
 SELECT a, b, shingle_jaccard(a, b, 1, 'word') AS jaccard, shared || '/' || either AS expected,
        shingle_jaccard(a, b, 1, 'word') = shared / either::float8 AS exact
 FROM (VALUES
@@ -28,8 +28,8 @@ FROM (VALUES
     ('I went to work today', 'today I went to work', 5, 5)
 ) AS example (a, b, shared, either);
 
--- Examples with larger shingles, sets and bags. The "lor" of "Lorem" and of "dolor" are one shingle where case is
--- folded.
+-- Examples with larger shingles, as sets and bags. With folding, the "Lor" of "Lorem" and the "lor" of "dolor" are the
+-- same shingle.
 SELECT a, b, size, unit, fold, bag, shingle_jaccard(a, b, size, unit, fold, bag) AS jaccard,
        shared || '/' || either AS expected,
        shingle_jaccard(a, b, size, unit, fold, bag) = shared / either::float8 AS exact
@@ -51,23 +51,24 @@ FROM (VALUES
     ('Olivia Thomas', 'Olive Thomason', 2, 'char', true, false, 9, 16)
 ) AS example (a, b, size, unit, fold, bag, shared, either);
 
--- How many windows there are, and how many of them are distinct.
+-- The number of windows, and of distinct windows.
 SELECT document, cardinality(shingles(document, 3, bag => true)) AS windows,
     cardinality(shingles(document, 3)) AS distinct_ones
 FROM (VALUES ('this is really rude'), ('this is really crude')) AS example (document);
 
--- Containment asks about the first text's shingles: 22 of 22, and 22 of 47 the other way round.
+-- Containment is the share of the first text's shingles that the second text has: 22 of 22, and 22 of 47 in the other
+-- direction.
 SELECT shingle_containment('Lorem Ipsum dolor sit amet',
     'Lorem Ipsum dolor sit amet is how dummy text starts') AS first_in_second,
        round(shingle_containment('Lorem Ipsum dolor sit amet is how dummy text starts',
        'Lorem Ipsum dolor sit amet')::numeric, 10) AS second_in_first,
        round(22 / 47.0, 10) AS expected;
--- Bags: {a, a, a, b} has two of the three a and the b in {a, a, b, b}; of sets all.
+-- As bags, {a, a, b, b} contains two of the three a and the b of {a, a, a, b}. As sets, it contains all.
 SELECT shingle_containment('aaab', 'aabb', 1, bag => true) AS bag, shingle_containment('aaab', 'aabb', 1) AS set,
        shingle_jaccard('aaab', 'aabb', 1, bag => true) AS bag_jaccard,
        shingle_jaccard('aaab', 'aabb', 1) AS set_jaccard;
 
--- Texts shorter than a window are one shingle; size for size they may be equal.
+-- A text that is shorter than a window is a single shingle, which equals only the same text after folding.
 SELECT shingles('cat'), shingles('cat', bag => true), shingles('one two', 3, 'word'), shingles('x', 255),
     shingles('abcde'), shingles('abcdef');
 SELECT shingle_jaccard('cat', 'cat') AS same, shingle_jaccard('cat', 'dog') AS other,
@@ -80,11 +81,11 @@ SELECT shingles(''), shingles(E' \t\n '), shingles('', unit => 'word'), shingles
 SELECT shingle_jaccard('', '') AS both, shingle_jaccard('', 'text') AS first, shingle_jaccard('text', '') AS second,
        shingle_containment('', '') AS in_empty, shingle_containment('', 'text') AS of_empty,
        shingle_containment('text', '') AS in_nothing;
--- Without folding, white space is text; for words it is still a separator.
+-- Without folding, white space is text, but it still separates words.
 SELECT shingles('   ', 2, fold => false), shingles('   ', 2, 'word', fold => false),
     shingles('!', 2, 'word', fold => false);
 
--- NULL in any argument is NULL.
+-- If any argument is NULL, the result is NULL.
 SELECT shingles(NULL), shingles('abc', NULL), shingles('abc', unit => NULL), shingles('abc', fold => NULL),
     shingles('abc', bag => NULL);
 SELECT shingle_jaccard(NULL, 'a'), shingle_jaccard('a', NULL), shingle_jaccard('a', 'a', NULL),
@@ -92,34 +93,36 @@ SELECT shingle_jaccard(NULL, 'a'), shingle_jaccard('a', NULL), shingle_jaccard('
        shingle_containment(NULL, 'a'), shingle_containment('a', NULL), shingle_containment('a', 'a', fold => NULL),
        shingle_containment('a', 'a', bag => NULL);
 
--- Folding: case, runs of white space, none at the ends; without it the text as it is.
+-- Folding ignores case, turns runs of white space into one space, and removes it at the ends. Without folding, the text
+-- is used unchanged.
 SELECT shingles('  Ab  C ', 3), shingles('  Ab  C ', 3, fold => false), shingles(' Ab  C, d', 2, 'word'),
     shingles(' Ab  C, d', 2, 'word', fold => false);
 SELECT shingle_jaccard('The Cat', ' the   cat ') AS folded,
     shingle_jaccard('The Cat', ' the   cat ', fold => false) AS as_it_is;
 
--- White space of every kind is one space: tab, newline, vertical tab, form feed, carriage return, next line,
--- no-break space, en quad, em space, line and paragraph separator, narrow no-break, mathematical and ideographic space.
+-- All kinds of white space count as a space: tab, newline, vertical tab, form feed, carriage return, next line,
+-- no-break space, en quad, em space, line and paragraph separators, and narrow no-break, mathematical and ideographic
+-- spaces.
 SELECT to_hex(code) AS code, shingles('a' || chr(code) || chr(code) || 'b', 3) AS chars,
     shingles('a' || chr(code) || 'b', 1, 'word') AS words,
        shingles('a' || chr(code) || 'b', 1, 'word', fold => false) AS unfolded_words
 FROM unnest(ARRAY[9, 10, 11, 12, 13, 32, 133, 160, 5760, 8192, 8195, 8232, 8233, 8239, 8287, 12288]) AS code;
--- Not white space: zero width space and joiner, word joiner, byte order mark, Mongolian vowel separator.
+-- These are not white space: zero width space and joiner, word joiner, byte order mark, Mongolian vowel separator.
 SELECT to_hex(code) AS code, cardinality(shingles('a' || chr(code) || 'b', 1)) AS chars,
     cardinality(shingles('a' || chr(code) || 'b', 1, 'word')) AS words
 FROM unnest(ARRAY[8203, 8205, 8288, 65279, 6158]) AS code;
 
--- Punctuation separates folded words, and is text for characters and for words that are not folded.
+-- With folding, punctuation separates words. In shingles of characters, and without folding, it is text.
 SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded,
     shingles('well-known, isn''t it? (yes) a_b', 1, 'word', fold => false) AS as_it_is;
 SELECT shingles('a,b', 2) AS chars, shingles('一、二。三', 1, 'word') AS ideographic,
     shingles('«oui» – non…', 1, 'word') AS quotes, shingles('¿qué? ¡sí!', 1, 'word') AS spanish;
--- ASCII symbols separate too; currency signs, degrees and emoji beyond ASCII do not.
+-- ASCII symbols separate words, too. Other currency signs, degree signs and emoji do not.
 SELECT shingles('a$b+c<d=e>f^g`h|i~j', 1, 'word') AS ascii_symbols, shingles('5€ 20°C 👍ok', 1, 'word') AS other_symbols;
 
--- Simple case folding, one character to one: final sigma, long s, Kelvin, Angstrom, capital sharp s, micro, titlecase,
--- Cherokee (small letters fold to capital ones), Deseret, Roman numerals. Dotted capital I, dotless i and ligatures
--- stay.
+-- Simple case folding replaces each character by one character: final sigma, long s, Kelvin, Angstrom, capital sharp s,
+-- micro, titlecase, Cherokee (small letters fold to capital letters), Deseret, Roman numerals. Dotted capital I,
+-- dotless i and ligatures are not changed.
 SELECT shingles('Σσς', 1) AS sigma, shingles('Sſs', 1) AS s, shingles('KKk', 1) AS kelvin,
     shingles('ÅÅå', 1) AS angstrom, shingles('ẞß', 1) AS sharp_s,
        shingles('µμΜ', 1) AS micro, shingles('ǄǅǆǱ', 1) AS titlecase, shingles('Ꭰꭰ', 1) AS cherokee,
@@ -129,11 +132,12 @@ SELECT shingles('İIıi', 1) AS i, shingles('ﬁfi', 1) AS ligature, shingles('�
 SELECT shingle_jaccard('ΟΔΥΣΣΕΥΣ', 'οδυσσευς', 3) AS greek, shingle_jaccard('STRAẞE', 'straße', 3) AS german,
     shingle_jaccard('STRASSE', 'straße', 3) AS ss;
 
--- Windows count characters, whatever they take: two, three and four bytes; combining marks are characters of their own.
+-- Windows count characters, not bytes: characters can have two, three or four bytes. Combining marks are characters of
+-- their own.
 SELECT shingles('žluťoučký', 7), shingles('東京都庁', 2), shingles('a😀b😀', 2),
     shingles('e' || chr(769) || 'e', 1) = ARRAY['e', chr(769)] AS combining;
 
--- Named notation and defaults: five characters, folded, as a set.
+-- Named notation. The defaults are five characters, folding, and a set.
 SELECT shingles('Hello, World!') = shingles(document => 'Hello, World!', shingle_size => 5, unit => 'char',
     fold => true, bag => false) AS shingles,
        shingle_jaccard('Hello, World!', 'hello world') = shingle_jaccard(a => 'Hello, World!', b => 'hello world',
@@ -141,7 +145,8 @@ SELECT shingles('Hello, World!') = shingles(document => 'Hello, World!', shingle
        shingle_containment('Hello, World!', 'hello world') = shingle_containment(b => 'hello world',
        a => 'Hello, World!', shingle_size => 5) AS containment;
 
--- The same from SQL alone: windows by substr(), words by an array, on a few hundred texts of all lengths.
+-- Compute the same in plain SQL, for a few hundred texts of many lengths: windows of characters with substr(), and
+-- windows of words with arrays.
 CREATE TEMP TABLE texts AS
 SELECT i, translate(left(repeat(md5(i::text) || md5((i / 2)::text), 4), i % 120), '0123456', 'abc de ') AS document
 FROM generate_series(1, 300) i;
@@ -154,7 +159,7 @@ CREATE TEMP TABLE word_windows AS
 SELECT i, k, position, array_to_string(words[position:position + k - 1], ' ') AS shingle
 FROM folded, string_to_array(f, ' ') words, unnest(ARRAY[1, 2, 5, 9]) k,
     generate_series(1, greatest(cardinality(words) - k + 1, least(cardinality(words), 1))) position;
--- Bags and sets, characters and words: on how many texts the two disagree, and how many have shingles.
+-- Bags and sets, of characters and words: the number of texts compared, and of those where the two ways disagree.
 SELECT unit, count(*) AS compared,
        count(*) FILTER (WHERE shingles(document, k, unit, bag => true) <> bag) AS bags_differ,
        count(*) FILTER (WHERE (SELECT array_agg(s ORDER BY s)
@@ -166,7 +171,7 @@ FROM (SELECT 'char' AS unit, i, k, array_agg(shingle ORDER BY position) AS bag, 
       GROUP BY i, k) AS counted
 JOIN texts USING (i)
 GROUP BY unit ORDER BY unit;
--- Exact similarities of neighbours, as sets and as bags; the intersection and union of bags are those of INTERSECT ALL.
+-- Exact similarities of each text and the next, as sets and as bags. INTERSECT ALL gives the intersection of bags.
 SELECT k, count(*) AS pairs, count(*) FILTER (WHERE jaccard > 0 AND jaccard < 1) AS between_0_and_1,
        bool_and(shingle_jaccard(a.document, b.document, k) = jaccard) AS jaccard,
        bool_and(shingle_containment(a.document, b.document, k) = containment) AS containment,

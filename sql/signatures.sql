@@ -1,7 +1,7 @@
 -- Signatures and estimates.
 \pset null '<null>'
 
--- What minhash() does by default, and what can be asked of a signature.
+-- The defaults of minhash(), and the scheme that minhash_scheme() shows.
 SELECT * FROM minhash_scheme(minhash('some text'));
 SELECT (minhash_scheme(minhash('some text'))).num_hashes AS default,
     (minhash_scheme(minhash('some text', 16))).num_hashes AS least,
@@ -9,10 +9,10 @@ SELECT (minhash_scheme(minhash('some text'))).num_hashes AS default,
 SELECT (minhash_scheme(minhash('Some text', num_hashes => 200, shingle_size => 3, unit => 'word', fold => false,
     bag => true, seed => -7, method => 'classic'))).*;
 
--- Named notation in any order is the same signature as the defaults written out.
+-- Arguments by name, in any order, give the same signature as the defaults in their positions.
 SELECT minhash('some text') = minhash('some text', 128, 5, 'char', true, false, 42, 'fss') AS defaults,
        minhash(method => 'fss', document => 'some text', seed => 42) = minhash('some text') AS named;
--- Every argument matters.
+-- A change of any argument changes the signature.
 SELECT count(DISTINCT signature) FROM (VALUES
     (minhash('The cat, the cat')), (minhash('The cat, the cat', num_hashes => 127)),
     (minhash('The cat, the cat', shingle_size => 4)),
@@ -20,7 +20,7 @@ SELECT count(DISTINCT signature) FROM (VALUES
     (minhash('The cat, the cat', bag => true)),
     (minhash('The cat, the cat', seed => 43)), (minhash('The cat, the cat', method => 'classic'))) AS made (signature);
 
--- NULL in any argument is NULL.
+-- If any argument is NULL, the result is NULL.
 SELECT minhash(NULL), minhash('a', NULL), minhash('a', shingle_size => NULL), minhash('a', unit => NULL),
     minhash('a', fold => NULL),
        minhash('a', bag => NULL), minhash('a', seed => NULL), minhash('a', method => NULL);
@@ -30,8 +30,8 @@ SELECT minhash_similarity(NULL, minhash('a')), minhash_similarity(minhash('a'), 
        minhash_standard_error(0.5, NULL),
        lsh_band_keys(NULL, 1, 1);
 
--- Identical texts have a similarity of 1, and so do texts with the same set of shingles: order, case and white space
--- may differ.
+-- Texts with the same set of shingles have a similarity of 1, even if their order of words, case or white space
+-- differs.
 SELECT minhash_similarity(minhash('a text'), minhash('a text')) AS same,
     minhash('a text') <%> minhash('a text') AS distance,
        minhash_similarity(minhash('A Text'), minhash('  a   text ')) AS folded,
@@ -40,7 +40,7 @@ SELECT minhash_similarity(minhash('a text'), minhash('a text')) AS same,
        minhash_similarity(minhash('A Text', fold => false), minhash('a text', fold => false)) AS as_it_is;
 SELECT minhash('a text') = minhash('A   TEXT') AS equal_signatures, minhash('aaaaa') = minhash('aaaaaaaaaa') AS as_sets,
     minhash('aaaaa', bag => true) = minhash('aaaaaaaaaa', bag => true) AS as_bags;
--- A bag in which nothing occurs twice has the slots of the set; it is another scheme all the same.
+-- If nothing occurs twice, the bag has the same slots as the set. The signatures still have different schemes.
 SELECT minhash('abcdefgh', bag => true)::bigint[] = minhash('abcdefgh')::bigint[] AS slots,
     minhash('abcdefgh', bag => true) = minhash('abcdefgh') AS signatures;
 
@@ -53,8 +53,9 @@ SELECT minhash_standard_error(0.5, 100) AS n_100, round(minhash_standard_error(0
        minhash_standard_error(0.8) = minhash_standard_error(similarity => 0.8, num_hashes => 128) AS default,
        minhash_standard_error(0) AS at_0, minhash_standard_error(1, 1) AS at_1;
 
--- Estimates of the worked examples, 200 seeds each: all of them within four standard errors, their mean within four
--- of its own, and the spread from 1000 hashes clearly smaller than from 100 (theory: 0.316 of it).
+-- Estimate the worked examples with 200 seeds each. All estimates must be within four standard errors, and their mean
+-- within four of its own standard errors. With 1000 hashes, the spread must be clearly smaller than with 100 (in
+-- theory, 0.316 times).
 WITH pairs (pair, a, b, size, bag) AS (VALUES
     ('rude', 'this is really rude', 'this is really crude', 3, false),
     ('rude, bag', 'this is really rude', 'this is really crude', 3, true),
@@ -77,7 +78,7 @@ SELECT pair, method, round(exact::numeric, 4) AS exact,
        max(spread) FILTER (WHERE n = 1000) < 0.5 * max(spread) FILTER (WHERE n = 100) AS spread_shrinks
 FROM summary GROUP BY pair, method, exact ORDER BY pair, method;
 
--- Words, and texts of a few hundred shingles.
+-- The same for shingles of words, on texts of a few hundred shingles.
 WITH texts AS (
     SELECT string_agg(md5(i::text), ' ' ORDER BY i) FILTER (WHERE i <= 300) AS a,
     string_agg(md5(i::text), ' ' ORDER BY i) FILTER (WHERE i > 100) AS b
@@ -90,8 +91,8 @@ WITH texts AS (
 SELECT method, n, bool_and(abs(estimate - 0.5) <= 4 * minhash_standard_error(0.5, n)) AS within_4
 FROM estimates GROUP BY method, n ORDER BY method, n;
 
--- Matches are counted by position: the same values one slot further do not match at all; if half of them are in place,
--- half match.
+-- Slots match only in the same position. If all values are moved by one slot, none match. If half of them stay in
+-- place, half match.
 CREATE FUNCTION pg_temp.signature_of(slots bigint[]) RETURNS minhash_signature LANGUAGE sql AS $$
     SELECT (format('fss1:%sx32:char5:fold:set:42:', cardinality(slots)) || string_agg(lpad(to_hex(slot), 8, '0'), ''
     ORDER BY position))::minhash_signature
@@ -104,13 +105,14 @@ SELECT minhash_similarity(pg_temp.signature_of(a), pg_temp.signature_of(a)) AS s
        pg_temp.signature_of(a[1:14] || array_fill(0::bigint, ARRAY[6]))) AS fourteen
 FROM (SELECT array_agg(i) AS a FROM generate_series(1::bigint, 20) i) AS slots;
 
--- The slots are those of the text form, as unsigned numbers.
+-- The cast to bigint[] gives the slots of the text form as unsigned numbers.
 SELECT pg_temp.signature_of(a)::bigint[] = a AS slots
 FROM (SELECT array_agg(i * 268435455) AS a FROM generate_series(1::bigint, 16) i) AS slots;
 SELECT cardinality(minhash('some text', 100)::bigint[]) AS slots,
     bool_and(slot BETWEEN 0 AND 4294967295) AS in_range FROM unnest(minhash('some text', 100)::bigint[]) slot;
 
--- An empty text has the empty signature: no slots, no band keys, similar to nothing and not even to itself.
+-- An empty text has the empty signature. It has no slots and no band keys, and is similar to nothing, not even to
+-- itself.
 SELECT document, minhash(document, 16) AS signature, minhash(document, 16)::bigint[] AS slots,
     lsh_band_keys(minhash(document, 16), 4, 4) AS keys,
        (SELECT count(*) FROM lsh_bands(minhash(document, 16), 4, 4)) AS bands
@@ -123,8 +125,8 @@ SELECT minhash('!?', unit => 'word')::bigint[] AS only_punctuation,
     minhash('', method => 'classic')::bigint[] AS classic, minhash('', bag => true)::bigint[] AS bag,
     minhash(' ', fold => false)::bigint[] = '{}' AS a_space_unfolded;
 
--- Texts shorter than a shingle are one shingle. No two of these meet in any slot of any seed: similarity 0, and
--- candidates in no band.
+-- Texts that are shorter than a shingle are one shingle. No two of these texts have an equal slot with any seed, so
+-- their similarity is 0 and they are never candidates.
 WITH signatures AS (
     SELECT document, method, seed, minhash(document, seed => seed, method => method) AS signature
     FROM unnest(ARRAY['cat', 'dog', 'a', 'b', 'x', 'é', '東', 'cats', '']) document, generate_series(1, 20) seed,
@@ -136,7 +138,7 @@ FROM signatures a JOIN signatures b USING (method, seed) WHERE a.document < b.do
 SELECT minhash_similarity(minhash('a'), minhash('a')) AS one_character,
     minhash_similarity(minhash('cat'), minhash('CAT')) AS one_word;
 
--- Untyped literals and parameters are texts to be signed, not signatures to be read.
+-- Literals and parameters of unknown type are texts to sign, not signatures to read.
 SELECT pg_typeof(minhash('a literal')), minhash('a literal') = minhash('a literal'::text) AS literal;
 PREPARE p AS SELECT minhash($1) = minhash('a literal'::text) AS parameter;
 SELECT parameter_types FROM pg_prepared_statements WHERE name = 'p';
@@ -146,7 +148,7 @@ SELECT minhash('a literal'::varchar) = minhash('a literal') AS varchar,
     minhash('a literal'::char(9)) = minhash('a literal') AS char,
     minhash('a literal'::name) = minhash('a literal') AS name;
 
--- Prepared statements with arguments of the scheme, as custom and as generic plans.
+-- Prepared statements with arguments of the scheme as parameters, in custom and generic plans.
 PREPARE p (text, int, text) AS SELECT method, num_hashes
     FROM minhash_scheme(minhash($1, num_hashes => $2, method => $3));
 SET plan_cache_mode = force_custom_plan;
@@ -158,7 +160,7 @@ EXECUTE p('a text', 17, 'classic');
 RESET plan_cache_mode;
 DEALLOCATE p;
 
--- Arguments of the scheme that change from row to row, and from call to call in PL/pgSQL.
+-- Arguments of the scheme that change between the rows of a query, and between calls in PL/pgSQL.
 SELECT n, (minhash_scheme(minhash('a text', n))).num_hashes, (minhash_scheme(minhash('a text', seed => n))).seed
     FROM generate_series(16, 18) n;
 CREATE FUNCTION pg_temp.loop() RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -177,7 +179,7 @@ CREATE FUNCTION pg_temp.hashes_of(hashes int) RETURNS int
     LANGUAGE plpgsql AS 'BEGIN RETURN (minhash_scheme(minhash(''a text'', hashes))).num_hashes; END';
 SELECT hashes, pg_temp.hashes_of(hashes) FROM generate_series(16, 18) hashes;
 
--- A query's many rows are signed as each alone would be, whatever came before; bags, too.
+-- The signature of a row does not depend on the rows that a query signed before it. This is true for bags, too.
 SELECT count(*) AS texts, count(*) FILTER (WHERE signature <> alone) AS differ
 FROM (SELECT minhash(document) AS signature, (SELECT minhash(document || left(i::text, 0))) AS alone
       FROM (SELECT i, repeat(md5(i::text), i * 37 % 100) AS document
@@ -189,12 +191,13 @@ WITH texts AS MATERIALIZED (SELECT i, repeat(md5(i::text), i * 37 % 100) AS docu
 SELECT count(*) AS texts, count(*) FILTER (WHERE forwards.signature <> backwards.signature) AS differ FROM forwards
     JOIN backwards USING (i);
 
--- Seeds are the whole range of bigint.
+-- A seed can be any bigint.
 SELECT (minhash_scheme(minhash('a', seed => -9223372036854775808))).seed AS least,
     (minhash_scheme(minhash('a', seed => 9223372036854775807))).seed AS most,
     minhash('a', seed => 0) = minhash('a', seed => 1) AS equal;
 
--- A literal or parameter in braces was most probably meant as an array. JSON, templates and texts of a table were not.
+-- A literal or parameter in braces was probably meant as an array, so there is a notice. There is none for JSON,
+-- templates and texts from a table.
 SELECT minhash('{red,green}') = minhash('{red,green}'::varchar), minhash('{"a": 1}') <> minhash('{{a}}');
 PREPARE list AS SELECT minhash($1, num_hashes => 8) IS NOT NULL;
 EXECUTE list('{red,green}');

@@ -1,6 +1,6 @@
--- minhash_similar(a, b, threshold), and what indexes make of it.
+-- minhash_similar(a, b, threshold), alone and with indexes.
 
--- It agrees with minhash_similarity(); NULL if any argument is NULL.
+-- The function agrees with minhash_similarity(). If any argument is NULL, the result is NULL.
 SELECT minhash_similar(minhash('a small cat'), minhash('a small cat'), 1) AS same,
        minhash_similar(minhash('a small cat'), minhash('something else'), 0.8) AS other,
        minhash_similar(minhash('a small cat'), minhash('something else'), 0) AS anything,
@@ -16,15 +16,16 @@ SELECT minhash_similar(minhash('cat'), minhash('cat'), 1.5);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), -0.1);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), 'NaN');
 SELECT _minhash_query(minhash('cat'), 2);
--- Different schemes: the error names both.
+-- If the schemes differ, the error names both.
 SELECT minhash_similar(minhash('cat'), minhash('cat', 64), 0.8);
 SELECT minhash('cat') % _minhash_query(minhash('cat', seed => 1), 0.8);
 
--- The planner's type for the right side is shown abridged, for EXPLAIN, and takes no values.
+-- The planner uses the type minhash_query for the right side of an index condition. EXPLAIN shows its values abridged.
+-- Users cannot enter values of it.
 SELECT _minhash_query(signature, 0.7) FROM unnest(ARRAY[minhash('cat'), minhash(''), minhash('cat', 4096)]) signature;
 SELECT '0.7:fss1:16x32:char5:fold:set:42:'::minhash_query;
 
--- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed.
+-- 300 texts of 40 words. The last 200 are copies of the first 100 with some words changed.
 CREATE TABLE documents (
     id int PRIMARY KEY, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 INSERT INTO documents
@@ -37,7 +38,8 @@ INSERT INTO documents VALUES (302, ''), (303, NULL), (304, 'cat');
 CREATE INDEX documents_sig ON documents USING gin (sig);
 ANALYZE documents;
 
--- The index by which a query is answered, and by which condition. (Plans look different in each version.)
+-- Returns the index that the plan of a query uses and its condition. (Complete plans differ between PostgreSQL
+-- versions.)
 CREATE FUNCTION condition(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -56,7 +58,7 @@ SET enable_seqscan = off;
 SET jit = off;
 SELECT body AS seven FROM documents WHERE id = 7 \gset
 
--- On either side, with and without a threshold, by the operators; in a join; not on both sides of one row.
+-- Conditions that can use the index, with the column on either side, as operators and in joins, and some that cannot.
 SELECT condition(format('SELECT FROM documents WHERE %s', clause)) FROM unnest(ARRAY[
     'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), 0.8)',
     'minhash_similar((SELECT sig FROM documents WHERE id = 7), sig, 0.8)',
@@ -71,8 +73,8 @@ SELECT condition('SELECT FROM documents a JOIN documents b ON minhash_similar(a.
 SELECT condition('SELECT FROM documents a, LATERAL (SELECT FROM documents b
                                                     WHERE minhash_similar(b.sig, a.sig, 0.8 + a.id * 0.0001)) c');
 
--- What is found, at any threshold and whatever the setting: of the pairs that are similar enough those that share a
--- key, and no other.
+-- At any threshold, and whatever the setting, the index finds exactly the pairs that are similar enough and share a
+-- band key.
 SET minhash_lsh.recall_notice = 0;
 SET minhash_lsh.similarity_threshold = 0.01;
 CREATE TABLE pairs AS
@@ -97,7 +99,7 @@ RESET minhash_lsh.similarity_threshold;
 SELECT c.* FROM compare(0.8, 'b.sig %% a.sig') c;
 RESET minhash_lsh.recall_notice;
 
--- Prepared: the plan for all parameters uses the index, and each call has its threshold. NULL finds nothing.
+-- A prepared statement. Its generic plan uses the index, and each call uses its own threshold. NULL finds nothing.
 PREPARE look_up(text, float8) AS
     SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash($1), $2);
 SET plan_cache_mode = force_generic_plan;
@@ -109,14 +111,15 @@ EXECUTE look_up('', 0.8);
 EXECUTE look_up(NULL, 0.8);
 EXECUTE look_up('CAT', NULL);
 EXECUTE look_up('CAT', 80);
--- A threshold below what the index is made for gives a notice, once per statement.
+-- If the threshold is lower than the index is made for, there is a notice, once per statement.
 EXECUTE look_up('CAT', 0.6);
 SELECT sum(found) FROM unnest(ARRAY[0.5, 0.6, 0.9]) threshold,
     LATERAL (SELECT count(*) AS found FROM documents WHERE minhash_similar(sig, minhash('cat'), threshold)) AS each;
 RESET plan_cache_mode;
 DEALLOCATE look_up;
 
--- A constant for which the index finds too little: all rows are compared. The bound is minhash_lsh.recall_notice.
+-- If the threshold is a constant and the index would find too few rows, all rows are compared instead. The setting
+-- minhash_lsh.recall_notice is the limit.
 SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
     IS NOT NULL AS by_index FROM unnest(ARRAY[0, 0.5, 0.76, 0.78, 0.8, 1]) threshold;
 SET minhash_lsh.recall_notice = 0.5;
@@ -124,7 +127,7 @@ SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat
 SET minhash_lsh.recall_notice = 0;
 SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.1)') IS NOT NULL AS by_index;
 RESET minhash_lsh.recall_notice;
--- If there are several indexes, those that find enough are used; what they find follows from their options.
+-- If there are several indexes, only those whose options find enough rows are used.
 CREATE INDEX documents_low ON documents USING gin (sig gin_minhash_ops (bands = 22, rows = 4));
 SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
     IS NOT NULL AS by_index FROM unnest(ARRAY[0.5, 0.6, 0.8]) threshold;
@@ -132,7 +135,8 @@ SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, (SELECT sig F
 SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash(:'seven'), 0.6);
 DROP INDEX documents_low, documents_sig;
 
--- An index on an expression, with the rows that a sequential scan finds; no index of another kind.
+-- An index on an expression is used, and finds what a sequential scan finds. Indexes of other access methods are not
+-- used.
 CREATE INDEX documents_expression ON documents USING gin ((minhash(body, 16)));
 SELECT condition('SELECT FROM documents WHERE minhash_similar(minhash(body, 16), minhash($$cat$$, 16), 0.8)')
     IS NOT NULL AS by_index;
@@ -144,7 +148,8 @@ CREATE INDEX documents_hash ON documents USING hash (sig);
 SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.8)');
 SELECT condition('SELECT FROM documents WHERE sig % minhash($$cat$$)');
 DROP INDEX documents_order, documents_hash;
--- What an index without options finds depends on the number of hashes: that of the column's type, or of the constant.
+-- What an index without options finds depends on the number of hashes. The planner knows it from the column's type or
+-- from a constant.
 CREATE TABLE short (known minhash_signature(16), any_number minhash_signature);
 CREATE INDEX short_known ON short USING gin (known);
 CREATE INDEX short_any_number ON short USING gin (any_number);
@@ -157,10 +162,10 @@ SET plan_cache_mode = force_custom_plan;
 SELECT condition('EXECUTE any_number(1)') IS NOT NULL AS by_constant;
 RESET plan_cache_mode;
 DROP TABLE short;
--- Another scheme is an error where rows are compared.
+-- A signature of another scheme is an error if rows are compared with it.
 SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash('cat', 64), 0.8);
 
--- If it knows the threshold, the planner expects as many rows as for the operator with that setting.
+-- If the planner knows the threshold, it expects as many rows as for the operator with the same setting.
 CREATE FUNCTION expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -181,11 +186,11 @@ FROM unnest(ARRAY[0, 0.1, 0.3, 0.8, 1]) threshold;
 RESET minhash_lsh.similarity_threshold;
 SELECT expected('SELECT FROM documents a WHERE EXISTS (SELECT FROM documents b WHERE a.id <> b.id
                                                        AND minhash_similar(a.sig, b.sig, 0.8))') > 0 AS semi_join;
--- A threshold that is not known; out of range; NULL.
+-- Thresholds that are unknown, out of range, or NULL.
 SELECT expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), id * 0.1)') AS unknown,
        expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 7)') AS out_of_range,
        expected('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), NULL)') AS by_null;
--- Operators and functions of users that have the same estimate.
+-- A user's function and operator with which the same estimator is called.
 CREATE FUNCTION nothing() RETURNS minhash_query LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE FUNCTION is_similar(minhash_signature) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END';
 CREATE OPERATOR !% (FUNCTION = is_similar, RIGHTARG = minhash_signature, RESTRICT = _minhash_similar_sel);

@@ -1,11 +1,13 @@
--- The job of doc/every-night.md: thirty nights of a table that grows, two of three told what has changed, with a log.
--- Each night the clusters are those that lsh_clusters() finds, and numbers stay.
+-- The job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with a
+-- log. On two of three nights, the refresh is told which rows have changed. Each night, the clusters must equal those
+-- that lsh_clusters() finds, and must keep their numbers.
 
 SET client_min_messages = warning;
 CREATE SCHEMA thirty_nights;
 SET search_path = thirty_nights, public;
 CREATE TABLE articles (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL, updated_at int NOT NULL);
--- Thirty words of a subject's story: two articles are near each other if they begin five words apart, or less.
+-- Returns thirty words of a subject's story. Two articles of a subject are similar enough if they begin at most five
+-- words apart.
 CREATE FUNCTION article(subject int, edit int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(left(md5(concat(subject, '-', w + edit % 20)), 6), ' ' ORDER BY w)
     FROM generate_series(1, 30) AS w
@@ -13,7 +15,7 @@ $$;
 INSERT INTO articles (body, updated_at) SELECT article(i % 800, i / 7), 0 FROM generate_series(1, 2400) AS i;
 CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 ANALYZE articles;
-SET enable_seqscan = off; -- a small table
+SET enable_seqscan = off; -- because the table is small
 CREATE TABLE first_night AS SELECT rows_added, clusters_made AS clusters
 FROM lsh_create_clusters('article_clusters', 'SELECT id, body FROM articles', threshold => 0.7, recall => 0.9999);
 CREATE TABLE nights (night int, told boolean, added bigint, removed bigint, changed bigint, made bigint, joined bigint,
@@ -37,7 +39,7 @@ BEGIN
                 recall => 0.9999, near_representative => true, singletons => true) AS c
             FULL JOIN article_clusters AS k USING (id, representative, similarity)
             WHERE c.cluster_id IS NULL OR k.cluster_id IS NULL);
-        -- A number that is gone although rows of its cluster are left, none of them in an older one.
+        -- Count lost numbers: rows of the cluster are left, and none of them is in a cluster with a smaller number.
         found.lost := (SELECT count(*) FROM (SELECT b.cluster_id FROM before AS b JOIN article_clusters AS k USING (id)
             GROUP BY b.cluster_id HAVING min(k.cluster_id) > b.cluster_id) AS s
             WHERE cluster_id NOT IN (SELECT cluster_id FROM article_clusters));
@@ -48,7 +50,7 @@ END $$;
 SELECT told, count(*) AS nights, sum(added) AS added, sum(removed) > 100 AS removed, sum(changed) > 100 AS changed,
     sum(joined) > 0 AS joined, sum(split) > 0 AS split, sum(wrong) AS wrong, sum(lost) AS lost
 FROM nights GROUP BY told ORDER BY told;
--- What the refreshes reported adds up to what the table has.
+-- The counts that the refreshes reported add up to the contents of the table.
 SELECT count(*) = 2400 + (SELECT sum(added - removed) FROM nights) AS rows, count(DISTINCT cluster_id)
         = (SELECT clusters + sum(made - joined - dissolved) FROM first_night, nights GROUP BY clusters) AS clusters,
     (SELECT count(*) FROM article_cluster_log WHERE event = 'join') = (SELECT sum(joined) FROM nights) AS log

@@ -1,7 +1,7 @@
--- The type minhash_signature: text and binary form, type modifier, order, hashing, storage.
+-- The type minhash_signature: its text and binary forms, type modifier, order, hashing and storage.
 \pset null '<null>'
 
--- The text form, digit by digit: method and version, hashes and bits, unit and size, fold, set, seed, slots.
+-- The text form consists of method and version, hashes and bits, unit and size, fold, set or bag, seed, and slots.
 SELECT minhash('abc', 16, seed => 0);
 SELECT regexp_replace(s::text, '[0-9a-f]+$', '') AS prefix,
     length(s::text) - length(regexp_replace(s::text, '[0-9a-f]+$', '')) AS digits
@@ -11,7 +11,7 @@ SELECT s::text = 'fss1:16x32:char5:fold:set:42:' || string_agg(lpad(to_hex(slot)
     ORDER BY position) AS slots_in_text
 FROM minhash('abc', 16) s, unnest(s::bigint[]) WITH ORDINALITY AS each (slot, position) GROUP BY s;
 
--- Reading back what was written gives the same value, for every scheme; upper-case digits are read, too.
+-- Reading the text form gives the same value again, in all schemes. Upper-case digits are accepted, too.
 CREATE TEMP TABLE signatures AS
 SELECT row_number() OVER () AS id, minhash(document, n, size, unit, fold, bag, seed, method) AS s
 FROM unnest(ARRAY['', 'a', 'some text']) document, unnest(ARRAY[16, 17, 4096]) n, unnest(ARRAY[1, 255]) size,
@@ -23,7 +23,7 @@ SELECT count(*) AS signatures, count(*) FILTER (WHERE s::text::minhash_signature
 SELECT upper(right(s::text, 128)) <> right(s::text, 128) AS has_letters,
     (left(s::text, -128) || upper(right(s::text, 128)))::minhash_signature = s AS upper_case FROM minhash('abc', 16) s;
 
--- Inside arrays and rows, where it needs no quotes.
+-- In arrays and rows, the text form needs no quotes.
 SELECT array_agg(s)::text::minhash_signature[] = array_agg(s) AS array, array_agg(s)::text !~ '"' AS unquoted_array,
        bool_and(ROW(1, s)::text !~ '"') AS unquoted_row FROM signatures;
 CREATE TYPE signed_text AS (id int, signature minhash_signature(16), other minhash_signature);
@@ -31,7 +31,8 @@ SELECT bool_and(r::text::signed_text = r) AS row,
     bool_and(jsonb_populate_record(NULL::signed_text, to_jsonb(r)) = r) AS json
 FROM (SELECT ROW(id, s, s)::signed_text AS r FROM signatures WHERE (minhash_scheme(s)).num_hashes = 16) AS rows;
 
--- The binary form: 16 bytes and 4 for each slot, as stored. COPY in text and binary form to a file and back.
+-- The binary form is the same as the stored one: 16 bytes, and 4 for each slot. COPY writes both forms to a file and
+-- reads them back.
 SELECT octet_length(_minhash_signature_send(minhash('abc', 100))) AS abc,
     octet_length(_minhash_signature_send(minhash('', 100))) AS empty;
 SELECT encode(_minhash_signature_send(minhash('', 256, 3, 'word', true, true, 1, 'classic')), 'hex') AS header;
@@ -59,10 +60,9 @@ SELECT count(*) AS copied, count(*) FILTER (WHERE copied.s <> signatures.s) AS d
 \pset format unaligned
 \pset tuples_only on
 
--- Malformed text, for each thing that can be wrong with it: method, version, number of hashes, bits, unit, shingle
--- size,
--- fold, bag, seed, number of slots, digits. Nothing but the written form is read: no spaces, signs, leading zeros or
--- capital names.
+-- Malformed text with an error in each part: method, version, number of hashes, bits, unit, shingle size, fold, bag,
+-- seed, number of slots, digits. Only the form that the type writes is accepted: no spaces, signs, leading zeros or
+-- names in capitals.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', value)) FROM unnest(ARRAY[
     '', 'x', 'FSS1:16x32:char5:fold:set:42:', ' fss1:16x32:char5:fold:set:42:', 'fss', 'fss:16x32:char5:fold:set:42:',
     'fss01:16x32:char5:fold:set:42:', 'fss300:16x32:char5:fold:set:42:',
@@ -81,20 +81,20 @@ SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', value)) FROM unne
     'fss1:16x32:char5:fold:set:42:0x000000' || repeat('0', 120),
     'fss1:16x32:char5:fold:set:42:' || repeat('0', 128) || ' ', 'fss1:16x32:char5:fold:sét:42:',
     'fss1:16x32:char5:fold:set:42:é' || repeat('0', 126)]) AS value;
--- A well-formed head with a value out of its range.
+-- A well-formed scheme with a value that is out of range.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', value)) FROM unnest(ARRAY[
     'fss0:16x32:char5:fold:set:42:', 'fss2:16x32:char5:fold:set:42:', 'fss1:7x32:char5:fold:set:42:',
     'fss1:4097x32:char5:fold:set:42:', 'fss1:16x3:char5:fold:set:42:',
     'fss1:16x32:char0:fold:set:42:', 'fss1:16x32:char256:fold:set:42:']) AS value;
--- Long input is clipped, between characters.
+-- Errors show only the beginning of long input, and do not cut a character.
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', repeat('x', 100)));
 SELECT pg_temp.error_of(format('SELECT %L::minhash_signature', 'fss1:16x32:char5:fold:set:42:' || repeat('é', 100)));
--- In an array, a row or an argument the message is that of the element.
+-- In an array, a row or an argument, the error is about the invalid signature alone.
 SELECT pg_temp.error_of('SELECT ''{fss1:16x32:char5:fold:set:42:,oops}''::minhash_signature[]');
 SELECT pg_temp.error_of('SELECT ''(1,oops,)''::signed_text');
 SELECT pg_temp.error_of('SELECT minhash_similarity(''oops'', ''fss1:16x32:char5:fold:set:42:'')');
 
--- A type modifier is enforced by input, cast, insert, update and COPY.
+-- Input, casts, INSERT, UPDATE and COPY enforce the type modifier.
 CREATE TEMP TABLE sixteen (id int, s minhash_signature(16));
 INSERT INTO sixteen VALUES (1, minhash('abc', 16)), (2, NULL), (3, minhash('', 16)),
     (4, 'fss1:16x32:char5:fold:set:42:');
@@ -113,7 +113,7 @@ COPY (SELECT 6, minhash('abc', 17)) TO STDOUT (FORMAT binary) \g :file
 \set SHOW_CONTEXT never
 :copy_in
 SELECT id, (minhash_scheme(s)).num_hashes FROM sixteen ORDER BY id;
--- Without a modifier, all are accepted.
+-- A column without a modifier accepts any number of hashes.
 ALTER TABLE sixteen ALTER s TYPE minhash_signature;
 INSERT INTO sixteen VALUES (5, minhash('abc'));
 SELECT pg_temp.error_of('ALTER TABLE sixteen ALTER s TYPE minhash_signature(16)');
@@ -121,19 +121,19 @@ DELETE FROM sixteen WHERE id = 5;
 ALTER TABLE sixteen ALTER s TYPE minhash_signature(16);
 SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'sixteen'::regclass AND attname = 's';
 SELECT pg_typeof(s), format_type('minhash_signature'::regtype, 128) FROM minhash('abc') s;
--- Modifiers are numbers of hashes.
+-- A modifier must be a valid number of hashes.
 SELECT modifier, pg_temp.error_of(format('SELECT NULL::minhash_signature%s', modifier))
     FROM unnest(ARRAY['(16)', '(4096)', '(7)', '(4097)', '(0)', '(-1)', '(16, 32)', '(x)', '()']) modifier;
 
--- Damaged binary input: each thing that can be wrong. bytea is sent as it is, so COPY of bytea writes the file.
+-- Damaged binary input of every kind. The files are written by COPY of bytea, which writes its bytes unchanged.
 CREATE TEMP TABLE received (s minhash_signature);
 \set copy_in '\\copy received FROM ' :'file' ' (FORMAT binary)'
--- Good ones: an empty signature, and one of 16 slots of zeros.
+-- Two valid values: an empty signature, and 16 slots of zeros.
 COPY (VALUES ('\x01012011050010002a00000000000000'::bytea),
     ('\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 64), 'hex'))) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 SELECT s FROM received;
--- No bytes at all, with its SQLSTATE.
+-- No bytes at all. Show the SQLSTATE, too.
 COPY (SELECT ''::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 \set VERBOSITY sqlstate
@@ -164,7 +164,7 @@ COPY (SELECT '\x01012011050007002a00000000000000'::bytea) TO STDOUT (FORMAT bina
 :copy_in
 COPY (SELECT '\x01012011050001102a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
--- A byte too few and too many, one slot, and more than any signature has.
+-- One byte too few, one too many, a single slot, and more bytes than any signature has.
 COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 63),
     'hex')) TO STDOUT (FORMAT binary) \g :file
 :copy_in
@@ -180,7 +180,7 @@ COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 
 SELECT count(*) FROM received;
 \! rm -f "$PG_ABS_BUILDDIR/signatures.copy"
 
--- Damaged stored bytes, made by a cast that reads nothing: whatever is asked of them is an error.
+-- Damaged stored values, made with a cast that checks nothing. Everything that uses them raises an error.
 CREATE CAST (bytea AS minhash_signature) WITHOUT FUNCTION;
 SELECT pg_temp.error_of(format('SELECT (minhash_scheme(%L::bytea::minhash_signature)).num_hashes', damaged))
 FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050010002a00000000000000',
@@ -194,8 +194,8 @@ SELECT call, pg_temp.error_of(format('SELECT *
 FROM unnest(ARRAY['s::text', '_minhash_signature_send(s)', 'minhash_similarity(s, good)', 'minhash_similarity(good, s)',
     's <%> s', '(minhash_scheme(s)).num_hashes', 'minhash_scheme(s)', 's::bigint[]',
                   's::bigint[]', 'lsh_band_keys(s, 1, 1)', 'lsh_bands(s, 1, 1)', 's::minhash_signature(16)']) call;
--- Any bit of the header flipped, and any length: an error or another valid signature, and nothing read beyond the
--- value.
+-- Flip each bit of the header, and try each length. The result is an error or another valid signature, and no byte
+-- beyond the value is read.
 SELECT count(*) AS flipped, count(*) FILTER (WHERE result = 'no error') AS valid, count(*)
     FILTER (WHERE result LIKE 'XX001:%') AS refused
 FROM (SELECT pg_temp.error_of(format('SELECT minhash_scheme(%1$L::bytea::minhash_signature),
@@ -212,7 +212,7 @@ DROP CAST (bytea AS minhash_signature);
 \pset format aligned
 \pset tuples_only off
 
--- Equality is of scheme and slots; the order is total.
+-- Signatures are equal if their schemes and slots are equal. The order is total.
 SELECT a = a AS itself, a = b AS other, a <> b AS differs, a < b AS less, a > b AS greater, a <= a AS less_or_equal,
     a >= a AS greater_or_equal, _minhash_cmp(a, a) AS cmp, _minhash_cmp(a, b) = -_minhash_cmp(b, a) AS antisymmetric
 FROM (VALUES ('fss1:16x32:char5:fold:set:42:'::minhash_signature,
@@ -230,7 +230,7 @@ SELECT count(*) FILTER (WHERE _minhash_hash(s) <> _minhash_hash(s::text::minhash
        count(DISTINCT _minhash_hash(s)) > 0.9 * count(DISTINCT s) AS spread,
        count(DISTINCT _minhash_hash_extended(s, 1)) = count(DISTINCT s) AS spread_extended FROM signatures;
 
--- DISTINCT, GROUP BY, ORDER BY by sorting and by hashing.
+-- DISTINCT, GROUP BY and ORDER BY, by sorting and by hashing.
 CREATE TEMP TABLE documents AS SELECT i AS id, minhash('document ' || i % 100) AS s FROM generate_series(1, 500) i;
 ANALYZE documents;
 SET enable_hashagg = off;
@@ -247,7 +247,7 @@ RESET enable_sort;
 SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s) OVER (ORDER BY s) AS before
     FROM documents) AS ordered;
 
--- Hash, merge and nested loop joins find the same.
+-- Hash, merge and nested loop joins give the same result.
 CREATE FUNCTION pg_temp.node_of(query text, what text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -273,7 +273,7 @@ RESET enable_mergejoin;
 RESET enable_hashjoin;
 RESET enable_nestloop;
 
--- A unique index refuses the same signature, hash and btree indexes find it.
+-- A unique index refuses an equal signature. Hash and btree indexes find equal signatures.
 CREATE TEMP TABLE once (s minhash_signature UNIQUE);
 INSERT INTO once SELECT DISTINCT s FROM documents;
 INSERT INTO once VALUES (minhash('document 7')) ON CONFLICT DO NOTHING;
@@ -299,7 +299,7 @@ SELECT count(*) FILTER (WHERE s < before) AS out_of_order FROM (SELECT s, lag(s)
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- Hash partitions: each signature goes to its partition.
+-- With hash partitioning, equal signatures go to the same partition.
 CREATE TEMP TABLE parts (id int, s minhash_signature) PARTITION BY HASH (s);
 CREATE TEMP TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TEMP TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
@@ -308,7 +308,7 @@ SELECT count(*) AS rows, count(DISTINCT tableoid) AS partitions,
     count(DISTINCT (s, tableoid)) = count(DISTINCT s) AS each_in_one FROM parts;
 SELECT count(*) FROM parts WHERE s = minhash('document 7');
 
--- Casts: to bigint[] explicitly only, and nothing else but text.
+-- The casts of the type. Those to bigint[] and bit must be explicit.
 SELECT castsource::regtype, casttarget::regtype, castcontext FROM pg_cast
     WHERE castsource = 'minhash_signature'::regtype OR casttarget = 'minhash_signature'::regtype ORDER BY 2;
 SELECT minhash('', 16)::bigint[] AS cast, CAST(minhash('', 16) AS bigint[]) AS standard;
@@ -318,7 +318,7 @@ INSERT INTO slots SELECT minhash('abc', 16);
 SELECT cardinality(minhash('abc', 16));
 \set VERBOSITY default
 
--- How values are stored: by bytes, aligned to four, out of line and never compressed.
+-- Storage: values are aligned to four bytes, and large ones are stored out of line without compression.
 SELECT typlen, typbyval, typalign, typstorage FROM pg_type WHERE oid = 'minhash_signature'::regtype;
 CREATE TABLE large_signatures (s minhash_signature);
 INSERT INTO large_signatures SELECT minhash('text ' || i, 4096) FROM generate_series(1, 3) i;
@@ -328,7 +328,7 @@ SELECT count(*) FILTER (WHERE s = minhash('text 2', 4096)) AS equal,
     max(minhash_similarity(s, minhash('text 2', 4096))) AS similarity FROM large_signatures;
 DROP TABLE large_signatures;
 
--- A generated column, an expression index, a domain with a check, an aggregate.
+-- A generated column, an expression index, a domain with a check, and aggregates.
 CREATE TEMP TABLE articles (id int, body text, s minhash_signature(128) GENERATED ALWAYS AS (minhash(body)) STORED);
 INSERT INTO articles VALUES (1, 'a text'), (2, NULL), (3, '');
 UPDATE articles SET body = 'another text' WHERE id = 1;

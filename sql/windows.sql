@@ -1,16 +1,17 @@
--- lsh_windows(): windows of words.
+-- lsh_windows(): cuts a text into windows of words.
 SELECT * FROM lsh_windows('one two three four five six seven', words => 3, step => 2);
 SELECT * FROM lsh_windows(E'  one\ttwo \n three  ', 2, 1);
 SELECT * FROM lsh_windows('one two three', 3, 3);
 SELECT * FROM lsh_windows('one two three', 40);
--- Steps longer than windows leave words out.
+-- If steps are longer than windows, words are left out.
 SELECT * FROM lsh_windows('a b c d e f g', 2, 3);
 SELECT * FROM lsh_windows('a b c d e f', 2, 5);
 SELECT * FROM lsh_windows('a b c', 2, 9);
 SELECT count(*) FROM lsh_windows('');
 SELECT count(*) FROM lsh_windows(E' \n ');
 SELECT count(*) FROM lsh_windows(NULL);
--- Positions count characters: the passage stands there. Every word is in a window, if steps are not longer.
+-- Positions count characters, and each passage stands at its position. If steps are not longer than windows, every word
+-- is in a window.
 CREATE TEMP TABLE texts AS
 SELECT n, (SELECT string_agg(repeat('é', (n * i) % 5 + 1), repeat(' ', i % 3 + 1)) FROM generate_series(1, n) i) AS body
 FROM generate_series(1, 25) n;
@@ -22,7 +23,7 @@ FROM (SELECT n, w, s, count(DISTINCT place) AS number
           regexp_matches(passage, '\S+', 'g') WITH ORDINALITY AS m (word, at),
           LATERAL (SELECT count(*) + at FROM regexp_matches(left(body, position - 1), '\S+', 'g')) p (place)
       GROUP BY n, w, s) c;
--- Words and white space that are longer than what is read between two checks for cancel.
+-- Words and white space that are longer than the part that is read between two checks for cancelling.
 WITH long AS (SELECT repeat('ä', 100001) || '   ' || repeat('漢字', 70000) || E'\n\t' || repeat('😀x', 50000)
     || repeat(' ', 200000) || 'end of it' AS body)
 SELECT position, length(passage), substr(body, position, length(passage)) = passage AS stands_there
@@ -30,8 +31,8 @@ FROM long, lsh_windows(body, 2, 1);
 SELECT lsh_windows('a b', 0);
 SELECT lsh_windows('a b', 1, 0);
 SELECT count(*), min(length(passage)) FROM lsh_windows(repeat('word ', 100000), 2147483647 / 2, 2147483647 / 2);
--- Passages beyond the millionth character are found by the recipe for documents that share passages: an id and a place
--- in one number, with a factor that is larger than any place.
+-- The recipe for documents that share passages also finds passages after the millionth character. It puts an id and a
+-- place into one number, and multiplies the id by a number that is larger than any place.
 CREATE TEMP TABLE passages AS
 WITH long AS (SELECT string_agg(repeat(md5(n::text), 10), ' ' ORDER BY n) AS body FROM generate_series(1, 4000) n)
 SELECT id, position::bigint AS place, passage

@@ -1,8 +1,7 @@
--- Bulk functions with background workers and without: the answers are the same, and in the same order. (That workers
--- run, and end whatever happens, is tested by test/tap/015_bulk_workers.pl.) And estimates of the planner that are
--- wrong.
+-- Bulk functions give the same answers in the same order with and without background workers, and if the planner's
+-- estimates are wrong. (test/tap/015_bulk_workers.pl tests that workers run, and that they always end.)
 
--- 4 MB of texts: families of three, some of them equal, some empty.
+-- 4 MB of texts in families of three. Some texts are equal, and some are empty.
 CREATE TABLE texts AS SELECT n AS id,
     CASE WHEN n % 97 = 0 THEN ' ' ELSE string_agg(md5(concat(n / 3, word)), ' ') || n % 3 / 2 END AS body
     FROM generate_series(1, 4000) n, generate_series(1, 30) word GROUP BY n;
@@ -26,7 +25,7 @@ BEGIN
 END $$;
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
--- Workers for little work, too, where a developer asks for them.
+-- With a developer's setting, workers run even for little work.
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DELETE FROM texts WHERE id > 60;
@@ -37,8 +36,8 @@ WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 DROP TABLE texts;
 DROP FUNCTION answers;
 
--- The number of rows that the planner expects changes nothing. Families of three texts, whose similarity is more than
--- 0.9; more rows than the sample for choosing bands.
+-- The number of rows that the planner expects does not change the answers. There are families of three texts, whose
+-- similarity is more than 0.9, and more rows than the sample from which bands are chosen.
 CREATE FUNCTION of_few() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 1 AS
     $$SELECT n, md5((n / 3)::text) || md5((n / -3)::text) || ' ' || n % 3 FROM generate_series(3, 11999) n$$;
 CREATE FUNCTION of_many() RETURNS TABLE (id int, body text) LANGUAGE sql ROWS 2000000000 AS 'SELECT * FROM of_few()';

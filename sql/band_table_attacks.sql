@@ -109,7 +109,7 @@ BEGIN
                 BEGIN
                     EXECUTE format('CREATE OPERATOR %s.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.operate)', place,
                         operator, type, type, place);
-                EXCEPTION WHEN duplicate_function THEN NULL; -- the extension's own
+                EXCEPTION WHEN duplicate_function THEN NULL; -- the extension has this operator already
                 END;
             END LOOP;
         END LOOP;

@@ -89,7 +89,7 @@ DROP TABLE families;
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
 
--- Errors.
+-- Calls that are refused.
 \set VERBOSITY terse
 SELECT * FROM lsh_evaluate('SELECT id, minhash(body) FROM texts WHERE body IS NOT NULL');
 SELECT * FROM lsh_evaluate('SELECT id FROM texts');

@@ -12,8 +12,8 @@ SELECT minhash_to_values(minhash_from_values(pg_temp.series(n, n * 16), 1)) = pg
 -- The smallest and the largest value, in an array whose subscripts do not start at 1.
 SELECT minhash_to_values(minhash_from_values(('[5:20]={0,4294967295' || repeat(',7', 14) || '}')::bigint[],
     1)) AS values;
--- In the signature of the empty set, all slots have the largest value, in other systems as in ours: it is the value
--- from which minima are computed.
+-- In the signature of the empty set, all slots have the largest value, in other systems as in ours. The computation of
+-- minima starts from this value.
 SELECT e::bigint[] AS slots, minhash_to_values(e) = array_fill(4294967295, ARRAY[16]) AS values,
     minhash_similarity(e, e) AS similarity, lsh_band_keys(e, 4, 4) AS keys
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS e;

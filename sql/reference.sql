@@ -29,7 +29,7 @@ WHERE argument <> '' AND (what !~ ('\m' || argument || '\M')
     OR value <> 'NULL' AND what !~ ('\m' || argument || '`? ' || regexp_replace(value, '[()]', '\\\&', 'g')
         || '([^0-9]|$)'))
 ORDER BY oid::regprocedure::text COLLATE "C", argument;
--- Operators, types, access methods.
+-- Operators, types and access methods.
 SELECT o.oid::regoperator AS operator FROM pg_operator o JOIN members ON classid = 'pg_operator'::regclass
     AND objid = o.oid
 WHERE oprname <> ALL ('{=,<>,<,<=,>,>=}') AND position(format('`a %s ', oprname) IN :'reference') = 0 ORDER BY 1;

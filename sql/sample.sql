@@ -68,7 +68,7 @@ SELECT row_count, pairs, near_share FROM lsh_sample('SELECT id, body FROM docs W
 SELECT row_count, pairs BETWEEN pairs_low AND pairs_high AS pairs
 FROM lsh_sample('SELECT id, body FROM docs', threshold => 0.6, num_hashes => 64);
 RESET enable_seqscan;
--- Errors.
+-- Calls that are refused.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_sample(NULL)', 'lsh_sample(''docs'')',
     'lsh_sample(''SELECT id, body FROM docs'', share => 0)', 'lsh_sample(''SELECT id, body FROM docs'', share => 1.1)',
     'lsh_sample(''SELECT id, body FROM docs'', share => NULL)', 'lsh_sample(''SELECT id FROM docs'')',

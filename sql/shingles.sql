@@ -22,8 +22,8 @@ SELECT a, b, shingle_jaccard(a, b, 1, 'word') AS jaccard, shared || '/' || eithe
        shingle_jaccard(a, b, 1, 'word') = shared / either::float8 AS exact
 FROM (VALUES
     ('2 3 5 7', '3 4 7', 2, 5),
-    ('1 3 4 5', '1 4 5', 3, 4),       -- 10111 and 10011
-    ('1 2 5 6 7', '1 2 3 6', 3, 6),   -- two columns of the slides' matrix
+    ('1 3 4 5', '1 4 5', 3, 4),       -- the bit vectors 10111 and 10011
+    ('1 2 5 6 7', '1 2 3 6', 3, 6),   -- two columns of a matrix from the literature
     ('chair desk rug keyboard mouse', 'chair rug keyboard', 3, 5),
     ('I went to work today', 'today I went to work', 5, 5)
 ) AS example (a, b, shared, either);

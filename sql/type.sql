@@ -142,8 +142,8 @@ COPY (SELECT ''::bytea) TO STDOUT (FORMAT binary) \g :file
 -- Half a header.
 COPY (SELECT '\x0101201105001000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
--- Version 2, method 3, 16 bits, unit 3, unit 0, an undefined flag, shingle size 0, shingle size 256, 7 hashes, 4097
--- hashes.
+-- Each of these headers has one invalid value, in this order: version 2, method 4, 12 bits, unit 4, unit 0, an
+-- undefined flag, shingle sizes 0 and 256, 7 and 4097 hashes.
 COPY (SELECT '\x02012011050010002a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file
 :copy_in
 COPY (SELECT '\x01042011050010002a00000000000000'::bytea) TO STDOUT (FORMAT binary) \g :file

@@ -30,6 +30,12 @@ ticks=$(getconf CLK_TCK)
 cpu="SELECT (f[1]::float8 + f[2]::float8) / $ticks FROM (SELECT (regexp_split_to_array(regexp_replace(
     pg_read_file(format('/proc/%s/stat', pg_backend_pid())), '^.*\) ', ''), ' '))[12:13] AS f) AS times"
 
+# peak_of SETTINGS SEE QUERY: the peak of a session's private memory, in MB. SEE touches all shared memory before.
+peak_of() {
+    run -c "$1" -c "$2" -c "$3" -c "SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()))" |
+        awk '/^VmHWM/ { all = $2 } /^RssShmem/ { shared = $2 } END { printf "%.0f", (all - shared) / 1024 }'
+}
+
 # Whether a figure meets its bound, such as "<= 4" or ">= 1000".
 verdict() {
     awk -v value="$1" -v sign="${2%% *}" -v bound="${2##* }" 'BEGIN {

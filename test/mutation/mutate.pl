@@ -181,10 +181,8 @@ sub run
 
 my @kernels;
 
-# Unit tests without sanitizers build and run several times as fast.
-my @sanitized = ('-C', 'test', '-j2', 'WARNINGS=');
-my @unit = (@sanitized, 'BUILD=../build/mutation/test', 'CHECKED=-O1 -D_GLIBCXX_ASSERTIONS');
-my $unit_tests = 'build/mutation/test/unit_tests';
+my @unit = ('-C', 'test', '-j2', 'WARNINGS=');
+my $unit_tests = 'build/test/unit_tests';
 my @regress = map { /(\w+)\.sql$/ } glob 'sql/*.sql';
 my @isolation = map { /(\w+)\.spec$/ } glob 'test/isolation/specs/*.spec';
 
@@ -269,11 +267,11 @@ sub noticed_by
     }
     if ($core && $sanitized)
     {
-        return 'build' if $make->(@sanitized, '../build/test/unit_tests');
-        my $by = unit_fails('unit (sanitized)', [ 'build/test/unit_tests', '--gtest_fail_fast' ]);
+        my $program = 'build/test/sanitized_tests';
+        return 'build' if $make->(@unit, "../$program");
+        my $by = unit_fails('unit (sanitized)', [ $program, '--gtest_fail_fast' ]);
         return $by if $by;
     }
-    return 'unit (statistics)' if $file =~ m{^src/core/} && $make->(@unit, 'statistics');
     return undef;
 }
 

@@ -1,5 +1,5 @@
 // Tests how good estimated sizes of sets are: they must have no bias beyond noise, and be as exact as theory says.
-// Seeds are fixed. Built without sanitizers.
+// Seeds are fixed. Run without sanitizers.
 #include "core/cardinality.h"
 #include "core/sketch.h"
 
@@ -39,6 +39,7 @@ measurement measure(method method, std::uint16_t num_hashes, std::size_t size, i
         minhash::signature value = {};
         value.scheme.method = method;
         value.scheme.num_hashes = num_hashes;
+        value.scheme.bits = minhash::bits_per_slot;
         value.slots = {sketch->slots, num_hashes};
         const double error = minhash::estimate_cardinality(value) / static_cast<double>(size) - 1;
         sum += error;

@@ -1,5 +1,5 @@
 // Tests how good estimates are: they must be unbiased, and as exact as theory says or better, and bands must follow the
-// S-curve. Seeds are fixed, so a failure is reproducible. Built without sanitizers.
+// S-curve. Seeds are fixed, so a failure is reproducible. Run without sanitizers.
 #include "core/tuning.h"
 
 #include <cmath>

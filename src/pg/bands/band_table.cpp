@@ -106,8 +106,9 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks the name, too:
-// trigger functions use the name, and a renamed table may have it now.
+// Returns true, or raises an ERROR. Triggers call it in their WHEN, so that a writer learns which privilege is missing.
+// It also checks the name, which the trigger functions use: if tables were renamed, another table may have this name
+// now.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);

@@ -9,9 +9,9 @@
 // new one takes their place, and their trees are freed, also in steps.
 //
 // The session that inserts the first record of a page does as many steps as the table below allows, or makes a run of a
-// few pages of the tail. One session at a time does so, under the lock of the runs; others go on without. The smallest
-// merge is continued first, to keep the number of runs low. VACUUM takes such turns until nothing is left, and releases
-// the lock between them.
+// few pages of the tail. Only one session at a time does this work, under the lock of the runs; the others insert
+// without waiting for it. The smallest merge is continued first, to keep the number of runs low. VACUUM takes such
+// turns until nothing is left, and releases the lock between them.
 //
 //     at once             a run of the tail   or leaves   pages freed   merges a run, compared
 //                                                                       with all newer ones, up to

@@ -145,7 +145,7 @@ DECLARE
                     JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
     kept record;
     id_type text;
-    equal text; -- the operator of the type's default order, as the primary key has it
+    equal text; -- the operator by which the primary key says that two ids are equal
     arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
     hash text;
     lookup text;

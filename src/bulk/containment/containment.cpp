@@ -271,7 +271,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     make_index(owner, index);
 }
 
-// Looks up all rows that may contain one of the indexed part, and keeps their pairs.
+// Looks up all rows that may contain a row of the indexed part, and keeps the pairs that it finds.
 void search_part(containment_search& self)
 {
     containment_part& part = self.part;

@@ -96,7 +96,7 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on; `met` of them were decremented.
+// Resets the counts of the places from `from` on. `met` is how many were decremented, and decides which way is faster.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -132,8 +132,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the rows, by their places from `from` on, of which the current row may have enough indexed witnesses. Returns
-// how many.
+// Finds the rows of which the current row may have enough indexed witnesses, and lists their places. Looks only at
+// places from `from` on. Returns how many it found.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);

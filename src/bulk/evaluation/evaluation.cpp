@@ -60,10 +60,10 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each anchors' leader, the true pairs with one of its anchors
-    double* found;      // for each anchors' leader, the true pairs with one of its anchors that a setting finds
-    double* seen_near;  // for each row, the anchors that it is near
-    double* seen_found; // for each row, the anchors that it is near and that a setting finds
+    double* near;       // for each leader of anchors, the number of true pairs with these anchors
+    double* found;      // the same, but only for pairs that a setting finds
+    double* seen_near;  // for each row, the number of anchors near it
+    double* seen_found; // the same, but only for anchors that a setting finds for it
     void* buffer;       // a buffer for slots
 };
 

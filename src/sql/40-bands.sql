@@ -29,7 +29,7 @@ CREATE FUNCTION _lsh_scatter(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_scatter' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_scatter(text, integer, integer) IS
-    'ids and band keys of a query as blocks, by the part of all keys that they are in';
+    'packs the ids and band keys of a query into blocks, each of one part of all keys';
 
 CREATE FUNCTION _lsh_gather(
     query text,
@@ -43,4 +43,4 @@ CREATE FUNCTION _lsh_gather(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_gather' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_gather(text, integer, integer) IS
-    'candidates among a query''s blocks, by the place of the left one; of a key of many texts the first with each';
+    'candidates among a query''s blocks, by the place of the left text; if many texts share a key, the first with each';

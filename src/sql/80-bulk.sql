@@ -175,7 +175,7 @@ CREATE FUNCTION lsh_evaluate(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
 COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
-    'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all. '
+    'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
 -- Many users first try the names of a table and its columns as arguments. The parser would only say that no function
@@ -190,7 +190,7 @@ CREATE FUNCTION _lsh_column_out(_lsh_column) RETURNS cstring AS 'textout'
     LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _lsh_column_out(_lsh_column) IS 'output of _lsh_column';
 CREATE TYPE _lsh_column (INPUT = _lsh_column_in, OUTPUT = _lsh_column_out, LIKE = text, CATEGORY = 'S');
-COMMENT ON TYPE _lsh_column IS 'literal where the name of a column may stand by mistake';
+COMMENT ON TYPE _lsh_column IS 'literal that may be the name of a column, given by mistake';
 
 CREATE FUNCTION lsh_pairs(source text, VARIADIC columns _lsh_column[])
     RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)

@@ -85,7 +85,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
     RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name',
         HINT = 'Put a name that is no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
 END $$;
-COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table as SQL has it';
+COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table, quoted for SQL';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text,
     OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
@@ -128,7 +128,7 @@ BEGIN
     has_scope := 'scope' = ANY (names[3:]);
     has_rank := 'rank' = ANY (names[3:]);
 END $$;
-COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'what the columns of the query of kept clusters are';
+COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'which columns the query of kept clusters returns';
 
 CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text, is_new boolean)
     RETURNS text LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When announced pages will be there: a table by a hash of file and page, in which one page may replace another. */
+/* When announced pages will have arrived, in a table by a hash of file and page. A page may replace another one. */
 static struct { long page; long when; } announced[65536];
 
 static long now(void)

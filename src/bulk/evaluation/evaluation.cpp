@@ -16,7 +16,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The share of true pairs that is found by the bands used to search for them.
+// The recall of the bands that are used to search for the true pairs.
 constexpr double truth_recall = 1 - 1e-6;
 
 // With fewer slots in a band, nearly every row would share a band with every other.

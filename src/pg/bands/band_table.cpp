@@ -81,7 +81,7 @@ MINHASH_FUNCTION(lsh_tie_band_table)
 
 namespace {
 
-// Also true for privileges on all columns one by one, such as those of GRANT INSERT (key, id).
+// Whether a user has a privilege on a table, or on each of its columns, such as by GRANT INSERT (key, id).
 bool has_privilege(Oid table, Oid user, AclMode mode)
 {
     return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||

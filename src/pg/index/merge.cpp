@@ -63,7 +63,7 @@ void link(Relation index, BlockNumber block, BlockNumber next)
     all.finish();
 }
 
-// PostgreSQL counts what holds interrupts by ++ of a volatile variable, which C++20 deprecates.
+// HOLD_INTERRUPTS() uses ++ on a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
@@ -391,8 +391,8 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. The pages that the tail had
-// at the start become runs first, however few are left; later pages need not.
+// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. First, the pages that the
+// tail has at the start become runs, even the last few of them. Pages that are added later need not become runs.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

@@ -22,7 +22,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// As PostgreSQL parses them. A default lies outside the valid range and means "not given".
+// The options as PostgreSQL parses them. A default lies outside the valid range and means "not given".
 struct index_options {
     std::int32_t length; // a varlena's
     int bands;

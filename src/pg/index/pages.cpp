@@ -246,7 +246,7 @@ void free_page(Relation index, Buffer buffer)
     RecordFreeIndexPage(index, block);
 }
 
-// PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
+// START_CRIT_SECTION() uses ++ on a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 

@@ -7,13 +7,13 @@ MODULE_big = $(EXTENSION)
 root := $(or $(VPATH),$(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST)))))
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(root)/$(EXTENSION).control)
 
-# The install script is written once, unversioned, in parts that are joined in the order of their names.
+# The install script is in parts, which name no version, and which are joined in the order of their names.
 DATA       = $(patsubst $(root)/%,%,$(wildcard $(root)/src/sql/*/$(EXTENSION)--*.sql))
 SQL_PARTS  = $(sort $(wildcard $(root)/src/sql/[0-9]*.sql))
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
 
-# sql/ and expected/ belong to pg_regress; every other test lives under test/. Tests named on the
-# command line are all that run: REGRESS=bands, or ISOLATION=index_constraint; an empty list leaves out a kind.
+# sql/ and expected/ belong to pg_regress; every other test is under test/. If tests are named on the command line, only
+# these run: REGRESS=bands, or ISOLATION=index_constraint. An empty list leaves out all tests of its kind.
 ifeq ($(REGRESS)$(ISOLATION),)
 REGRESS      = $(notdir $(basename $(sort $(wildcard $(root)/sql/*.sql))))
 ISOLATION    = $(notdir $(basename $(sort $(wildcard $(root)/test/isolation/specs/*.spec))))
@@ -22,8 +22,8 @@ REGRESS_OPTS = --load-extension=$(EXTENSION) --outputdir=build/regress --encodin
 ISOLATION_OPTS = --load-extension=$(EXTENSION) --outputdir=build/isolation --inputdir=$(root)/test/isolation
 REGRESS_PREP = build/regress build/isolation
 
-# Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler.
-# PostgreSQL 15 uses `register` in headers, which C++17 removed. SANITIZE: test/tools/sanitized.sh.
+# Exceptions and RTTI are off: no C++ destructor may stand between an ereport and its handler. PostgreSQL 15 uses
+# `register` in headers, which C++17 removed. test/tools/sanitized.sh sets SANITIZE.
 PG_CPPFLAGS = -I$(root)/src -DMINHASH_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-register \
               -Wall -Wextra -Wno-unused-parameter $(SANITIZE)
@@ -34,7 +34,7 @@ SHLIB_LINK  = -lstdc++ -Wl,--version-script=$(root)/src/exports.map $(SANITIZE)
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 
-# Functions as long as these gain nothing from being inlined into compiled queries.
+# No bitcode for JIT: functions as long as these gain nothing from being inlined into compiled queries.
 override with_llvm = no
 
 # check: the tests that take minutes; check-all: all; demo: near-duplicates among this machine's licence texts, or in
@@ -67,8 +67,9 @@ ifeq ($(SANITIZE)$(shell grep -s 'define USE_ASSERT_CHECKING' $$($(PG_CONFIG) --
 override CPPFLAGS += -DNDEBUG
 endif
 
-# The kernels in src/core/simd are compiled once per instruction set. PGXS names the compiler that is
-# asked for its machine, and has read OBJS by now.
+# The kernels in src/core/simd are compiled once per instruction set, which depends on the machine. targets.mk asks the
+# compiler for the machine, and PGXS names the compiler. PGXS has read OBJS by now, so the library gets the new objects
+# here.
 include $(root)/src/core/simd/targets.mk
 KERNEL_OBJS = $(KERNEL_TARGETS:%=src/core/simd/kernels_%.o)
 OBJS       += $(KERNEL_OBJS)
@@ -92,7 +93,7 @@ $(KERNEL_OBJS): src/core/simd/kernels_%.o: src/core/simd/kernels.cpp
 # Distributions configure PostgreSQL without --enable-depend, so headers are tracked here.
 $(OBJS): override CXXFLAGS += -MMD -MP
 
-# It tells PostgreSQL the version.
+# This file tells PostgreSQL the extension's version.
 src/pg/module.o: $(root)/$(EXTENSION).control
 
 -include $(OBJS:.o=.d)
@@ -112,7 +113,7 @@ deb: ; test/tools/deb.sh $(SUITE)
 # What was committed last, as an archive for PGXN: the same bytes wherever it is made. Needs git.
 dist: ; TZ=UTC git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
-# On a quiet machine: the core, then SQL on throw-away servers.
+# Measures the core, then SQL on throw-away servers. Needs a quiet machine.
 bench:
 	$(MAKE) -C test bench bench-tools
 	test/bench/sql_bench.sh build/test/make_texts
@@ -122,7 +123,7 @@ bench:
 	test/bench/index_bench.sh build/test/make_texts
 	test/bench/bulk_bench.sh build/test/make_pairs
 
-# The same of ten million signatures: half an hour, 16 GB of memory.
+# The section `large` of index_bench.sh, with ten million signatures: takes half an hour and 16 GB of memory.
 bench-long:
 	$(MAKE) -C test bench-tools
 	SHARED_BUFFERS=12GB test/bench/index_bench.sh build/test/make_texts 1000000 large

@@ -106,7 +106,7 @@ count_tests() {
     fuzz)
         echo "$(grep -c '^stat::number_of_executed_units' "$logs/fuzz")" "$(grep -cE '^SUMMARY' "$logs/fuzz")"
         ;;
-    # A script that dies has run fewer tests than it planned, but none need have failed.
+    # A script that dies runs fewer tests than planned, perhaps without a failed test.
     tap)
         all=$(sed '/^=== again/,$d' "$logs/tap" | sed -nE 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p')
         last_try=$(sed -n '/^=== again/,$p' "$logs/tap")
@@ -119,7 +119,7 @@ count_tests() {
     *)
         all=$(sum "$name" 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests (passed|failed).*/\2/p')
         failures=$(sum "$name" 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-        # Or pg_regress stopped half-way, as it does for a test without an expected file.
+        # If pg_regress stopped half-way, as it does for a test without an expected file, counts the tests that passed.
         ((all > 0)) || all=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$logs/$name")
         echo $((all - failures)) "$failures"
         ;;
@@ -134,7 +134,7 @@ name_failures() {
     names=$(case $1 in
         lint) sed -nE 's/^FAILED  //p' "$log" ;;
         trixie | forky | experimental) sed -nE "s/^$verdict //p" "$log" ;;
-        # Printed once where it happens, and once in the list at the end.
+        # GoogleTest prints a failure where it happens, and again in the list at the end.
         unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
         oracle) grep -E '^[0-9]+: ' "$log" ;;
         fuzz) grep -E '^SUMMARY' "$log" ;;

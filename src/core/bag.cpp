@@ -95,7 +95,7 @@ bool start_next_pass(bag_counter& state) noexcept
     // single table, too.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
-        // The least distance from `first` whose part is beyond the last.
+        // The smallest distance from `first` that belongs to a part beyond the last one.
         const unsigned __int128 beyond = static_cast<unsigned __int128>(state.parts) << 64;
         const auto width = (beyond + state.factor - 1) / state.factor;
         if (width > ~state.first)

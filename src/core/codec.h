@@ -54,13 +54,13 @@ constexpr std::size_t stored_bytes(std::size_t slots) noexcept
     return header_bytes + slot_bytes(bits_per_slot, slots);
 }
 
-// The signature whose stored slots (or none) are at `slots`: aligned to four if they have 32 bits.
+// The signature whose stored slots, or none, are at `slots`. Slots of 32 bits must be aligned to four bytes.
 signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept;
 
 // Writes header_bytes bytes. The slots follow them as they are.
 void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 
-// Reads stored or sent bytes, aligned to four. The slots of `out` point into them.
+// Reads stored or sent bytes, which must be aligned to four bytes. The slots of `out` point into them.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 
 // Writes the text form (at most max_text_prefix and two characters for each byte of slots, no terminator) and returns

@@ -1,6 +1,6 @@
-// Signatures of fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b bits is the top b
-// of slot * 0x9E3779B1: the lowest bits of slots made by multiplication are not independent from slot to slot, and the
-// highest bits of FSS-4 slots encode the round.
+// Signatures of fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b bits is made of the
+// highest b bits of slot * 0x9E3779B1. The bits of the slot itself are not good enough: the lowest bits of slots made
+// by multiplication are not independent from slot to slot, and the highest bits of FSS-4 slots encode the round.
 //
 // Different slots agree by chance with probability 2^-b. So if a share P of slots is equal, the similarity is (P -
 // 2^-b) / (1 - 2^-b). At 8 bits the loss of accuracy is too small to measure. Compressed signatures have no union,

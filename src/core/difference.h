@@ -45,7 +45,7 @@ struct original_walk {
     folder folding;
     text_place next;         // the end of what has been read
     text_span last;          // the last non-separator character that was written
-    text_place gap;          // the end of the one before it, where the separators between the two begin
+    text_place gap;          // the end of the character before `last`; any separators between the two begin here
     std::uint32_t gap_from;  // where the folded text has a space for these separators, if there were any
     std::uint32_t last_from; // where the folded text has the last character
     std::uint32_t written_to;

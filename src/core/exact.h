@@ -46,7 +46,7 @@ struct shingle_counts {
     std::size_t used;
 };
 
-// Whether one more distinct shingle could overfill the table: the caller then moves to a larger.
+// Whether one more distinct shingle could overfill the table. Then the caller must move to a larger one.
 bool full(const shingle_counts& counts) noexcept;
 
 // Enters the shingles of a part of another table. Tables can be large, so the caller moves and measures them part by
@@ -57,7 +57,7 @@ void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
 // Whether the other text also has this shingle. Call it after both texts have been counted, once for each occurrence in
-// `text`, in text order: in a bag only the first occurrences are shared, as many as the text with fewer has.
+// `text`, in text order. In a bag, the texts share as many occurrences as the text with fewer has: the first ones.
 bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
 
 // Adds the sizes of a part of the table.

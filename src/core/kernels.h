@@ -84,7 +84,7 @@ struct kernel_table {
     u32 (*count_equal)(const u32* a, const u32* b, u32 num_hashes) noexcept;
     // Writes the upper eight bits of each slot's product with compress_factor (hash.h). Neither array is padded.
     void (*compress_slots)(const u32* slots, u32 num_hashes, u8* packed) noexcept;
-    // The number of different ones among packed slots of 1, 2, 4, 8 or 16 bits (compress.h).
+    // How many packed slots of 1, 2, 4, 8 or 16 bits differ (compress.h).
     u32 (*count_different)(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept;
     // Writes, for each of `count` signatures of 8 bits a slot, `stride` bytes apart, how many slots agree with a
     // query's.

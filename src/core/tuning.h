@@ -32,8 +32,8 @@ struct band_choice {
     int rows;
 };
 
-// Of all choices that find at least `recall` of the pairs at the threshold, takes the one with the most rows, and so
-// with few false candidates, and then the fewest bands.
+// Of all choices that find at least `recall` of the pairs at the threshold, prefers those with the most rows, which
+// give few false candidates. Of these it returns the one with the fewest bands.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
 // The choice that minimises the weighted sum of two areas: under the curve left of the threshold (false candidates) and

@@ -55,10 +55,10 @@ for my $high (0 .. 0x10FFFF >> 7)
 }
 die "too many records or blocks\n" if @records > 256 || @blocks > 256;
 
-# For vector code, which folds ASCII and copies most other characters unchanged. The table says which pairs of a lead
-# byte and a second byte can start a character that folding changes or that is a separator. Bit n is for second bytes
-# from 0x80 + 16 n on. There are three kinds: characters folded, words folded (punctuation separates), and words as they
-# are.
+# This table is for vector code, which folds ASCII and copies most other characters unchanged. It says which pairs of a
+# lead byte and a second byte can start a character that folding changes or that is a separator. Bit n is for second
+# bytes from 0x80 + 16 n on. There are three kinds: characters folded, words folded (punctuation separates), and words
+# as they are.
 sub lead_flags
 {
     my ($changes) = @_;

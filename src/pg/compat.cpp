@@ -196,8 +196,8 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-// 16 can reserve disk space. Before, only the last page is written, which leaves a hole in the file, as PostgreSQL's
-// hash indexes do: writing zeros took a fifth of the time of an index build.
+// From 16 on, PostgreSQL can reserve disk space. Before, only the last page is written, which leaves a hole in the
+// file, as in PostgreSQL's hash indexes. Writing zeros instead would take a fifth of the time of an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000

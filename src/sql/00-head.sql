@@ -1,5 +1,6 @@
--- The install script, unversioned: the Makefile joins its parts, by name, to minhash_lsh--<version>.sql.
--- Every object has its COMMENT ON beside it, which for a function that users call ends with an example; sql/catalog.sql
--- fails on one that has none, or whose example does not run.
+-- The start of the install script. The Makefile joins the files of this directory, in the order of their names, into
+-- minhash_lsh--<version>.sql, so no file names the version. Each object is followed by its COMMENT ON. If users call a
+-- function, its comment ends with an example. The test sql/catalog.sql fails if an object has no comment, or if an
+-- example does not run.
 
 \echo Use "CREATE EXTENSION minhash_lsh" to load this file. \quit

@@ -1,4 +1,4 @@
--- The type. Signatures are pseudo-random bytes, which do not compress: storage external.
+-- The type minhash_signature. Its storage is external, because pseudo-random bytes cannot be compressed.
 
 CREATE TYPE minhash_signature;
 

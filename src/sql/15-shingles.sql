@@ -1,4 +1,4 @@
--- Shingles, exactly.
+-- Exact shingles, and exact comparisons of texts by their shingles.
 
 CREATE FUNCTION shingles(
     document text,

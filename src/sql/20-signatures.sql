@@ -23,7 +23,7 @@ END $$;
 COMMENT ON FUNCTION minhash(anyarray, integer) IS
     'an error that names the function for arrays. Example: minhash(ARRAY[''a'', ''b''])';
 
--- What signatures can be asked.
+-- Functions that return information about signatures.
 
 CREATE FUNCTION minhash_similarity(a minhash_signature, b minhash_signature) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;

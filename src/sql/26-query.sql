@@ -1,5 +1,6 @@
--- Similarity from a threshold that is given, which does not depend on a setting. The type minhash_query is a
--- signature that is looked for, with its threshold: the right side of an operator that indexes can serve.
+-- Whether two signatures are similar by a threshold that is given, and does not depend on a setting. The type
+-- minhash_query combines a signature to search for with its threshold: it is the right side of an operator that indexes
+-- can serve.
 
 CREATE TYPE minhash_query;
 
@@ -46,7 +47,7 @@ CREATE OPERATOR % (
 COMMENT ON OPERATOR % (minhash_query, minhash_signature) IS
     'estimated similarity of at least the threshold of the query';
 
--- Indexes serve calls of the function as they serve the operators.
+-- Indexes can serve calls of minhash_similar(), just as they serve the operators.
 
 CREATE FUNCTION _minhash_similar_support(internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_similar_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -21,14 +21,15 @@ CREATE FUNCTION lsh_bands(
 COMMENT ON FUNCTION lsh_bands(minhash_signature, integer, integer) IS
     'band keys of a signature as rows, bands counted from 1. Example: lsh_bands(sig, bands => 13, rows => 7)';
 
--- Band keys as blocks, for lsh_distributed_pairs() of doc/examples. The queries run where the functions are called.
+-- Band keys packed into blocks, for lsh_distributed_pairs() in doc/examples. These functions run the queries that they
+-- are given on the server on which they are called.
 
 CREATE FUNCTION _lsh_scatter(
     query text, place integer, parts integer, OUT part integer, OUT entries integer, OUT block bytea
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_scatter' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_scatter(text, integer, integer) IS
-    'ids and band keys of a query as blocks, by the part of all keys that they are in';
+    'packs the ids and band keys of a query into blocks, each of one part of all keys';
 
 CREATE FUNCTION _lsh_gather(
     query text,
@@ -42,4 +43,4 @@ CREATE FUNCTION _lsh_gather(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_gather' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_gather(text, integer, integer) IS
-    'candidates among a query''s blocks, by the place of the left one; of a key of many texts the first with each';
+    'candidates among a query''s blocks, by the place of the left text; if many texts share a key, the first with each';

@@ -10,7 +10,7 @@ COMMENT ON FUNCTION lsh_probability(double precision, integer, integer) IS
 CREATE FUNCTION lsh_threshold(bands integer, rows integer) RETURNS double precision
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION lsh_threshold(integer, integer) IS
-    'rule of thumb for the similarity where candidates set in: (1 / bands)^(1 / rows). '
+    'rule of thumb for the similarity from which most pairs become candidates: (1 / bands)^(1 / rows). '
     'Example: lsh_threshold(bands => 13, rows => 7)';
 
 CREATE FUNCTION _lsh_curve_support(internal) RETURNS internal

@@ -1,4 +1,4 @@
--- The access method lsh: an index of signatures of its own.
+-- The access method lsh: an index type for signatures.
 
 CREATE FUNCTION _lsh_handler(internal) RETURNS index_am_handler
     AS 'MODULE_PATHNAME', 'lsh_handler' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
@@ -6,8 +6,8 @@ COMMENT ON FUNCTION _lsh_handler(internal) IS 'the access method lsh';
 CREATE ACCESS METHOD lsh TYPE INDEX HANDLER _lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
--- PostgreSQL shows values of an exclusion constraint by the type of the operator class: the start of a signature is
--- enough there.
+-- In errors of an exclusion constraint, PostgreSQL shows values as the type of the operator class. The type
+-- minhash_abridged shows only the start of a signature, which is enough there.
 CREATE TYPE minhash_abridged;
 CREATE FUNCTION _minhash_abridged_in(cstring) RETURNS minhash_abridged
     AS 'MODULE_PATHNAME', 'minhash_abridged_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -34,9 +34,9 @@ CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_abridged USING ls
     OPERATOR 3 <%> (minhash_signature, minhash_signature) FOR ORDER BY pg_catalog.float_ops;
 COMMENT ON OPERATOR CLASS lsh_minhash_ops USING lsh IS 'similar and nearest signatures';
 
--- Columns in which rows must be equal. (Each type has a class of its own, as PostgreSQL shows values of an exclusion
--- constraint as those of the class's type.) A type not in the list: CREATE OPERATOR CLASS ... FOR TYPE ... USING lsh
--- FAMILY lsh_equality_ops AS OPERATOR 4 =, OPERATOR 5 <>.
+-- Operator classes for columns in which rows must be equal. Each type has its own class, because errors of an exclusion
+-- constraint show values as the type of the operator class. For a type that is missing here, users can write CREATE
+-- OPERATOR CLASS ... FOR TYPE ... USING lsh FAMILY lsh_equality_ops AS OPERATOR 4 =, OPERATOR 5 <>.
 
 CREATE OPERATOR FAMILY lsh_equality_ops USING lsh;
 COMMENT ON OPERATOR FAMILY lsh_equality_ops USING lsh IS 'equal values beside similar signatures';
@@ -115,7 +115,7 @@ COMMENT ON OPERATOR CLASS lsh_anyarray_ops USING lsh IS 'equal values beside sim
 CREATE OPERATOR CLASS lsh_record_ops DEFAULT FOR TYPE pg_catalog.record USING lsh FAMILY lsh_equality_ops AS
     OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
 COMMENT ON OPERATOR CLASS lsh_record_ops USING lsh IS 'equal values beside similar signatures';
--- Integers of different sizes have the same hash.
+-- Equal integers have the same hash, whatever their type.
 ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD
     OPERATOR 4 pg_catalog.= (bigint, integer), OPERATOR 4 pg_catalog.= (bigint, smallint),
     OPERATOR 4 pg_catalog.= (integer, bigint),

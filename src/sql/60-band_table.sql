@@ -1,15 +1,16 @@
--- Band tables: tables (key, id) and triggers that keep them in step with their source, both the caller's own. All is
--- done as the caller, and the triggers run as whoever writes to the source.
+-- A band table has the columns (key, id), and triggers on its source keep it up to date. The caller owns the table and
+-- the triggers' functions. Everything is done with the caller's rights, and the triggers run with the rights of the
+-- user who writes to the source.
 --
--- Statement triggers read their transition tables, so that a bulk load stays a bulk load. A partitioned table has a row
--- trigger, which PostgreSQL gives to each partition.
+-- Statement triggers process all rows of a statement at once, from its transition tables, so that a bulk load stays
+-- fast. A partitioned table has a row trigger instead, which PostgreSQL copies to each partition.
 --
--- PL/pgSQL keeps one plan for statements of one row and of a million. So these functions forbid plans that are good for
--- one of them only: joins that read all of the band table. Keys are sorted, so that pages of the index and of the table
--- are visited in order.
+-- PL/pgSQL may use one plan both for a statement that changes one row and for one that changes a million. So the
+-- trigger functions forbid joins that read the whole band table, which would be slow for few rows. They sort keys, so
+-- that the pages of the index and of the table are visited in order.
 --
--- The search path has nothing that others could put a function, type or operator into. What is not in pg_catalog is
--- written with its schema, with arguments of exactly the types that it has.
+-- The search path has no schema in which others could create a function, type or operator. Names outside pg_catalog are
+-- written with their schema, and functions there get arguments of exactly the declared types.
 
 CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileges text) RETURNS boolean
     AS 'MODULE_PATHNAME', 'lsh_require_band_table' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -21,8 +22,9 @@ CREATE FUNCTION _lsh_tie_band_table(source regclass, band_table regclass, functi
 COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[]) IS
     'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind';
 
--- What triggers a source has, and their functions, for format(): 1 is the band table, 2 and 3 the keys of an old and of
--- a new row, 4 and 5 their ids, 6 the operator of ids, 7 what casts them for it, 8 how to fill the band table again.
+-- The triggers of a source, and the bodies of their functions as templates for format(). Its arguments are: 1 the band
+-- table; 2 and 3 the keys of an old and of a new row; 4 and 5 their ids; 6 the operator that compares ids; 7 the cast
+-- that this operator needs; 8 how to fill the band table again.
 CREATE FUNCTION _lsh_band_table_triggers(by_rows boolean, OUT suffix text, OUT event text, OUT privileges text,
     OUT settings text, OUT body text) RETURNS SETOF record
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -59,7 +61,7 @@ BEGIN
 $body$    RETURN NULL;
 END
 $body$),
-    -- Most updates of single rows change neither id nor keys, and leave after a glance.
+    -- Most updates of single rows change neither id nor keys. For these, the trigger returns early.
     (false, 'update', 'UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT',
         'SELECT, INSERT, DELETE', by_index,
 $body$
@@ -115,7 +117,7 @@ $body$),
     (NULL, 'truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 'TRUNCATE', '',
 $body$
 BEGIN
-    IF pg_relation_size(%1$L::regclass) > 0 THEN -- it may be empty by the same TRUNCATE, which still uses it
+    IF pg_relation_size(%1$L::regclass) > 0 THEN -- the same TRUNCATE may have emptied it, and still uses it
         TRUNCATE %1$s;
     END IF;
     RETURN NULL;
@@ -216,7 +218,7 @@ BEGIN
             found_table.relname, signature.atttypid::regtype
             USING ERRCODE = 'datatype_mismatch', HINT = 'Add a column: ' || add_one;
     END IF;
-    -- In a partitioned table no index can say so, unless it has the columns of the partition key.
+    -- A partitioned table need not have such an index: its unique indexes must include the partition key.
     IF found_table.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = source AND indisunique
             AND indisvalid AND indimmediate AND indnkeyatts = 1 AND indkey[0] = id.attnum AND indpred IS NULL) THEN
         RAISE EXCEPTION 'column "%" of table "%" has no unique index', id_column, found_table.relname
@@ -224,7 +226,7 @@ BEGIN
                 HINT = 'Make it the primary key, or give it a unique constraint.';
     END IF;
 
-    -- The number of hashes: the column's type modifier, or a row's, or the default.
+    -- The number of hashes is the column's type modifier if it has one, else that of some row, else the default.
     num_hashes := signature.atttypmod;
     IF num_hashes < 0 THEN
         EXECUTE format('SELECT (%s.minhash_scheme(s.%2$I)).num_hashes FROM %s s WHERE s.%2$I IS NOT NULL LIMIT 1',
@@ -243,8 +245,8 @@ BEGIN
                 HINT = format('With rows => %s, bands can be at most %s.', rows, num_hashes / rows);
     END IF;
 
-    -- The equality of the id's type by its default order. If it is not in pg_catalog, casts keep another operator from
-    -- suiting a domain better.
+    -- Finds the equality operator of the default order of the id's type. If it is not in pg_catalog, ids are cast to
+    -- the type, because another operator could match a domain better.
     base := id.atttypid;
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
         base := (SELECT typbasetype FROM pg_type WHERE oid = base);
@@ -273,7 +275,7 @@ BEGIN
     wanted := format('SELECT pg_catalog.unnest(%s.lsh_band_keys(s.%I, %s, %s)), s.%I FROM %s s WHERE s.%5$I IS NOT NULL'
         ' ORDER BY 1, 2', extension, signature.attname, bands, rows, id.attname, source_name);
 
-    -- Triggers before the work: there are tables that take none.
+    -- Creates the triggers before the work, because some tables do not allow triggers.
     WHILE octet_length(stem || '_truncate') > 63 LOOP
         stem := left(stem, -1);
     END LOOP;
@@ -301,7 +303,7 @@ BEGIN
     END LOOP;
     EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
 
-    -- Sorts are as large as those of an index, and may use as much memory.
+    -- The sorts below are as large as those that build an index, so they may use as much memory.
     IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
         PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
     END IF;
@@ -317,7 +319,7 @@ COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double pre
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 
--- DROP TABLE does as much, but for the dependencies that a dump does not keep.
+-- DROP TABLE does the same, unless the table was restored: a dump does not keep the dependencies that this needs.
 CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     COST 10000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

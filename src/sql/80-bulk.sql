@@ -1,8 +1,9 @@
--- Bulk functions: all near-duplicates of a query's rows. The query yields (id, signature) or (id, text), and
--- runs as the user, with parallel workers where it allows them; so the functions themselves are not parallel safe.
--- Arguments that are NULL by default are chosen, or those of minhash(); given where they would have no effect, they are
--- an error. The argument that gives the type of ids has no name: PostgreSQL takes the types of result columns from the
--- order in which a call gives its arguments, so one that is given by name in another place would crash the server.
+-- Bulk functions find all near-duplicates among a query's rows. The query returns (id, signature) or (id, text). It
+-- runs with the user's rights, and with parallel workers where it allows them, so the functions themselves are not
+-- parallel safe. Arguments that are NULL by default are chosen by the function, or are the defaults of minhash();
+-- giving one that would have no effect is an error. The argument that gives the type of ids has no name: PostgreSQL
+-- derives the types of result columns from the order of the arguments in a call, so giving it by name in another place
+-- would crash the server.
 
 CREATE FUNCTION lsh_pairs(
     query text,
@@ -174,12 +175,12 @@ CREATE FUNCTION lsh_evaluate(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
 COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
-    'how many near-duplicates and false candidates bands and rows find among the pairs of some texts with all. '
+    'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
--- The commonest first guess is the names of a table and its columns, which the parser would refuse as no call of a
--- unique function. Only a literal without a type converts to _lsh_column, so that a second argument that has a type
--- still is the type of ids.
+-- Many users first try the names of a table and its columns as arguments. The parser would only say that no function
+-- matches, or that several do, so these functions catch such calls and say what to write. Only a literal without a type
+-- converts to _lsh_column, so a second argument that has a type still gives the type of ids.
 
 CREATE TYPE _lsh_column;
 CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin'
@@ -189,7 +190,7 @@ CREATE FUNCTION _lsh_column_out(_lsh_column) RETURNS cstring AS 'textout'
     LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _lsh_column_out(_lsh_column) IS 'output of _lsh_column';
 CREATE TYPE _lsh_column (INPUT = _lsh_column_in, OUTPUT = _lsh_column_out, LIKE = text, CATEGORY = 'S');
-COMMENT ON TYPE _lsh_column IS 'literal where the name of a column may stand by mistake';
+COMMENT ON TYPE _lsh_column IS 'literal that may be the name of a column, given by mistake';
 
 CREATE FUNCTION lsh_pairs(source text, VARIADIC columns _lsh_column[])
     RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
@@ -225,7 +226,7 @@ CREATE FUNCTION lsh_evaluate(
 COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
 
--- Others need the type of ids.
+-- The other bulk functions need the type of ids; a call that gives it here gets an error that says to leave it out.
 CREATE FUNCTION lsh_evaluate(
     query text,
     anyelement,

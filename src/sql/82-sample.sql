@@ -1,17 +1,19 @@
--- What lsh_pairs() will find and take, from a sample.
+-- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will take.
 --
--- Rows are sampled by hashes of their ids. (They are hashed twice: of ids that follow one another, the upper bits of
--- one hash are not independent.) With an lsh index that serves the query, the rows near a thousand of them are looked
--- up, and the share of rows that have any follows by a binomial interval (Wilson 1927).
+-- Rows are sampled by hashes of their ids. (Ids are hashed twice, because the upper bits of one hash are not
+-- independent for consecutive ids.) If an lsh index can serve the query, the rows near a thousand sampled rows are
+-- looked up. The share of rows that have near rows then follows, with a binomial confidence interval (Wilson 1927).
 --
--- Without an index, a pair is in the sample with the square of a row's probability. The sample's rows are in twenty
--- groups, and the jackknife tells how much the pairs vary: what is found without each of the groups (Efron 1982: The
--- Jackknife, the Bootstrap and Other Resampling Plans). Besides, a cluster may have no pair in the sample at all: one
--- of 4.75 / share rows has one with 95% probability. As for kept clusters, no function of others can suit a call
--- better.
+-- Without an index, only pairs of two sampled rows are found; the probability that both rows of a pair are in the
+-- sample is the square of that for one row. The sampled rows are divided into twenty groups. The jackknife estimates
+-- how much the number of pairs varies, from the pairs that are found when each group is left out (Efron 1982: The
+-- Jackknife, the Bootstrap and Other Resampling Plans). In addition, a cluster may have no pair in the sample at all: a
+-- cluster of 4.75 / share rows has one with a probability of 95%. As in 85-clusters.sql, no function that others create
+-- can match a call better.
 
--- Lookups of rows o near a row n of a query, through an index if there is one. `condition` finds what the arguments
--- promise, `near` tells which of these are near, and `cost` is the planner's of a lookup, NULL without an lsh index.
+-- How to look up the rows o that are near a row n of a query, through an index if there is one. `condition` finds the
+-- rows that the arguments promise, `near` tells which of these are near, and `cost` is the planner's estimate of one
+-- lookup, NULL without an lsh index.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
     OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -32,9 +34,11 @@ BEGIN
         ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
             CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
             coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
-    -- Lookups miss rows whose estimate is too low, and 5% of those at the threshold that is looked up by bands, which
-    -- are the more of those above it. By normal quantiles for the one and bands of two slots for the other, which are
-    -- those that gain least, no more are missed of the rows at our threshold than the settings allow, half by each.
+    -- A lookup misses rows whose estimate is too low, and rows that share no band. At the threshold of the lookup,
+    -- bands miss 5% of the rows, and fewer above it. So the lookup has a lower threshold than ours. Of the rows at our
+    -- threshold, it then misses no more than the settings allow, half of them for each reason. For estimates, this
+    -- follows from normal quantiles; for bands, it assumes bands of two slots, whose recall rises least with the
+    -- similarity.
     IF arguments ? 'bands' THEN
         EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
             USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
@@ -57,7 +61,8 @@ BEGIN
         (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
         source, condition) INTO plan;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- In a partitioned table every index is looked up. (Not in lax mode, which would give each node twice.)
+    -- In a partitioned table, the indexes of all partitions are looked up. (The path is strict, because in lax mode it
+    -- would return each node twice.)
     cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
         FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Index Name"))') AS node
         WHERE EXISTS (SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
@@ -101,25 +106,25 @@ DECLARE
         CAST(NULL AS pg_catalog.int4), $4, $5, $6, $7, $8, CAST(NULL AS pg_catalog.int8),
         CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
         AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)';
-    quantile double precision := 2.539; -- 98% of Student's distribution for twenty groups: of lopsided sums 95% hold
-    unseen double precision; -- what may be there of which nothing is in the sample, as pairs of the sample
+    quantile double precision := 2.539; -- 98% of Student's distribution for twenty groups: it holds 95% of skewed sums
+    unseen double precision; -- how many pairs clusters may have of which the sample has none
     before timestamptz;
     kept record;
     lookup record;
     source text;
     plan json;
-    size double precision; -- of a content
-    signing double precision; -- seconds of a row
+    size double precision; -- bytes of a row's content
+    signing double precision; -- seconds for one row
     chosen text := 'pg_catalog.hashint8extended(pg_catalog.hashtextextended(q.id COLLATE pg_catalog."C", %1$L), %1$L)
         OPERATOR(pg_catalog.<) %2$L';
-    same_id text; -- the join of the query's rows q with ids
-    looked_up bigint; -- rows
-    have_near bigint; -- of these
-    mean double precision; -- of the rows near one, and its error
+    same_id text; -- the condition that joins the query's rows q with ids
+    looked_up bigint; -- how many rows were looked up
+    have_near bigint; -- how many of these have a near row
+    mean double precision; -- the mean number of rows near one row, and its error
     error double precision;
     sampled text;
-    found double precision[]; -- pairs, of all groups and without each
-    wedges double precision[]; -- two pairs of one row
+    found double precision[]; -- the number of pairs in all groups, then without each group
+    wedges double precision[]; -- the same for wedges, which are two pairs that share a row
     pair_error double precision;
     wedge_error double precision;
 BEGIN
@@ -132,7 +137,7 @@ BEGIN
     source := format('(SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%s FROM (%s%s) AS q(id, content))',
         CASE WHEN kept.has_scope THEN ', q.scope' END, query, E'\n');
     PERFORM set_config('search_path', path, true);
-    EXECUTE pg_catalog.concat('SELECT FROM ', pairs_of) -- which looks at the arguments
+    EXECUTE pg_catalog.concat('SELECT FROM ', pairs_of) -- to check the arguments
         USING pg_catalog.concat('SELECT * FROM ', source, ' AS q LIMIT 0'), threshold, verify, num_hashes, shingle_size,
             unit, fold, bag;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -140,7 +145,7 @@ BEGIN
         USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
             'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
             kept.is_signature, kept.has_scope;
-    -- By an index of the ids, if their type is of a default order.
+    -- Uses the equality operator of the default order of the ids' type, if there is one, so that an index can serve it.
     same_id := coalesce((SELECT format('q.id OPERATOR(%I.%s) CAST(u.x AS %I.%I)',
             o.nspname, p.oprname, n.nspname, t.typname)
         FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace JOIN pg_opclass AS c ON c.opcintype = t.oid
@@ -151,7 +156,7 @@ BEGIN
         'CAST(q.id AS pg_catalog.text) OPERATOR(pg_catalog.=) u.x');
     PERFORM set_config('search_path', path, true);
     EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) ', query) INTO plan;
-    FOR attempt IN 1 .. 3 LOOP -- the least, as others may be at work
+    FOR attempt IN 1 .. 3 LOOP -- the shortest time counts, because other processes may be running
         before := pg_catalog.clock_timestamp();
         EXECUTE pg_catalog.format('SELECT pg_catalog.avg(pg_catalog.octet_length(CAST(n.content AS pg_catalog.text))),
                 pg_catalog.count(%s.lsh_band_keys(%s, 1, 1)), pg_catalog.count(*)
@@ -163,7 +168,7 @@ BEGIN
     signing := signing / greatest(looked_up, 1);
 
     row_count := plan->0->'Plan'->>'Plan Rows';
-    FOR attempt IN 1 .. 2 LOOP -- the second, if the planner expected another number of rows
+    FOR attempt IN 1 .. 2 LOOP -- a second time if the planner expected another number of rows
         EXIT WHEN lookup.cost IS NULL OR size > 1e5;
         sampled := format(chosen, seed, CAST((least(1, 1000.0 / greatest(row_count, 1)) - 0.5) * 18446744073709549568
             AS bigint));
@@ -189,13 +194,13 @@ BEGIN
         share := least(1, looked_up::double precision / row_count);
         error := coalesce(error, 0) / sqrt(looked_up) * sqrt(1 - share);
         pairs := row_count * mean / 2;
-        -- A cluster of 3 / share rows has one in the sample with 95% probability.
+        -- A cluster of 3 / share rows has a row in the sample with a probability of 95%.
         unseen := (1 - share) * (3 / share) ^ 2 / 2;
         pairs_low := CASE WHEN mean = 0 THEN 0
             ELSE greatest(mean * looked_up / 2, pairs * exp(-least(quantile * error / mean, 50))) END;
         pairs_high := least(row_count::numeric * (row_count - 1) / 2,
             CASE WHEN mean = 0 THEN 0 ELSE pairs * exp(least(quantile * error / mean, 50)) END + unseen);
-        -- Wilson's interval for 95%, of a finite number of rows.
+        -- Wilson's interval for 95%, corrected for a finite number of rows.
         near_share := have_near::double precision / looked_up;
         error := 3.8416 * (1 - share) / looked_up;
         SELECT greatest(0, middle - half), least(1, middle + half) INTO near_share_low, near_share_high
@@ -232,7 +237,7 @@ BEGIN
             INTO found, wedges
             USING sampled, threshold, verify, num_hashes, shingle_size, unit, fold, bag;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        -- Without a group, pairs are (19/20)^2 and wedges (19/20)^3 of all.
+        -- When a group is left out, (19/20)^2 of the pairs and (19/20)^3 of the wedges are expected to remain.
         SELECT sqrt((1 - share) * 0.95 * 20 * var_pop(f / 0.95 ^ 2)),
             sqrt((1 - share) * 0.95 * 20 * var_pop(w / 0.95 ^ 3))
         INTO pair_error, wedge_error FROM unnest(found[2:], wedges[2:]) AS u(f, w);
@@ -242,18 +247,20 @@ BEGIN
             ELSE greatest(found[1], found[1] * exp(-quantile * pair_error / found[1]) / share ^ 2) END;
         pairs_high := (found[1] * exp(least(quantile * pair_error / greatest(found[1], 1), 50)) + unseen) / share ^ 2;
         pairs_high := least(pairs_high, row_count::numeric * (row_count - 1) / 2);
-        -- Rows with d near ones are at least (sum of d)^2 / (sum of d^2), and at most the sum of d.
+        -- Let d be how many near rows a row has. The number of rows with any is at least (sum of d)^2 / (sum of d^2),
+        -- and at most the sum of d.
         near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
         near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
             + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
-        -- As if each had as many.
+        -- This assumes that all rows with near rows have equally many.
         near_share := CASE WHEN pairs = 0 THEN 0 ELSE least(near_share_high, greatest(near_share_low,
             2.0 * pairs ^ 2 / (pairs + wedges[1] / share ^ 3) / row_count)) END;
     END IF;
 
     -- Signing is about half of the work. (sample_bench.sh)
     seconds := 2 * signing * row_count;
-    -- As measured (doc/operations.md, Memory): what is kept of a row, its text unless it can be read again, and pairs.
+    -- As measured (doc/operations.md, Memory): bytes for each pair and for each row, and for texts that cannot be read
+    -- again.
     memory := pairs * 24 + row_count * CASE
         WHEN kept.is_signature OR verify = 'estimate' THEN 100 + 4 * coalesce(num_hashes, 128)
         WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 400

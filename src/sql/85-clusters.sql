@@ -1,22 +1,22 @@
--- Clusters that are kept in a table of the user's, and refreshed as rows come, change and go.
+-- Clusters that are kept in a table of the user's, and refreshed when rows are added, changed or deleted.
 --
--- A refresh is one statement, so that one snapshot decides about everything: which rows are new, gone or have another
--- content; which components (rows that near-duplicate pairs connect) they touch; what lsh_clusters() makes of these
--- components' rows now; and what of that differs from the table. It is made of the user's query and of ours, and runs
--- along the user's search_path: so ours names the schema of everything, operators included. Ids are given to
--- lsh_pairs() and lsh_clusters() as text.
+-- A refresh is one statement, so that all of its parts see the same snapshot. It finds the rows that are new, gone or
+-- changed, and the components (rows connected by near-duplicate pairs) that they touch. It clusters the current rows of
+-- these components with lsh_clusters(), and writes what differs from the table. The statement contains the user's query
+-- and runs with the user's search_path, so our part of it names the schema of everything, operators included.
+-- lsh_pairs() and lsh_clusters() get ids as text.
 --
--- Settings are a comment on the column content_hash, which dumps carry. They are the seed of this hash, too: with other
--- settings all rows have another one, and so all are clustered again.
+-- The settings are stored as a comment on the column content_hash, because dumps include comments. They are also the
+-- seed of this hash: if they change, the hashes of all rows change, and so all rows are clustered again.
 --
--- The planner knows nothing of how many rows a refresh is about. Of the elements of an array that a subquery gives it
--- expects ten, so tables are joined with such arrays of ids: by their indexes, if they have any.
+-- The planner does not know how many rows a refresh is about. It expects an array from a subquery to have ten elements.
+-- So tables are joined with arrays of ids: then the planner uses the tables' indexes, if there are any.
 --
--- While the search_path is the user's, PL/pgSQL's own expressions, too, name the schema of what they use.
+-- While the search_path is the user's, PL/pgSQL's own expressions also name the schema of what they use.
 
--- Functions of the extension are called with all arguments, of exactly the types that they take. So none that others
--- put into the extension's schema can suit a call better. lsh_pairs() and lsh_clusters() leave the type of ids open,
--- hence these two.
+-- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
+-- function that others create in the extension's schema can match a call better. But lsh_pairs() and lsh_clusters()
+-- leave the type of ids open, so these two functions are called instead.
 CREATE FUNCTION _lsh_kept_pairs(
     query text,
     ids regtype,
@@ -62,7 +62,7 @@ CREATE FUNCTION _lsh_kept_clusters(
 COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
--- Tables are often named where a query is wanted, and names written as they are read.
+-- Users often give the name of a table instead of a query, and without the double quotes that the name may need.
 CREATE FUNCTION _lsh_kept_check_select(argument text, query text, columns text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -85,7 +85,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
     RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name',
         HINT = 'Put a name that is no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
 END $$;
-COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table as SQL has it';
+COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table, quoted for SQL';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text,
     OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
@@ -115,7 +115,7 @@ BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE of_types INTO id_type, content_type;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- An operator or function of others could suit a domain better than that of its type.
+    -- Looks at the types below domains, because an operator or function of others could match a domain better.
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
         content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
     END LOOP;
@@ -128,7 +128,7 @@ BEGIN
     has_scope := 'scope' = ANY (names[3:]);
     has_rank := 'rank' = ANY (names[3:]);
 END $$;
-COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'what the columns of the query of kept clusters are';
+COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'which columns the query of kept clusters returns';
 
 CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text, is_new boolean)
     RETURNS text LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -138,21 +138,21 @@ DECLARE
     near boolean := settings->>'near_representative';
     query text := settings->>'query';
     source text;
-    share_of_lookups double precision; -- so many rows read, signed and banded take as long as looking one up
+    share_of_lookups double precision; -- this many rows can be read, signed and banded in the time of one lookup
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
     target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
                     JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
     kept record;
     id_type text;
-    equal text; -- the operator of the type's default order, as the primary key has it
+    equal text; -- the operator by which the primary key says that two ids are equal
     arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
     hash text;
     lookup text;
-    cost double precision; -- of one, by the planner
-    clustered text; -- lsh_clusters() of a query
+    cost double precision; -- the cost of one lookup, as the planner estimates it
+    clustered text; -- a call of lsh_clusters(); the query is filled in later
     written text; -- whether the id of a row r is the same when it is written and read as text
-    changes text; -- where they are looked for
+    changes text; -- the part of the statement that reads the rows in the query and in the table
     has_changes text := 'true';
     plan json;
     rows_expected double precision;
@@ -194,7 +194,7 @@ BEGIN
         hash := format('pg_catalog.hash_record_extended(ROW(%s), %s)', concat_ws(', ',
             CASE WHEN kept.has_scope THEN 'q.scope' END, CASE WHEN kept.has_rank THEN 'q.rank' END), hash);
     END IF;
-    -- Not as one record, which would copy each text.
+    -- Texts are not hashed as part of a record, which would copy each text.
     hash := CASE WHEN kept.is_signature
         THEN format('pg_catalog.hash_record_extended(ROW(q.content), %s)', hash)
         ELSE format('coalesce(pg_catalog.hashtextextended(CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C",
@@ -219,7 +219,7 @@ BEGIN
     changed := rtrim(changed, E'; \t\n');
     EXECUTE format('SELECT %s._lsh_kept_check_select(''changed'', $1, ''id'')', schema) USING changed;
     PERFORM set_config('search_path', path, true);
-    IF changed IS NOT NULL THEN -- an error in it is to be one of a short statement
+    IF changed IS NOT NULL THEN -- a wrong query is reported here, with a short statement
         EXECUTE pg_catalog.concat('SELECT CAST(c.id AS ', id_type, ') FROM (SELECT) AS one LEFT JOIN (', changed,
             E'\n) AS c(id) ON false');
     END IF;
@@ -229,8 +229,8 @@ BEGIN
     rows_expected := plan->0->'Plan'->>'Plan Rows';
     EXECUTE format('SELECT condition, cost FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema)
         INTO lookup, cost USING source, path, settings, kept.is_signature, kept.has_scope;
-    -- A unit of the planner's costs is about a microsecond of a lookup, and 2.5 are those of signing a row. Never fewer
-    -- than 25 rows, as costs of pages are often set to less.
+    -- In a lookup, a unit of the planner's costs takes about a microsecond; signing a row takes about 2.5. The result
+    -- is at least 25 rows, because costs of pages are often set too low.
     IF NOT is_empty AND cost IS NOT NULL THEN
         has_index := true;
         share_of_lookups := greatest(25, cost / 2.5);
@@ -249,8 +249,8 @@ BEGIN
     JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
 )', id_type, changed, E'\n', hash, source, equal, target);
     ELSE
-        -- Sums of hashes show in a fraction of a join's time that nothing has changed. A random number is hashed with
-        -- each row, so that nobody can make changes that leave a sum as it was.
+        -- Equal sums of hashes show that nothing has changed, in a fraction of a join's time. A random number is hashed
+        -- with each row, so that nobody can craft changes that leave the sum as it was.
         changes := format('now AS MATERIALIZED (
     SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
 ), before AS (
@@ -265,7 +265,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- What the table has of rows that are as they were, and what the query has of the others.
+    -- The rows that are new, gone or changed. `listed` has the ids of new and changed rows, and one id for each of
+    -- their contents.
     RETURN format('WITH %1$s, changes AS MATERIALIZED (
     SELECT n.id, n.content_hash, coalesce(n.here, false) AS here, coalesce(b.there, false) AS there,
         b.id AS old_id, b.cluster_id AS old_cluster, b.component AS old_component
@@ -279,8 +280,8 @@ BEGIN
     FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
 )', changes, equal, has_changes)
 
-    -- The components of rows that are gone, have changed, or are near rows that are new or have changed. (With
-    -- coalesce() the planner does not expect that there is no other row.)
+    -- The components of rows that are gone or have changed, and of rows near those that are new or have changed.
+    -- (Without coalesce() the planner would expect that there is no other row.)
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('
@@ -306,7 +307,7 @@ BEGIN
         JOIN %3$s AS o(id, content) ON %6$s AND NOT o.id %4$s n.id JOIN %7$s AS t ON t.id %4$s o.id',
         share_of_lookups, rows_expected, source, equal, id_type, lookup, target) END
 
-    -- Their rows, with the new ones: clustered again.
+    -- The unchanged rows of these components, with the new and changed rows, are clustered again.
     || format('
 ), region AS MATERIALIZED (
     SELECT t.id, t.cluster_id AS old_cluster, t.representative, t.similarity, t.component, t.content_hash,
@@ -324,7 +325,8 @@ BEGIN
             JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST((', source, id_type), rows_expected / 10,
         format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
 
-    -- Names: each old cluster leaves its own to the part with most of its rows, and of several the oldest stays.
+    -- Names: each old cluster passes its name on to the part with most of its rows. A part that gets several keeps the
+    -- oldest.
     || format('
 ), problem AS MATERIALIZED (
     SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
@@ -355,7 +357,7 @@ BEGIN
 )', equal, pg_get_serial_sequence(target, 'cluster_id'),
         CASE WHEN changed IS NOT NULL THEN ' UNION ALL SELECT id FROM told' ELSE '' END, written)
 
-    -- Rows that differ, written.
+    -- Writes the rows that differ.
     || format(', deleted AS (
     DELETE FROM %1$s AS t USING pg_catalog.unnest((SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FROM (
         SELECT old_id AS id FROM changes WHERE NOT here UNION ALL
@@ -392,7 +394,8 @@ END $$;
 COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text, boolean) IS
     'the statement that refreshes kept clusters, or fills a new table of them';
 
--- Only the owner himself: the query that is kept with the table runs with the rights of whoever refreshes it.
+-- Fails unless the current user is the owner, and not only a member of that role: the query that is kept with the table
+-- runs with the rights of whoever refreshes it.
 CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -428,8 +431,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_error(regclass, text) IS 'says what is wrong with the ids of the query of kept clusters';
 
--- Runs a statement that was made here. An error in it, of the user's query for instance, comes with all that it says,
--- but without the statement, which has a hundred lines.
+-- Runs a statement that these functions have written. An error in it, for instance in the user's query, is reported
+-- with its message, detail and hint, but without the statement, which has a hundred lines.
 CREATE FUNCTION _lsh_kept_run(statement text, path text, OUT figures bigint[], OUT problem text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -445,7 +448,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
         hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-    -- Where in a function of the user's.
+    -- If the error is in a function that the query calls, the detail says where.
     detail := concat_ws(E'\n', nullif(detail, ''), nullif(rtrim(split_part(context, 'SQL statement "', 1), E'\n'), ''));
     CASE
     WHEN detail = '' AND hint = '' THEN
@@ -608,7 +611,7 @@ BEGIN
         ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
         ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
     EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    -- The index of the primary key is made once the table is full.
+    -- Making the statement needs the primary key. Then the key is dropped, and made again when the table is full.
     EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, NULL, NULL, true)', schema) INTO statement
         USING made, settings::text;
     EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', target, (SELECT conname FROM pg_constraint

@@ -116,7 +116,7 @@ run -c "$large" -c "CREATE TABLE estimated AS SELECT * FROM lsh_pairs('SELECT id
     -c "CREATE TABLE exact AS SELECT * FROM lsh_pairs('SELECT id, body FROM texts')" \
     -c 'CREATE TABLE known AS SELECT truth.*, minhash_similarity(a.sig, b.sig) AS estimate
         FROM truth JOIN sigs a ON a.id = left_id JOIN sigs b ON b.id = right_id' -c 'ANALYZE'
-share() { # LABEL PART [BOUND]: of what is found or known, matched by pair
+share() { # LABEL PART [BOUND]: PART is computed over found and known pairs, joined by pair
     figure "$1" "$(run -c "SELECT round($2, 4) FROM found FULL JOIN known USING (left_id, right_id)")" '' "${3:-}"
 }
 of() { echo "count(*) FILTER (WHERE $1)::numeric / nullif(count(*) FILTER (WHERE $2), 0)"; }

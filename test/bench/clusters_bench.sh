@@ -49,7 +49,7 @@ run -c 'INSERT INTO docs TABLE later' -c 'ANALYZE docs'
 measure "refresh, $new new rows, no index" "$(refresh 'SELECT id FROM later')" ROLLBACK
 share 'lsh_clusters()' "$measured" "$all"
 run -c 'CREATE INDEX docs_minhash ON docs USING lsh (minhash(body))'
-for threshold in 0.8 0.7135; do # what is asked for, and what a refresh looks up to find 95% of that
+for threshold in 0.8 0.7135; do # the given threshold, and the lower one at which a refresh looks rows up
     measure "$new lookups from $threshold on" "SELECT count(*) FROM later n JOIN docs o
         ON minhash_similar(minhash(o.body), minhash(n.body), $threshold)" && lookups=$measured
 done

@@ -1,6 +1,6 @@
 /*
- * Storage far away: preloaded into a server, lets each read of a large table wait for a millisecond, and reads that were
- * announced by posix_fadvise() wait together. (FAR_STORAGE_US: microseconds.)
+ * Simulates storage far away. Preloaded into a server, it makes each read of a large table wait for a millisecond;
+ * reads that posix_fadvise() has announced wait together. FAR_STORAGE_US is the wait in microseconds.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When announced pages will be there: a table by a hash of file and page, in which one page may replace another. */
+/* When announced pages will have arrived, in a table by a hash of file and page. A page may replace another one. */
 static struct { long page; long when; } announced[65536];
 
 static long now(void)

@@ -17,7 +17,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 make_texts=$(realpath "$1")
 make_pairs=$(dirname "$make_texts")/make_pairs
-latency=$(dirname "$make_texts")/latency # of measure.sh
+latency=$(dirname "$make_texts")/latency # for measure.sh
 documents=${2:-1000000}
 sections=("${@:3}")
 if ((${#sections[@]} == 0)); then
@@ -43,7 +43,7 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 
 # Tables and indexes are made when a section needs them.
 exists() { [[ $(run -c "SELECT to_regclass('$1') IS NOT NULL") == t ]]; }
-need() { # TABLE...: of the same signatures
+need() { # TABLE...: makes these tables, all with the same signatures
     local table
     for table in "$@"; do
         exists "by_$table" && continue
@@ -60,7 +60,7 @@ need_index() { # METHOD [TABLE]
     need "${2:-$1}"
     exists "${2:-$1}_sig" || run -c "$large" -c "CREATE INDEX ${2:-$1}_sig ON by_${2:-$1} USING $1 (sig)"
 }
-need_fresh() { # rows that no table has yet
+need_fresh() { # makes rows that no table has yet
     exists fresh && return
     run -c 'CREATE EXTENSION IF NOT EXISTS minhash_lsh' -c 'CREATE TABLE staged (id bigint, body text)'
     "$make_texts" "$fresh" 1060 3 | run -c 'COPY staged FROM STDIN'
@@ -119,7 +119,7 @@ look_up() {
             "$place" "${labels[statement]}" "$middle" "$p99" "$over_first" "$least" "$most"
     done <"$work/latencies"
 }
-p50() { # STATEMENT, counted from SELECT 1, on one core
+p50() { # STATEMENT: its median latency on one core; SELECT 1 is statement 0
     awk -v statement="$1" '$1 == "one" && $2 == statement { print $3 }' "$work/latencies"
 }
 

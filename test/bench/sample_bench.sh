@@ -17,7 +17,7 @@ on_server "-c shared_buffers=1GB -c jit=off -c autovacuum=off -c max_parallel_wo
 
 run -v seeds="$seeds" <<'SQL'
 CREATE EXTENSION minhash_lsh;
--- Twenty words, of which a family has all in common but one of each text.
+-- A text of twenty words, which differs from the common text of its family in one word.
 CREATE FUNCTION family_text(family bigint, member bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(left(md5(concat(family, '-', w, CASE WHEN w = 1 + member % 20 THEN '-' || member END)), 6), ' ')
     FROM generate_series(1, 20) AS w

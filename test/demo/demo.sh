@@ -69,7 +69,7 @@ timed() {
         }
         {
             statement = statement $0 "\n"
-            sub(/[ \t]*--.*$/, "")    # a comment is run, but not looked at
+            sub(/[ \t]*--.*$/, "")    # comments run, too, but are no code
             if ($0 != "") code = code $0 "\n"
             if (/;[ \t]*$/) run()
         }
@@ -149,7 +149,7 @@ SQL
 show_and_run lookup 'The near-duplicates of one text, through an index.'
 run_psql -P footer=off <<'SQL'
 ANALYZE articles;
--- A text with near-duplicates, of a size that is usual.
+-- A text of usual size that has near-duplicates.
 SELECT id, name, 'This line was added. ' || body AS text
 FROM articles JOIN demo_files USING (id)
 ORDER BY length(body) BETWEEN 2000 AND 20000 DESC, (SELECT count(*) FROM demo_pairs WHERE id IN (left_id, right_id)) DESC, id LIMIT 1 \gset

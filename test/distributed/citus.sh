@@ -16,7 +16,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source=$(realpath "${1:?usage: $0 SOURCE}")
 if [[ ${2:-} != --on-copy ]]; then
-    # The copy has no libpq.
+    # The copy of PostgreSQL has no libpq, so Citus is built with the original one.
     CPPFLAGS=-I$("${PG_CONFIG:-pg_config}" --includedir)
     LDFLAGS=-L$("${PG_CONFIG:-pg_config}" --libdir)
     export CPPFLAGS LDFLAGS
@@ -27,7 +27,7 @@ export PG_CONFIG
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 cp -R "$source/." "$build"
-touch "$build/configure" # not to be made anew
+touch "$build/configure" # newer than its sources, so that it is not made again
 # Later minor versions of PostgreSQL 15 have a function of this name themselves.
 if grep -q have_createdb_privilege "$("$PG_CONFIG" --includedir-server)/commands/dbcommands.h"; then
     sed -i 's/^have_createdb_privilege(void)/citus_&/; s/#define have_createdb_privilege()/#define citus_have_createdb_privilege()/' \

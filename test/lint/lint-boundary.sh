@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
 
-# only_in 'what' 'Perl regular expression' folder 'file ...': no other file below the folder has a
-# line that matches, comments aside.
+# only_in 'what' 'Perl regular expression' folder 'file ...': prints the lines that match, in all files below the folder
+# except those listed. Comments do not count.
 only_in() {
     local what=$1 pattern=$2 folder=$3 allowed=" $4 " file found
     while read -r file; do

@@ -28,7 +28,7 @@ find_destructors() {
         -DMINHASH_VERSION='"0"' -D_GNU_SOURCE 2>&1
 }
 
-# The lines, in this file, that must be found, and three that must not.
+# In this control file, the marked lines must be found, and three others must not.
 mkdir -p "$dir/src/pg"
 cat >"$dir/src/pg/control.cpp" <<'CONTROL'
 #include "pg/glue.h"

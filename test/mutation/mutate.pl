@@ -70,7 +70,8 @@ sub changes_of
     {
         chomp(my $line = $lines[$number]);
         my $code = code_of($line);
-        # The tests' own output shows messages; TAP tests cover cancellation; the rest only informs the compiler.
+        # Not changed: messages, which expected output shows; checks for cancel, which TAP tests cover; and what only
+        # informs the compiler.
         next if $code =~ /^\s*(#|static_assert|using|template|case|MINHASH_FUNCTION)\b|\b(elog|err\w+|CHECK_FOR_INTERRUPTS|pg_unreachable|[Aa]ssert)\b/;
         for my $change (@changes)
         {
@@ -186,7 +187,7 @@ my $unit_tests = 'build/test/unit_tests';
 my @regress = map { /(\w+)\.sql$/ } glob 'sql/*.sql';
 my @isolation = map { /(\w+)\.spec$/ } glob 'test/isolation/specs/*.spec';
 
-# Tests that noticed something in this file or its room come first, then those of its name.
+# Tests come first if they noticed changes of this file or its directory, and if their name is like the file's.
 sub ordered
 {
     my ($file, @tests) = @_;
@@ -289,7 +290,7 @@ if (grep { !$outcome{ $_->{id} } } @drawn)
     system('make', '-s', @unit, "../$unit_tests") == 0 or die "the unit tests do not build\n";
     @kernels = split ' ', `$unit_tests --runnable`;
     pop @kernels;
-    # A new campaign begins with all tests unchanged.
+    # Before the first change, all tests must pass.
     my $by = %outcome ? undef : noticed_by('src/core/hash.h');
     die "without a change, $by fails\n" if $by;
 }

@@ -11,7 +11,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
--- 8,000 texts of 1 kB, so large a table that it is worth the workers.
+-- 8,000 texts of 1 kB: enough that parallel workers pay off.
 CREATE TABLE texts AS
     SELECT number AS id, string_agg(md5(concat(number / 3, word)), ' ') || number % 3 AS body
     FROM generate_series(1, 8000) number, generate_series(1, 30) word GROUP BY number;
@@ -39,7 +39,7 @@ my $forced = "SET $setting = regress; SET parallel_tuple_cost = 0; SET parallel_
 my $alone = $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = 0; $sum");
 like($alone, qr/^500\|/, 'values are computed');
 is($node->safe_psql('postgres', "$forced $sum"), $alone, 'workers compute the same');
-# Under "regress" the plan hides the Gather node on top; this one lies below it.
+# With the value "regress", EXPLAIN would hide the Gather node on top of the plan; so this sets "on".
 like($node->safe_psql('postgres', "$forced SET $setting = on; EXPLAIN (VERBOSE) $values"),
     qr/Workers Planned: \d/, 'it was workers who did');
 

@@ -64,8 +64,8 @@ CREATE TABLE candidates AS
     SELECT DISTINCT a.id AS left_id, b.id AS right_id
     FROM bands a JOIN bands b ON a.key = b.key AND a.id < b.id;
 
--- The truth. Two sets cannot be more similar than the smaller is large beside the larger, which
--- leaves few pairs to be compared.
+-- The truth. The similarity of two sets is at most the size of the smaller divided by the size of the larger, so few
+-- pairs have to be compared.
 CREATE TABLE sizes AS SELECT id, cardinality(shingles(body)) AS size, body FROM texts;
 ANALYZE;
 SET parallel_setup_cost = 0;

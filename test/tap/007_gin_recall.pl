@@ -8,10 +8,8 @@
 #    the pairs whose signatures happen to agree more than their texts do, and such pairs are found more often than J
 #    says.
 # 2. How many of the pairs that % finds by a sequential scan does it find through the index? Here a pair is chosen by
-# its
-#    m equal slots of k, and any m slots are equally likely to be the equal ones. So it is found with the probability
-#    that
-#    m of k random slots fill a band, which is counted exactly.
+#    its m equal slots of k, and any m slots are equally likely to be the equal ones. So it is found with the
+#    probability that m of k random slots fill a band, which is counted exactly.
 #
 # Both results must lie within three standard errors of what is expected. Everything is fixed, so the test gives the
 # same result each time.
@@ -55,8 +53,8 @@ SELECT string_agg(format('%s: %s', tenth, pairs), ', ' ORDER BY tenth)
 FROM (SELECT floor(jaccard * 10) / 10 AS tenth, count(*) AS pairs FROM pairs GROUP BY 1) tenths
 SQL
 
-# For each m, the probability that m of k random slots fill at least one of the bands: one minus the share of sets of m
-# slots that fill none, whose number is a product of polynomials.
+# For each m, the probability that m of k random slots fill at least one of the bands. It is one minus the share of sets
+# of m slots that fill no band. The number of such sets is a coefficient in a product of polynomials.
 sub fill_probabilities
 {
     my ($bands, $rows, $k) = @_;

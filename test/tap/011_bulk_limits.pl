@@ -29,7 +29,7 @@ INSERT INTO long SELECT n, string_agg(md5(number::text), ' ') || n FROM generate
 CREATE TABLE big AS SELECT n AS id, string_agg(md5(concat(n / 3, word)), ' ') || n % 3 AS body
     FROM generate_series(1, 25000) n, generate_series(1, 30) word GROUP BY n;
 CREATE TABLE signatures AS SELECT n AS id, minhash(md5((n / 2)::text) || n % 2) AS sig FROM generate_series(1, 200000) n;
--- The first to read a large value writes to its pages, and does not answer.
+-- The first read of a large value also writes to its pages, and cannot be cancelled meanwhile. So it is done here.
 SELECT sum(length(body)) FROM long;
 ANALYZE;
 SQL

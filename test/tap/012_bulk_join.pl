@@ -56,7 +56,7 @@ CREATE TABLE texts (
 COPY texts (id, body) FROM '$file';
 CREATE TABLE sizes AS SELECT id, cardinality(shingles(body)) AS size, body FROM texts;
 ANALYZE;
--- Two sets cannot be more similar than the smaller is large beside the larger.
+-- The similarity of two sets is at most the size of the smaller divided by the size of the larger.
 SET parallel_setup_cost = 0;
 SET min_parallel_table_scan_size = 0;
 CREATE TABLE truth AS

@@ -23,7 +23,7 @@ my $old   = text_count();
 
 my %blocks = blocks_of_page();
 
-# Tables are small here, and postgres_fdw reads with cursors.
+# Tables are small here, and postgres_fdw reads with cursors: the first two settings allow for that.
 my $settings    = "random_page_cost = 1.1\ncursor_tuple_fraction = 1\nwal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my @servers     = map { new_server("server$_", 4, $settings) } 0 .. $count - 1;
 my $coordinator = new_server('coordinator', 1, $settings);

@@ -31,7 +31,7 @@ CREATE FUNCTION some_signature() RETURNS minhash_signature VOLATILE LANGUAGE sql
     $$SELECT minhash(repeat(md5((random() * 300)::int::text), 2) || (random() * 3)::int, 512)$$;
 INSERT INTO docs (sig) SELECT some_signature() FROM generate_series(1, 500) i;
 CREATE INDEX docs_sig ON docs USING lsh (sig);
--- Raises an error if index and table differ; the number of rows that were found.
+-- Raises an error if index and table differ. Returns the number of rows that were found.
 CREATE FUNCTION verify() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     query minhash_signature;

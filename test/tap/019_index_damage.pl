@@ -41,7 +41,7 @@ BEGIN
         INSERT INTO %1$I (sig) SELECT some_signature(n) FROM generate_series(1001, 1000 + %3$s) n', name, first_rows, later_rows);
 END $$;
 CREATE TABLE more AS SELECT some_signature(n) AS sig FROM generate_series(2001, 2040) n;
--- What each action comes to: ok, or the SQLSTATE of its error.
+-- Returns the outcome of the actions: ok, or the SQLSTATE of the first error.
 CREATE FUNCTION try(name text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     actions text[] := ARRAY[
@@ -63,8 +63,8 @@ BEGIN
             EXECUTE format(action, name);
             result := result || ' ok';
         EXCEPTION WHEN OTHERS THEN
-            -- PostgreSQL's own errors, without a code: copies that are damaged tell the executor of wrong distances,
-            -- damaged TIDs of blocks far behind the table's end, or of places that pages do not have.
+            -- PostgreSQL's own errors, without a specific code. Damaged copies of signatures lead to wrong distances.
+            -- Damaged TIDs name blocks far behind the table's end, or places that pages do not have.
             result := result || ' ' || CASE WHEN SQLERRM = 'index returned tuples in wrong order' THEN 'disorder'
                 WHEN SQLERRM ~ '^could not open file .* previous segment|^tuple offset out of range' THEN 'no_row' ELSE SQLSTATE END;
         END;
@@ -75,10 +75,11 @@ END $$;
 SQL
 my (@files, @whole);
 
-# The meta page, from byte 24 of the file on: counts, then 64 runs from byte 96, then merges.
+# Where the meta page has its runs, merges and dead trees. Its contents begin at byte 24 of the file, with counts; 64
+# runs begin 96 bytes later.
 my ($runs_at, $merges_at, $dead_trees_at) = (24 + 96, 24 + 96 + 64 * 56, 24 + 96 + 64 * 56 + 8 * 56);
 
-# The last leaf of the merge in progress, if there is one that has a leaf.
+# The last leaf of the merge in progress; none if there is no merge, or it has no leaf yet.
 sub last_leaf
 {
     my ($bytes) = @_;
@@ -87,8 +88,8 @@ sub last_leaf
     return $entries > 0 ? $last_leaf : undef;
 }
 
-# The runs have two levels or one; there are two of them, or one and a tail that is about to become the second. In every
-# fifth index a merge is in progress, which the next insertions continue.
+# Makes an index whose runs have one or two levels. It has two runs, or one run and a tail that is about to become the
+# second. In every fifth index, a merge is in progress, which the next insertions continue.
 sub make_index
 {
     my ($at) = @_;
@@ -154,7 +155,8 @@ sub write_file
     return;
 }
 
-# Makes records point to a block that no table has: to PostgreSQL, its number asks for a new page of the table.
+# Makes records point to a block that no table has: PostgreSQL takes its number as a request for a new page of the
+# table.
 my $without_rows = $whole[1];
 for my $block (1 .. length($without_rows) / 8192 - 1)
 {

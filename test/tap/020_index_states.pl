@@ -116,7 +116,7 @@ $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) docs');
 is(state(), '3001|t', 'the next VACUUM ends the work');
 
 # The free space map is not logged. A crash or a promotion may lose it: after an INSERT and a VACUUM, even with no dead
-# row, free pages are used again. It may also name pages that are in use: nobody looks at many of them.
+# row, free pages are used again. It may also name pages that are in use; then only a few of them are tried.
 $node->safe_psql('postgres', 'CREATE TABLE mapped (id int, sig minhash_signature);
     CREATE INDEX mapped_sig ON mapped USING lsh (sig);
     INSERT INTO mapped SELECT i, doc(i) FROM generate_series(1, 6000) i;

@@ -17,7 +17,7 @@ $node->append_conf('postgresql.conf', "autovacuum = off\nmaintenance_work_mem = 
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
--- Texts of one of 150 families: 30 words, of which some are others.
+-- A text of one of 150 families: the family's 30 words, some of them replaced.
 CREATE FUNCTION some_text() RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT string_agg(md5(format('%s %s', family, word + CASE WHEN random() < changed THEN 1000 * random() ELSE 0 END)), ' ' ORDER BY word)
     FROM generate_series(1, 30) word, (SELECT (random() * 150)::int AS family, random() * random() * 0.4 AS changed OFFSET 0) s
@@ -27,7 +27,7 @@ CREATE INDEX by_lsh ON docs USING lsh (sig);
 CREATE INDEX by_scope ON docs USING lsh (part, sig);
 CREATE INDEX by_gin ON docs USING gin (sig);
 
--- The rows that an index finds, or a sequential scan ('none'): the others are out of the planner's sight meanwhile.
+-- The rows that an index finds, or a sequential scan ('none'). The other indexes are hidden from the planner meanwhile.
 CREATE FUNCTION rows_of(way text, query text, asked minhash_signature) RETURNS float8[] LANGUAGE plpgsql AS $$
 DECLARE
     found float8[];
@@ -41,7 +41,7 @@ BEGIN
 END $$;
 
 CREATE TABLE tally (threshold float8, truth bigint, lsh bigint, scope_truth bigint, scope bigint, gin bigint, both_ways bigint, nearest bigint, nearest_found bigint);
--- Asks everything about one text; an error if an index gives what it must not.
+-- Runs all queries for one text. Raises an error if an index returns what it must not.
 CREATE FUNCTION verify() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     asked minhash_signature := (SELECT sig FROM docs WHERE sig IS NOT NULL ORDER BY random() LIMIT 1);
@@ -84,7 +84,7 @@ BEGIN
 END $$;
 SQL
 
-# What may happen in a round. The number makes the workload the same for the same seed.
+# What may happen in a round. The number seeds each statement, so that the same seed gives the same workload.
 my @steps = (
     'INSERT INTO docs (part, sig) SELECT random() * 4, minhash(some_text()) FROM generate_series(1, %d) i',
     'INSERT INTO docs (part, sig) SELECT NULL, minhash(some_text()) FROM generate_series(1, %d / 5) i',

@@ -40,7 +40,7 @@ CREATE VIEW near AS SELECT a.id, b.id AS other, minhash_similarity(a.sig, b.sig)
     ON minhash_similar(a.sig, b.sig, 0.8) AND a.id < b.id;
 SQL
 
-# What the database answers, also through each index alone.
+# Queries whose answers must stay the same, also through each index alone.
 my $questions = <<'SQL';
 SELECT 'near', count(*), sum(id), sum(other), sum(minhash_similarity) FROM near;
 SELECT 'band table', count(*), sum(hashint8(key)::bigint), sum(id) FROM texts_bands;

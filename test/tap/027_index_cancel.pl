@@ -50,7 +50,7 @@ my @cases = (
         'CREATE INDEX docs_other ON wide USING lsh (sig)' ],
     [ 'REINDEX CONCURRENTLY', '', 'REINDEX INDEX CONCURRENTLY docs_sig' ],
     [ 'lsh_check', '', q{SELECT lsh_check('docs_sig', heap => true)} ],
-    # Rows are deleted in the same session, and VACUUM then merges: all records are moved.
+    # The same session deletes rows first. VACUUM then rewrites runs, so that all records are moved.
     [ 'VACUUM', 'UPDATE docs SET sig = sig WHERE id % 4 = 1;', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE off) docs' ]);
 for my $case (@cases)
 {

@@ -27,7 +27,7 @@ CREATE FUNCTION doc(what int, hashes int DEFAULT 128) RETURNS minhash_signature 
     $$SELECT minhash(md5(what::text) || md5((what + 1)::text), hashes, shingle_size => 3)$$;
 CREATE TABLE docs (id int, sig minhash_signature);
 CREATE INDEX docs_sig ON docs USING lsh (sig);
--- Inserts rows one by one. The most log that one of them writes, and the most runs after any of them.
+-- Inserts rows one by one. Returns the most log that one insertion wrote, and the most runs that there were after one.
 CREATE FUNCTION insert_rows(first int, last int, OUT most_log bigint, OUT most_runs int) LANGUAGE plpgsql AS $$
 DECLARE
     before pg_lsn;

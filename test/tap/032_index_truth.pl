@@ -19,8 +19,8 @@ $node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\njit = off\
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
--- Of a question: how many rows that should not have come did, how many came twice, how often one came before a nearer
--- one; of how many signatures that should have come, how many did.
+-- The results of a question: how many rows were wrong, how many came twice, and how often a row came before a nearer
+-- one; how many signatures should have come (`wanted`), and how many of these did.
 CREATE TABLE answers (form text, threshold float8, wrong int, twice int, disorder int, wanted int, found int, query text);
 
 CREATE FUNCTION use_index(yes boolean) RETURNS void LANGUAGE sql AS $$
@@ -29,7 +29,7 @@ CREATE FUNCTION use_index(yes boolean) RETURNS void LANGUAGE sql AS $$
         set_config('enable_bitmapscan', (yes AND random() < 0.5)::text, true)
 $$;
 
--- The rows of a condition. `share` of them are looked at: LIMIT.
+-- Asks for the rows of a condition, or only for `most` of them (LIMIT).
 CREATE PROCEDURE ask(form text, threshold float8, condition text, most int DEFAULT NULL) LANGUAGE plpgsql AS $$
 DECLARE
     query text := 'SELECT array_agg(id) FROM (SELECT id FROM things WHERE ' || condition || ' LIMIT $1) s';
@@ -51,7 +51,7 @@ BEGIN
             ELSE cardinality(by_index) END, condition;
 END $$;
 
--- The rows in order of distance: as many as are asked for, those at the right distances.
+-- Asks for rows in order of distance. There must be as many as were asked for, and at the right distances.
 CREATE PROCEDURE ask_in_order(form text, threshold float8, target text, condition text, most int) LANGUAGE plpgsql AS $$
 DECLARE
     query text := format('SELECT array_agg(id), array_agg(d) FROM (SELECT id, sig <%%> %1$s AS d FROM things WHERE %2$s
@@ -85,7 +85,7 @@ BEGIN
         target || ' ' || condition;
 END $$;
 
--- A set near another one: `changed` of 40 elements are others.
+-- A set near the others of its topic: `changed` of its 40 elements are replaced.
 CREATE FUNCTION elements(topic int, changed int, variant int) RETURNS int[] IMMUTABLE LANGUAGE sql AS $$
     SELECT array_agg(CASE WHEN n <= changed THEN 1000000 + topic * 10000 + variant * 50 + n ELSE topic * 100 + n END)
     FROM generate_series(1, 40) n
@@ -101,7 +101,7 @@ BEGIN
     FROM generate_series(1, rows) i;
 END $$;
 
--- Questions about one row's signature, or another one.
+-- Asks questions about the signature of a row, or about another signature.
 CREATE PROCEDURE ask_all(hashes int, topics int, threshold float8) LANGUAGE plpgsql AS $$
 DECLARE
     q text := format('%L::minhash_signature', CASE WHEN random() < 0.7
@@ -124,7 +124,7 @@ BEGIN
     CALL ask('join', threshold, format('id IN (SELECT b.id FROM things a JOIN things b ON b.sig %% a.sig
         WHERE a.id = ANY (%L))', ids));
     CALL ask_in_order('nearest', threshold, q, 'true', few);
-    -- A bound on the work costs far rows, but none that is near.
+    -- A bound on the work may lose far rows, but no near one.
     PERFORM set_config('minhash_lsh.ordered_scan_limit', (SELECT count(*) / 2 FROM things)::text, true);
     CALL ask_in_order('nearest, bounded', threshold, q, 'true', few);
     PERFORM set_config('minhash_lsh.ordered_scan_limit', '-1', true);
@@ -136,7 +136,7 @@ BEGIN
     CALL ask_in_order('order by another', threshold, q, 'sig % ' || other, few);
 END $$;
 
--- A cursor goes on while rows come and go, and the index changes.
+-- Reads with a cursor while rows are inserted and deleted, and the index changes.
 CREATE PROCEDURE ask_slowly(threshold float8, hashes int, topics int, in_order boolean) LANGUAGE plpgsql AS $$
 DECLARE
     query text := format('SELECT id FROM things WHERE sig %% (SELECT sig FROM things WHERE id = %s)%s',
@@ -211,7 +211,7 @@ for my $round (1 .. $rounds)
     is($wrong, '', "round $round: no row is wrong, comes twice or out of order") or do { diag("$state\n$ask"); last; };
 }
 note($node->safe_psql('postgres', 'SELECT form, count(*), sum(wanted), sum(found) FROM answers GROUP BY form ORDER BY form'));
-# What may be missing: 5% of what % finds, plus what chance explains; in order, at most one in a thousand.
+# This much may be missing: 5% of what % finds, plus what chance explains; in order, one row in a thousand.
 is($node->safe_psql('postgres', <<'SQL'), '', 'no more is missing than was promised');
 WITH sums AS (SELECT form, sum(wanted) AS n, sum(found) AS found, CASE WHEN form ~ '^(nearest|all|part|nearest of part)$|in order$'
     AND form !~ '%' THEN 0.995 ELSE 0.95 END AS promised FROM answers GROUP BY form)

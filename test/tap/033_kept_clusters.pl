@@ -21,13 +21,14 @@ diag("MINHASH_SEED=$seed");
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n"); # else a disabled plan is compiled
+$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n"); # JIT would compile disabled plans
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 SET check_function_bodies = off;
--- Windows of 16 words into one of 25 families of 40: those 4 words apart have a similarity of 0.6, and with 5 of 0.52.
--- So families are chains, which fall apart where a row in their midst goes.
+-- A text has 16 words in a row of one of 25 families, which have 40 words each. Texts whose windows are 4 words apart
+-- have a similarity of 0.6, and 5 words apart 0.52. So families are chains, which fall apart if a row in the middle is
+-- deleted.
 CREATE FUNCTION some_text() RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT string_agg(md5(concat(family, '-', place + word)), ' ' ORDER BY word)
     FROM generate_series(1, 16) AS word,
@@ -36,8 +37,7 @@ $$;
 CREATE TABLE docs (id int PRIMARY KEY, body text, part int, preferred int);
 CREATE TABLE told (id int);
 
--- What there is to say against kept clusters: the clusters are others, the components are, names do not follow the
--- rules, or rows were written that did not change.
+-- What is wrong with kept clusters: their rows, clusters or components differ from the true ones.
 CREATE FUNCTION complaints(query text, near boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     found text;
@@ -67,18 +67,18 @@ END $$;
 
 CREATE FUNCTION broken_rules() RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(what, '; ') FROM (
-        -- The largest part of a cluster keeps its name, or joins an older one.
+        -- A part with more than half of a cluster's rows keeps its name, or gets an older one.
         SELECT format('cluster %s: most of it is now %s', was, now) AS what FROM (
             SELECT b.cluster_id AS was, k.cluster_id AS now, count(*) AS part, sum(count(*)) OVER (PARTITION BY b.cluster_id) AS whole
             FROM before b JOIN kept k USING (id) WHERE b.content_hash = k.content_hash GROUP BY 1, 2) AS s
         WHERE 2 * part > whole AND now > was
         UNION ALL
-        -- A cluster of which rows are left is there, or has joined an older one.
+        -- A cluster with rows left still exists, or its rows have joined an older cluster.
         SELECT format('cluster %s is lost', b.cluster_id) FROM before b JOIN kept k USING (id)
         WHERE NOT EXISTS (SELECT FROM kept WHERE cluster_id = b.cluster_id)
         GROUP BY b.cluster_id HAVING min(k.cluster_id) > b.cluster_id
         UNION ALL
-        -- A name that was not there is a new one.
+        -- A name that did not exist before the refresh is new.
         SELECT format('cluster %s is back', cluster_id) FROM kept
         WHERE cluster_id <= (SELECT max(cluster_id) FROM ever) AND cluster_id NOT IN (SELECT cluster_id FROM before)
         UNION ALL
@@ -87,7 +87,7 @@ CREATE FUNCTION broken_rules() RETURNS text LANGUAGE sql AS $$
             = (k.cluster_id, k.representative, k.similarity, k.component, k.content_hash)) AS s
 $$;
 
--- Steps, and a refresh after some of them; `telling` says what was changed.
+-- Makes random changes, with a refresh after some of them. If `telling`, a refresh is told which rows were changed.
 CREATE PROCEDURE live(steps int, most_between int, query text, near boolean, telling boolean) LANGUAGE plpgsql AS $$
 DECLARE
     done int := 0;

@@ -38,11 +38,11 @@ CREATE TABLE pairs AS SELECT n::bigint AS a, n::bigint * 7919 % 400009 AS b, n %
 ANALYZE;
 
 CREATE UNLOGGED TABLE tries (call text, wall float8, cpu float8);
--- Until which ms a call is cancelled: less than that if it was done by then.
+-- How many ms after its start a call is cancelled at most; fewer if it ended before that.
 CREATE UNLOGGED TABLE moments (call text PRIMARY KEY, most float8);
 CREATE FUNCTION ran(pid int) RETURNS float8 VOLATILE LANGUAGE sql AS
     $$SELECT split_part(pg_read_file('/proc/' || pid || '/schedstat'), ' ', 1)::float8 / 1e6$$;
--- What a session works on that is to be cancelled, and since when.
+-- The call that a session is executing and that is to be cancelled, and when it began.
 CREATE FUNCTION working(pid int, OUT call text, OUT since timestamptz) VOLATILE LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_stat_clear_snapshot();

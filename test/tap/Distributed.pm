@@ -161,7 +161,7 @@ ORDER BY id, threshold \\gexec
 SQL
 }
 
-# Their median time in ms, when they are executed again in the same session.
+# The median time of these lookups in ms, when they are executed again in the same session.
 sub lookup_time
 {
     my ($server, $prepare, $lookups) = @_;

@@ -1,7 +1,7 @@
 # Source this file to get a fresh chroot of a Debian release, which is removed when the calling script ends.
 #
-#   make_chroot SUITE      with the checkout in /minhash_lsh; experimental is sid with that beside it
-#   fetch PACKAGE...       downloads packages without installing them: an archive that lacks one is no failed test
+#   make_chroot SUITE      with the checkout in /minhash_lsh; experimental means sid, with that archive added
+#   fetch PACKAGE...       downloads packages without installing them: a package missing in the archive fails no test
 #   inside COMMAND...      runs it in the chroot, as the first process of a namespace; with --net among $namespaces,
 #                          no other process listens there, and no other host answers
 #
@@ -45,7 +45,7 @@ make_chroot() {
     debootstrap --variant=minbase "$release" "$chroot" "$mirror" "$script" >&3 2>&1 ||
         no_chroot 'debootstrap failed'
 
-    # The lists of testing may be older than they promise.
+    # The package lists of testing may be older than their own limit allows.
     printf "deb $mirror %s main\n" "$release" "$suite" | sort -u >"$chroot/etc/apt/sources.list"
     echo 'Acquire::Check-Valid-Until "false";' >"$chroot/etc/apt/apt.conf.d/90lane"
     printf '#!/bin/sh\nexit 101\n' >"$chroot/usr/sbin/policy-rc.d"

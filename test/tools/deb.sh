@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 if [[ ${2:-} == --test ]]; then
-    # It has its own network, because its cluster listens on port 5432, which may be in use outside.
+    # The tests have their own network, because their cluster listens on port 5432, which may be in use outside.
     autopkgtest --no-built-binaries ../*.deb ./ -- null
     exit
 fi

@@ -17,7 +17,8 @@ if [[ ${2:-} == --inside ]]; then
         demo='0 passed, 1 failed' status=1
     fi
     rings=(regress isolation)
-    # Lanes run the longest ring only for the newest PostgreSQL; for that of Debian 12, it is a ring of its own.
+    # Only the lane with the newest PostgreSQL runs the longest ring. For Debian 12's PostgreSQL, that is a ring outside
+    # of lanes.
     [[ $suite != experimental ]] || rings+=(tap)
     test/check.sh "${rings[@]}" || status=1
     echo

@@ -18,8 +18,8 @@ sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSE
 cd "$build"
 make -s -j"$(nproc)" all SANITIZE="$sanitize"
 
-# The server itself is not sanitized, so LD_PRELOAD loads the address sanitizer into it. What a server never frees is
-# not a leak, and stacks stay where PostgreSQL measures them.
+# The server itself is not sanitized, so LD_PRELOAD loads the address sanitizer into it. Memory that a server never
+# frees is not reported as a leak. Variables stay on the real stack, whose depth PostgreSQL measures.
 preloaded=$(mktemp -d)
 trap 'rm -rf "$preloaded"' EXIT
 chmod 0755 "$preloaded"

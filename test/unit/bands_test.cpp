@@ -43,8 +43,8 @@ TEST(bands, equal_the_reference)
     }
 }
 
-// Whatever can be banded has its keys within its slots: the copies have no spare bytes, so that ASan sees any access
-// beyond.
+// Keys must be made only from the slots of a signature, whenever it can be banded. The copies have no spare bytes, so
+// that ASan sees any access beyond them.
 TEST(bands, end_within_the_slots)
 {
     std::size_t banded = 0;

@@ -173,7 +173,7 @@ private:
         threads.clear();
     }
 
-    // In another order, nothing would be fetched ahead.
+    // Documents must then be read in this order. In any other order, reading ahead would not help.
     static void expect_reads(bulk::host& host, std::span<const std::uint64_t> places)
     {
         self_of(host).expected.assign(places.rbegin(), places.rend());

@@ -277,7 +277,7 @@ TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
                 came.push_back(first[from]);
         }
         hash_list second;
-        while (second.size() < first.size()) { // runs, some of them again, and strangers
+        while (second.size() < first.size()) { // runs of these, some again, and other elements
             for (std::size_t at = random.below(came.size()), left = 1 + random.below(40); at < came.size() && left > 0;
                  at++, left--)
                 second.push_back(came[at]);

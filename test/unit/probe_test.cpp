@@ -97,7 +97,7 @@ double probes_of_distinct_elements(const hash_list& elements)
     });
 }
 
-// Each has four letters.
+// Each shingle has four letters.
 double probes_of_exact(const std::vector<std::string>& shingles)
 {
     std::string text;

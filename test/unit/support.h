@@ -64,7 +64,7 @@ void for_each_slice(const std::string& text, std::size_t slice, Take take)
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t left = text.size() - at;
         std::size_t count = 0;
-        for (std::size_t wanted = slice; count == 0; wanted++) // a slice holds a character at least
+        for (std::size_t wanted = slice; count == 0; wanted++) // a slice holds at least one character
             count = wanted >= left ? left : minhash::whole_characters(bytes + at, wanted);
         take(exact_copy<std::uint8_t>(bytes + at, count).get(), count);
         at += count;

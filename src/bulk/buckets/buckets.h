@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// The most rows that can be grouped if all have one key; the limit is that slots of the table have 32-bit numbers.
+// At most this many rows can be grouped, even if all have one key: the table numbers its slots with 32 bits.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept

@@ -23,7 +23,7 @@ constexpr std::uint32_t rows_at_once = 256;
 
 constexpr int member_shift = 48; // in witness_at, the bits from this one on are the member
 
-// The number of plans that are kept; the lowest bits of the set's size choose the place.
+// How many plans are kept. The lowest bits of a set's size choose where the plan for this size is kept.
 constexpr std::size_t kept_plans = 1024;
 
 } // namespace
@@ -169,7 +169,7 @@ struct containment_search {
     containment_part part;
     byte_store** witnesses; // the store of each member's witnesses
     pair_sink emit;
-    growing<byte_store*> of_parts; // the pairs of each part of the index, by positions
+    growing<byte_store*> of_parts; // the pairs found with each part of the index; rows are given by positions
     std::size_t parts;
 };
 
@@ -208,7 +208,8 @@ void find_same(containment_search& self)
     release(owner, leaders);
 }
 
-// Chooses the next part of the index, from a position on: as many rows as fit into `room` bytes, and at least one.
+// Chooses the rows of the next part of the index: from a position on, as many as fit into `room` bytes, and at least
+// one.
 index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
@@ -270,7 +271,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     make_index(owner, index);
 }
 
-// Looks up all rows that may contain one of the indexed part, and keeps their pairs.
+// Looks up all rows that may contain a row of the indexed part, and keeps the pairs that it finds.
 void search_part(containment_search& self)
 {
     containment_part& part = self.part;

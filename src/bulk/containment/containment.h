@@ -1,5 +1,5 @@
-// Finds rows that are contained in others: a row is contained in another if that has at least the threshold's share of
-// its shingles, however much larger it is. Texts are compared exactly.
+// Finds rows that are contained in others. Row a is contained in row b if b has at least the threshold's share of a's
+// shingles, however much larger b is. Texts are compared exactly.
 //
 // Each row chooses some of its rare shingles as witnesses (witnesses.h), which go into an index. Then each row that may
 // contain others is read once, and its shingles are looked up in the index. While its set is in memory, it is compared
@@ -11,9 +11,9 @@
 
 namespace minhash::bulk {
 
-// Finds pairs whose left row is contained in the right one, with the share of the left row's shingles that the right
-// one has. The left row is the one with fewer shingles or, if both have equally many, the one with the larger number;
-// if `crossing`, it is the row below rows.first_count.
+// Finds pairs whose left row is contained in the right one, and the share of the left row's shingles that the right row
+// has. The left row is the one with fewer shingles; if both have equally many, it is the one with the larger number.
+// But if `crossing`, the left row is always the one below rows.first_count.
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 // The number of distinct shingles of a row. Call it only while pairs are emitted.

@@ -18,8 +18,8 @@ struct containment_lookup : containment_part {
     witness_index index;
     growing<std::uint32_t> tags; // the tags of its shingles that may be witnesses; open addressing; 0: free
     std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // first place_of() of these tags, then their buckets
-    growing<std::span<const std::uint32_t>> having; // index places in these buckets
+    growing<std::uint64_t> places;                  // first the place_in() of each of these tags, then its bucket
+    growing<std::span<const std::uint32_t>> having; // the list of places in each of these buckets
     std::uint8_t* missing;                          // for each place, how many more witnesses it needs
     growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
 };
@@ -96,7 +96,7 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on; `met` of them were decremented.
+// Resets the counts of the places from `from` on. `met` is how many were decremented, and decides which way is faster.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -132,8 +132,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the rows, by their places from `from` on, of which the current row may have enough indexed witnesses. Returns
-// how many.
+// Finds the rows of which the current row may have enough indexed witnesses, and lists their places. Looks only at
+// places from `from` on. Returns how many it found.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);

@@ -42,8 +42,8 @@ struct containment_part {
     growing<std::uint8_t> text;
     std::uint32_t in_hand; // the current row, which was read last; or no_row
     distinct_elements set; // the shingles of the current row
-    // For each of its elements, by number: the current row, and the row that met the element last; or 0. So no pair of
-    // rows may be compared twice by one process.
+    // For each element of `set`, by its number: a pair, of the current row and the row that had this element last; or
+    // 0. An element with the present pair is not counted again, so a process must not compare the same two rows twice.
     growing<std::uint64_t> met_by;
     size_plan* plans;
 };

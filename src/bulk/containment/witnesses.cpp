@@ -29,7 +29,7 @@ static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 // Frequencies fall into classes. The largest count of a class is about twice that of the previous class.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
-// The largest k such that fewer than k of `drawn` shingles are shared with a probability of at most `missed`.
+// The largest k such that the probability that fewer than k of the `drawn` shingles are shared is at most `missed`.
 std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
 {
     const double others = static_cast<double>(pool - shared);

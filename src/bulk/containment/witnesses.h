@@ -1,12 +1,12 @@
 // Witnesses are a few shingles of a row that are looked for in all other rows, to find the rows that may contain it.
 //
-// If a row has n shingles and its containment in another reaches the threshold, at most m of the n are missing there,
-// whether common or rare, where m follows from n and the threshold. So the other has at least p - m of any p of its
-// shingles. If w witnesses are drawn from these p at random, the number that the other has is hypergeometrically
-// distributed: it is at least some k with a probability of the wanted recall, whatever the sizes of the two rows. The p
-// are the row's rarest shingles, at least twice m, so that common shingles bring no rows together. "At random" means
+// Let row a have n shingles. If its containment in row b reaches the threshold, at most m of the n are missing in b,
+// whether common or rare; m follows from n and the threshold. So b has at least p - m of any p shingles of a. If w
+// witnesses are drawn from these p at random, the number of them that b has follows a hypergeometric distribution. So b
+// has at least some k of them with the wanted recall as probability, whatever the sizes of the two rows. The p are the
+// rarest shingles of a, at least twice m of them, so that common shingles bring no rows together. "At random" means
 // those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022),
-// so that only the small hashes of the other row need to be looked up.
+// so that only the small hashes of b need to be looked up.
 //
 // A row that has k of w witnesses has at least 4 of any w - k + 4 of them. So only the rarest w - k + 4 are indexed, as
 // in prefix filters (Chaudhuri, Ganti, Kaushik 2006), and the others are looked at once 4 have been found: for texts,
@@ -120,7 +120,7 @@ std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t 
 // Lays an index out in its memory. The caller writes notes, tags and `least`.
 witness_index open_index(void* memory, const index_shape& shape) noexcept;
 
-// Makes buckets, postings and filter from these.
+// Makes buckets, postings and filter from the notes and tags.
 void make_index(host& owner, witness_index& index);
 
 // The lower half chooses the tag's bucket, the upper half the tag's bit in the filter.

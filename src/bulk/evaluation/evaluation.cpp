@@ -16,7 +16,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The share of true pairs that is found by the bands used to search for them.
+// The recall of the bands that are used to search for the true pairs.
 constexpr double truth_recall = 1 - 1e-6;
 
 // With fewer slots in a band, nearly every row would share a band with every other.
@@ -60,10 +60,10 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each anchors' leader, the true pairs with one of its anchors
-    double* found;      // for each anchors' leader, the true pairs with one of its anchors that a setting finds
-    double* seen_near;  // for each row, the anchors that it is near
-    double* seen_found; // for each row, the anchors that it is near and that a setting finds
+    double* near;       // for each leader of anchors, the number of true pairs with these anchors
+    double* found;      // the same, but only for pairs that a setting finds
+    double* seen_near;  // for each row, the number of anchors near it
+    double* seen_found; // the same, but only for anchors that a setting finds for it
     void* buffer;       // a buffer for slots
 };
 
@@ -307,9 +307,9 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     }
 }
 
-// The sum of the square of (found - recall * near) over the rows that are not anchors, where both counts cover all
-// pairs of a row. It is estimated without bias from the row's pairs with anchors, because each other row is an anchor
-// with the same probability `drawn`.
+// Sums the square of (found - recall * near) over the rows that are not anchors, where `found` and `near` would count
+// all pairs of a row. Only the pairs of a row with anchors are known. They give an unbiased estimate, because every row
+// is an anchor with the same probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -328,10 +328,11 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. Pairs of one anchor are not independent, so they count as more or
-// fewer independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an anchor
-// itself, and then only the anchors near it show it. So the variance is also estimated from all rows, and the larger
-// estimate counts. If all pairs are found, nothing tells how anchors differ, and the pairs of an anchor count as one.
+// A confidence interval for the recall of a setting. The pairs of one anchor are not independent, so they count as more
+// or fewer independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an
+// anchor itself; usually such a row shows only in the counts of the anchors near it. So the variance is also estimated
+// from all rows, and the larger estimate is used. If all pairs are found, nothing tells how much anchors differ. Then
+// the pairs of an anchor count as one pair.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

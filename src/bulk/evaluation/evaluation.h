@@ -1,7 +1,8 @@
 // Estimates how well bands and rows would do on a user's own texts. Some rows, drawn at random, are anchors, and the
 // rows near an anchor are searched for among all rows. For each setting, the share of these true pairs that it would
-// have found estimates its recall among all rows, because every pair has the same chance to contain an anchor. A sample
-// of one row in 100 keeps one true pair in 10,000; the same rows as anchors see one in 50.
+// have found estimates its recall among all rows, because every pair has the same chance to contain an anchor. This
+// uses rows better than a sample does: a sample of one row in 100 has one true pair in 10,000, but if the same rows are
+// anchors, one true pair in 50 contains an anchor.
 //
 // The error of the share is estimated from how much it differs between anchors, as for any cluster sample (Cochran
 // 1977: Sampling Techniques, section 2.11 on ratios), because pairs of one anchor are not independent.

@@ -37,7 +37,7 @@ struct shared_rows {
     std::uint32_t processes; // how many processes take part in steps
     bool helped;             // workers wait for the next step
     std::size_t memory;      // how much memory all processes may use
-    double foretold_cost;    // the cost of verifying that the plan predicted; only process 0 knows it
+    double foretold_cost;    // the predicted cost of verifying candidates; only process 0 knows it
     double foretold_candidates;
 
     bulk::step step;         // the current step

@@ -56,8 +56,9 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     const std::size_t partitions = std::size_t{1} << bits;
     std::uint32_t* const starts = walk.starts;
     std::fill_n(starts, partitions + 2, 0);
-    // starts[i + 2] counts partition i; summing makes starts[i + 1] its start, and placing moves that on to its end,
-    // the start of partition i + 1: so starts[i] ends as the start of i.
+    // First, starts[i + 2] counts the entries of partition i. Sums then make starts[i + 1] the start of partition i.
+    // Placing entries moves that on to the partition's end, which is the start of partition i + 1. So finally,
+    // starts[i] is the start of partition i.
     each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
     std::size_t largest = 0;
     for (std::size_t i = 2; i < partitions + 2; i++) {

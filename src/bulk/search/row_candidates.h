@@ -29,8 +29,8 @@ struct row_candidates {
 // The most rows that a bucket may have to be written as pairs without comparing signatures.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets of these sizes, pairs are written only if the starts of their signatures are similar: there are few
-// signatures compared with pairs, and they fit into the processor's cache.
+// In buckets of these sizes, pairs are written only if the starts of their signatures are similar. This pays off,
+// because such a bucket has far fewer signatures than pairs, and they fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 

@@ -22,7 +22,7 @@ struct verifier {
     std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
-    growing<std::uint16_t> agreements; // the equal slots of one of them and each later one
+    growing<std::uint16_t> agreements; // how many slots are equal in one of them and each later one
 
     exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;

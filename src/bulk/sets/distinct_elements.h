@@ -83,8 +83,8 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of some distinct elements a set has. `expected` is the number in the set that is tried first: start with 1,
-// and pass it on from call to call.
+// How many of the given distinct elements a set has. `expected` is the number in the set where the search begins: start
+// with 1, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
 // Writes the marks of the leader's elements as bits, number n as bit n - 1; a repeated element counts only at its first

@@ -1,15 +1,17 @@
-// Counts exactly the elements that rows share, when one row is compared with many, then the next row.
+// Counts exactly how many elements rows share. It is made for comparing one row with many others, then the next row
+// with many others, and so on.
 //
-// A row's elements are made distinct once, and are then kept while memory lasts, in one of two forms: by itself, as a
-// list; or by its leader, an earlier row that shares much with it, as bits that say which of the leader's elements it
-// has, and a list of its other elements. A row that is read to be compared with a kept row is looked up in the kept
-// row, or in its leader, while it is read. So it gets that leader at once, and only its other elements have to be made
-// distinct.
+// A row's elements are made distinct once, and are then kept while memory lasts. There are two forms. A row that is
+// kept by itself is a list of its elements. A row that is kept by its leader, an earlier row that shares much with it,
+// has bits that say which of the leader's elements it has, and a list of its other elements. A row that is read to be
+// compared with a kept row is looked up in the kept row, or in its leader, while it is read. So it gets that leader at
+// once, and only its other elements have to be made distinct.
 //
-// Two rows L - r1 + a1 and L - r2 + a2 of one leader L share the elements whose bits are set in both, and those in a1
-// and a2, whose number has an upper bound from a second set of bits. So copies of one text that differ in a few words
-// cost little more than those words. If two rows are kept otherwise, the second one's list is looked up in a table of
-// the first, until it is certain whether they reach the wanted similarity.
+// Let two rows of one leader have the sets L - r1 + a1 and L - r2 + a2, where L is the leader's set. They share the
+// elements of L whose bits are set in both rows, and the elements that a1 and a2 share; a second set of bits bounds how
+// many those are. So comparing copies of one text that differ in a few words costs little more than comparing these
+// words. If two rows have no common leader, the list of the second row is looked up in a table of the first, until it
+// is certain whether they reach the wanted similarity.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"

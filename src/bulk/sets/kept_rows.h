@@ -55,7 +55,7 @@ inline kept_row* record_at(const exact_sets& state, std::uint64_t place)
     return reinterpret_cast<kept_row*>(find_at(state, place));
 }
 
-// The record of a row, or null if it, or its leader's, is not kept any more.
+// The record of a row; null if this record, or the record of its leader, is no longer kept.
 inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
 {
     const kept_row* const record = record_at(state, state.places[row & state.place_mask]);

@@ -1,7 +1,7 @@
 // Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is folded here. Other
-// characters are copied if they are not separators and folding does not change them: this applies to most text in most
-// scripts, apart from capital letters. Characters that may change, by their first two or three bytes, are left to the
-// caller.
+// characters are copied if they are not separators and folding does not change them. Except for capital letters, that
+// is most text in most scripts. If the first two or three bytes of a character leave it open whether it changes, the
+// character is left to the caller.
 #pragma once
 
 #include "core/fold.h"

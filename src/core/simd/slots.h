@@ -53,7 +53,8 @@ void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipli
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // The number of rows is unpredictable, but it is predictable that mostly one or two vectors are enough.
+    // The number of rows varies, but mostly one or two vectors are enough, so the processor predicts these branches
+    // well.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
     if (row < rows)

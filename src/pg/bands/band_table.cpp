@@ -81,7 +81,7 @@ MINHASH_FUNCTION(lsh_tie_band_table)
 
 namespace {
 
-// Also true for privileges on all columns one by one, such as those of GRANT INSERT (key, id).
+// Whether a user has a privilege on a table, or on each of its columns, such as by GRANT INSERT (key, id).
 bool has_privilege(Oid table, Oid user, AclMode mode)
 {
     return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||
@@ -106,8 +106,9 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// True, or an ERROR: in a trigger's WHEN, it tells a writer which privilege is missing. It checks the name, too:
-// trigger functions use the name, and a renamed table may have it now.
+// Returns true, or raises an ERROR. Triggers call it in their WHEN, so that a writer learns which privilege is missing.
+// It also checks the name, which the trigger functions use: if tables were renamed, another table may have this name
+// now.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);

@@ -6,9 +6,9 @@
 //   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
 //   then an id
 //
-// Numbers are little-endian. The part of a key is the bits of key * parts above the lower 64; the key's 5 bytes are the
-// next lower bits. An id is stored as its difference from the base, the block's smallest id, in as few bytes as the
-// largest difference needs.
+// Numbers are little-endian. The part of a key is the product key * parts without its lower 64 bits; the key's 5 bytes
+// are the highest of these 64 bits. An id is stored as its difference from the base, the block's smallest id, in as few
+// bytes as the largest difference needs.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/growing.h"

@@ -72,7 +72,7 @@ double arg_threshold_of(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int argument = position_of(form, arg_threshold);
-    // So it is if the typed form is called with a number as the type of ids and no threshold.
+    // This is also the case if a threshold was meant, but the typed form takes this number as a value of the ids' type.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

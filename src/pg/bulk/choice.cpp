@@ -1,7 +1,8 @@
 // Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows predicts
 // (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
-// time, never recall, so it need not look at scopes. With max_bucket, leaving large buckets out would lose pairs. Then
-// the choice follows from threshold and recall alone, with as many rows in a band as they allow.
+// time but no recall, so the choice need not look at scopes. It is different with max_bucket, because a bad choice
+// would make larger buckets, which are left out. Then the choice follows from threshold and recall alone, with as many
+// rows in a band as they allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 

@@ -19,7 +19,7 @@ constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_stores = 4; // ids, ranks, and two of the engine's
 
-// The place of a value by reference in `bytes`; or a value itself, as `offset`. A NULL has size 0.
+// Where a value passed by reference lies in `bytes`; or, in `offset`, the value itself. A NULL has size 0.
 struct datum_place {
     std::uint64_t offset;
     std::uint64_t size;

@@ -47,7 +47,7 @@ void check_statement(SPIPlanPtr plan)
             errhint("Modify data in a separate statement."));
 }
 
-// A column of a relation, or a row of several, as an SQL expression with its type.
+// A column of a relation, or a row made of several columns, as an SQL expression with its type.
 struct column {
     const char* expression;
     Oid type; // InvalidOid: there is no such column
@@ -132,8 +132,8 @@ Oid named_relation(const char* given, bool& is_name)
 
 bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
-// A call of a function with a query of the relation's own columns: the columns that the user names, if it has them;
-// otherwise its primary key, and its first column of texts or else of signatures.
+// Suggests a call of a function, with a query of the relation's own columns: the columns that the user names, if it has
+// them; otherwise its primary key, and its first column of texts or, without one, of signatures.
 const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
 {
     const Relation opened = relation_open(relation, AccessShareLock);

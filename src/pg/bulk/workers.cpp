@@ -84,8 +84,9 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether to take shared memory for data that could be in a file instead. An area grows by up to half its size, and
-// most of the room is left for data that has to be in memory: each of two calls at once may take a quarter.
+// Whether to take shared memory for data that could be in a file instead. It leaves more than half of the room for data
+// that has to be in memory, and expects an area to grow by up to half its size. So each of two calls that run at once
+// may take a quarter of the room.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -127,9 +128,9 @@ void start_sharing(bulk::host& host)
             dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
-    // An area grows by ever larger segments. A limit makes the last segment fit into what is left; without it,
-    // PostgreSQL would try to make a larger one, and fail. The other half is left for another call, and for what
-    // workers need to start.
+    // An area grows by ever larger segments. The limit makes the last segment only as large as allowed; without it,
+    // PostgreSQL would try to make a larger one, and fail. The limit is half of the room: the other half is left for
+    // another call, and for what workers need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;

@@ -130,7 +130,7 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
-// Checks a leaf. `parent` and `child` say which inner page leads to it; none leads to a root.
+// Checks a leaf. `parent` and `child` tell which entry of an inner page leads to it; the root has no parent (null).
 bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
     Assert(parent == nullptr || child < parent->count());

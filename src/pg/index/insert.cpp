@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers about an index, in rd_amcache. Once the page is locked, it checks whether this is still the
-// open page.
+// What a session remembers about an index, in rd_amcache. Other sessions may open another page meanwhile. So insertion
+// locks the page, and then checks whether it is still the open one.
 struct insert_cache {
     layout shape;
     columns which;

@@ -63,12 +63,12 @@ void link(Relation index, BlockNumber block, BlockNumber next)
     all.finish();
 }
 
-// PostgreSQL counts what holds interrupts by ++ of a volatile variable, which C++20 deprecates.
+// HOLD_INTERRUPTS() uses ++ on a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// Makes a run of the first pages of the tail, never of the open one. A short one cannot be cancelled: else writers with
-// a short timeout would start it again and again in vain.
+// Makes a run of the first pages of the tail, never of the open one. Only VACUUM's can be cancelled: otherwise writers
+// with a short timeout would start a run again and again, and never finish it.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -247,9 +247,10 @@ const merge& smallest_merge(meta& now)
     });
 }
 
-// Frees the last pages of a dead tree that have no children, all under the same parent; with the root, the tree is
-// removed from the meta page. The rest of the tree shows how far this has got. A reader with an old copy of the meta
-// page may find a freed page, and starts again. Returns how many pages are freed; sets `is_root`.
+// Frees the last leaves of a dead tree, or its last inner page if that has no children left. Leaves freed together have
+// the same parent. When the root is freed, the tree is removed from the meta page. The part of the tree that is left
+// shows how far this work has got. A reader with an old copy of the meta page may find a freed page; then it starts
+// again. Returns how many pages are freed; sets `is_root`.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
@@ -298,7 +299,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
     return count;
 }
 
-// Frees about `most` pages, at most, of dead trees.
+// Frees up to about `most` pages of dead trees.
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
@@ -390,8 +391,8 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. The pages that the tail had
-// at the start become runs first, however few are left; later pages need not.
+// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. First, the pages that the
+// tail has at the start become runs, even the last few of them. Pages that are added later need not become runs.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

@@ -9,9 +9,9 @@
 // new one takes their place, and their trees are freed, also in steps.
 //
 // The session that inserts the first record of a page does as many steps as the table below allows, or makes a run of a
-// few pages of the tail. One session at a time does so, under the lock of the runs; others go on without. The smallest
-// merge is continued first, to keep the number of runs low. VACUUM takes such turns until nothing is left, and releases
-// the lock between them.
+// few pages of the tail. Only one session at a time does this work, under the lock of the runs; the others insert
+// without waiting for it. The smallest merge is continued first, to keep the number of runs low. VACUUM takes such
+// turns until nothing is left, and releases the lock between them.
 //
 //     at once             a run of the tail   or leaves   pages freed   merges a run, compared
 //                                                                       with all newer ones, up to
@@ -42,16 +42,16 @@ inline bool has_work(const meta& now, const layout& shape)
 // Does one insertion's share of the work, unless another session is working.
 void merge_a_little(Relation index);
 
-// For VACUUM: turns the tail into runs, and finishes merges that have begun. If it begins others, too, then each run is
-// afterwards more than 4 times as large as the next.
+// For VACUUM: turns the tail into runs, and finishes merges that have begun. If `begins_merges`, each run is afterwards
+// more than 4 times as large as the next.
 void merge_all(Relation index, bool begins_merges);
 
 // Leaves the tree of a run that has been replaced to be freed.
 void bury(meta& stored, const run& old);
 
 // Two locks, which are PostgreSQL's page locks on blocks with these numbers. The exclusive holder of the lock of the
-// runs may change runs, merges and dead trees. VACUUM holds the other one while it rewrites a run. It ends with
-// VACUUM's transaction: so if it is free although the meta page names a run as being rewritten, that VACUUM was
+// runs may change runs, merges and dead trees. VACUUM holds the other lock while it rewrites a run. This lock ends with
+// VACUUM's transaction. So if it is free although the meta page names a run as being rewritten, that VACUUM was
 // interrupted.
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;

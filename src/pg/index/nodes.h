@@ -78,7 +78,7 @@ struct leaf_entries {
     std::uint64_t least_key() const { return keys[0] < keys[count - 1] ? keys[0] : keys[count - 1]; }
 };
 
-// False if there is no room for it.
+// Adds an entry. Returns false if there is no room for it.
 inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t number)
 {
     if (leaf.count == 0) {

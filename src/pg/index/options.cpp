@@ -22,7 +22,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// As PostgreSQL parses them. A default lies outside the valid range and means "not given".
+// The options as PostgreSQL parses them. A default lies outside the valid range and means "not given".
 struct index_options {
     std::int32_t length; // a varlena's
     int bands;
@@ -167,7 +167,8 @@ banding shape_for(Relation index, const scheme& scheme)
         check_bands(shape, scheme);
         return shape;
     }
-    // With few hashes, at least 5 bands: so that texts that share half of their slots may be found.
+    // With few hashes, bands are so short that there are at least 5: then texts that share half of their slots may be
+    // found.
     const int rows = std::min(default_rows, scheme.num_hashes / 5);
     return {std::min(default_bands, scheme.num_hashes / rows), rows};
 }

@@ -15,7 +15,7 @@ void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The threshold for a new index of a constraint, or no_threshold for other indexes. An ERROR if one is given for these.
+// The threshold for a new index of a constraint; no_threshold for other indexes, and an ERROR if they are given one.
 double constraint_threshold(Relation index);
 
 // The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.

@@ -34,8 +34,8 @@ constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
-// Pins a page if it is still in its buffer, or in the buffer after that of the previous block, where it often is if
-// both were read one after the other. Invalid if it is in neither.
+// Pins a page if it is still in the buffer where it was last read. If that is not known, tries the buffer after that of
+// the previous block: pages that were read one after the other often lie so. Invalid if it is not there.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
@@ -246,7 +246,7 @@ void free_page(Relation index, Buffer buffer)
     RecordFreeIndexPage(index, block);
 }
 
-// PostgreSQL counts critical sections by ++ of a volatile variable, which C++20 deprecates.
+// START_CRIT_SECTION() uses ++ on a volatile variable, which C++20 deprecates.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 

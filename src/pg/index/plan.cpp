@@ -67,7 +67,7 @@ struct conditions {
     bool similar;        // there is a condition on the signature
     double threshold;    // the threshold of this condition, if known; else a guess
     std::uint32_t equal; // a bit for each column that must be equal to something
-    List* scope;         // these conditions
+    List* scope;         // the conditions on these columns
 };
 
 conditions read_conditions(PlannerInfo* root, const IndexPath& path)

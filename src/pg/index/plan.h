@@ -16,8 +16,8 @@ struct scan_plan {
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 
-// The plan with the fewest candidates that reaches the recall. If no plan does with all bands, the plan for the recall
-// of lookups.
+// The plan with the fewest candidates that reaches the recall. If no plan reaches it, even with all bands, the plan for
+// the recall of lookups.
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
 // Without ORDER BY, about this many candidates are compared before the first rows are returned.

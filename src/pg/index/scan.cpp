@@ -47,8 +47,8 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// Reads rows from the table that come last in the order and have no records in the index: those whose signature is
-// NULL, or all rows. Their rank means a distance of 1, or of NULL (unknown).
+// Reads rows from the table: those whose signature is NULL, or all rows. They have no records in the index, and come
+// last in the order. Their rank stands for a distance of 1, or for NULL (unknown).
 constexpr int unknown_distance = 1;
 
 struct table_reader {
@@ -139,8 +139,8 @@ void start(IndexScanDesc scan, scan_state& state)
     begin_search(state, threshold);
 }
 
-// Takes what to search for from the conditions. If a column has several, the first one is searched for, and the
-// executor rechecks all with the row.
+// Reads from the conditions what to search for. If a column has several conditions, the first one is searched for, and
+// the executor rechecks all of them with the row.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
     const columns which = columns_of(scan->indexRelation);

@@ -52,7 +52,7 @@ rank complete_to(const layout& shape, int depth)
     return (static_cast<rank>(shape.scheme.num_hashes - least + 1) << tid_bits) - 1;
 }
 
-// Whether an ordered scan may not compare all records: ordered_scan_limit is less.
+// Whether ordered_scan_limit keeps an ordered scan from comparing all records.
 bool is_bounded(const scan_state& state)
 {
     return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
@@ -141,7 +141,7 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // With a scope this cannot be decided: what share of the records it has is unknown.
+    // This cannot be decided for an index with a scope, because nobody knows what share of the records a scope has.
     if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
         should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
         state.plan = {0, 0};

@@ -32,7 +32,7 @@ struct scan_state {
     bool has_keys; // band keys, which depend on the scope, are known
     bool started;
     bool complete;   // nothing more can be found in the index
-    bool table_read; // nor by find_in_table()
+    bool table_read; // find_in_table() has nothing more to find either
 
     scan_plan plan;         // the plan of the search; depth 0: all records are compared
     bool searching;         // entries are left

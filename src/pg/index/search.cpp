@@ -53,8 +53,8 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first. Half of them are enough to reject most records if, even with all other slots equal,
-// more slots of this half must agree than do in unrelated texts.
+// How many slots to compare first: half of them, or all. Half is enough to reject most records if a record must have
+// more equal slots in this half than unrelated texts have, even when all other slots are equal.
 int first_slots(int slots, int least)
 {
     constexpr int vector = 64; // the widest that count_agreements() takes at once
@@ -100,8 +100,8 @@ int child_of(const inner_view& page, std::uint64_t key)
 }
 
 // The first child, from `first` on, whose filter says that it may have entries with a key. If there is none, the next
-// page, which begins with `next_key`, may still have some: then it is the last child, which links to that page;
-// otherwise -1.
+// page may still have such entries, unless its first key, `next_key`, is greater. Then this returns the last child,
+// which links to that page; otherwise -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)

@@ -62,9 +62,9 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     PG_RETURN_VARBIT_P(bits);
 }
 
-// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If slots have independent hash
-// functions, these are the signature by fewer functions. Not so with FSS-4: it distributes the elements over all slots,
-// so the first ones would be a scheme of their own.
+// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If each slot has its own hash
+// function, they are the signature with fewer functions. FSS-4 is different: it distributes the elements over all
+// slots, so the first slots alone would be a scheme of their own.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
@@ -82,7 +82,7 @@ MINHASH_FUNCTION(minhash_truncate)
     value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
     if (!whole.empty())
         value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
-    if (are_empty(value.slots)) // other systems' signatures may have filled only later ones
+    if (are_empty(value.slots)) // in signatures of other systems, perhaps only later slots are filled
         value.slots = {};
     return make_signature(value);
 }

@@ -1,10 +1,10 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
 //
-// With k hashes, the relative variance of a similarity J is (1 - J) / (J k), and that of a size is 1 / k
-// (core/cardinality.h). Which slots are equal is independent of the union's minima, so for the intersection, J * union,
-// the two add up to 1 / (J k). For the containment, J * union / a, the quotient of sizes has 2 (1 - a / union) / k; but
-// it is correlated with J, because a slot of a that is larger than the union's is not equal, which subtracts just as
-// much: (1 - J) / (J k) is left.
+// These are relative variances, with k hashes. A similarity J has (1 - J) / (J k), and a size has 1 / k
+// (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the union's minima, so
+// its two variances add up to 1 / (J k). The containment is J * union / a. The quotient of the two sizes has 2 (1 - a /
+// union) / k. But this quotient is correlated with J, because a slot of a that is larger than the union's is not equal.
+// The correlation subtracts just as much, so (1 - J) / (J k) is left.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
@@ -62,8 +62,8 @@ MINHASH_FUNCTION(minhash_union)
     return make_signature(unite(fcinfo, slots).both);
 }
 
-// minhash_union_agg_final(signature) -> minhash_signature: a group of only one signature has not gone through
-// minhash_union(), so what that refuses is refused here.
+// minhash_union_agg_final(signature) -> minhash_signature: for a group of only one signature, minhash_union() was never
+// called, so this function refuses the signatures that minhash_union() would refuse.
 MINHASH_FUNCTION(minhash_union_agg_final)
 {
     arg_whole_signature(fcinfo, 0, "a union");

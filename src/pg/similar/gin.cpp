@@ -69,8 +69,8 @@ bool is_first_in_statement()
 
 // A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
 // the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only a
-// process that scans an index knows that the index is used, and the threshold. So each such process gives the notice:
-// parallel workers may each scan the index, or one for all.
+// process that scans an index knows the threshold, and that the index is used. So each such process gives the notice:
+// sometimes one parallel worker scans the index for all, and sometimes each scans it for itself.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
     const double share = band_probability(threshold, shape.bands, shape.rows);

@@ -47,8 +47,8 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of `distinct` signatures that are similar to a given one of them. Few pairs of texts are similar by chance:
-// for thresholds from 0.5 on, hardly more than the signature itself; below that more and more, and at 0 all.
+// The share of `distinct` signatures that are similar to a given one of them. Few texts are similar by chance: at
+// thresholds from 0.5 on, hardly any signature but the given one itself; below that more and more, and at 0 all.
 double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
@@ -134,8 +134,8 @@ similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const simil
         const column a = examine(outer);
         column b = examine(inner);
         if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
-            // Rows with any partner. Like eqjoinsel, this assumes that the smaller side's texts are among those of the
-            // larger, and counts the inner side after other conditions.
+            // Counts rows with any partner. Like eqjoinsel, this assumes that all texts of the smaller side also occur
+            // on the larger side, and counts the rows of the inner side that meet its other conditions.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));

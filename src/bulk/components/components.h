@@ -22,7 +22,7 @@ struct component_finder {
     growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: the row is not at this level
 };
 
-// Starts without rows. `fresh` is cleared.
+// Starts without rows. `fresh` must be zeroed.
 void start_finder(component_finder& fresh, host& owner, int levels);
 
 // Makes room for `count` rows, if there are fewer.

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
 
-constexpr int member_shift = 48; // in witness_at, the bits from this one on are the member
+constexpr int member_shift = 48; // an entry of witness_at has the member in the bits from this one up
 
 // How many plans are kept. The lowest bits of a set's size choose where the plan for this size is kept.
 constexpr std::size_t kept_plans = 1024;

@@ -16,11 +16,11 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // the tags of its shingles that may be witnesses; open addressing; 0: free
+    growing<std::uint32_t> tags; // tags of the current row's possible witnesses; open addressing; 0: a free entry
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // first the place_in() of each of these tags, then its bucket
     growing<std::span<const std::uint32_t>> having; // the list of places in each of these buckets
-    std::uint8_t* missing;                          // for each place, how many more witnesses it needs
+    std::uint8_t* missing;                          // for each place, how many witnesses must still be found
     growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
 };
 

@@ -42,8 +42,9 @@ struct containment_part {
     growing<std::uint8_t> text;
     std::uint32_t in_hand; // the current row, which was read last; or no_row
     distinct_elements set; // the shingles of the current row
-    // For each element of `set`, by its number: a pair, of the current row and the row that had this element last; or
-    // 0. An element with the present pair is not counted again, so a process must not compare the same two rows twice.
+    // For each element of `set`, by its number: the pair of rows for which it was counted last (the current row and
+    // another one), or 0. An element counts only once for a pair, so a process must not compare the same two rows
+    // twice.
     growing<std::uint64_t> met_by;
     size_plan* plans;
 };

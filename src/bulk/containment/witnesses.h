@@ -56,7 +56,7 @@ struct shingle_counts {
 std::uint32_t counted_of(std::uint32_t rows) noexcept;
 std::size_t counters_for(std::uint32_t rows) noexcept;
 
-// Memory for choosing.
+// The buffers of choose_witnesses(), used again for each row.
 struct witness_choice {
     growing<std::uint8_t> classes;
     growing<std::uint64_t> marks;
@@ -84,10 +84,10 @@ inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
-    std::uint32_t places; // the number of rows in the index
-    std::uint64_t tags;   // the total number of their indexed witnesses, less than 2^32
-    std::uint64_t indexed;
-    probe_secret secret; // the secret of the process that made the index
+    std::uint32_t places;  // the number of rows in the index
+    std::uint64_t tags;    // how many witnesses these rows have in all, less than 2^32
+    std::uint64_t indexed; // how many of the witnesses are indexed
+    probe_secret secret;   // the secret of the process that made the index
 };
 
 struct place_note {

@@ -63,7 +63,7 @@ struct evaluation {
     double* near;       // for each leader of anchors, the number of true pairs with these anchors
     double* found;      // the same, but only for pairs that a setting finds
     double* seen_near;  // for each row, the number of anchors near it
-    double* seen_found; // the same, but only for anchors that a setting finds for it
+    double* seen_found; // for each row, the number of these anchors that a setting finds
     void* buffer;       // a buffer for slots
 };
 

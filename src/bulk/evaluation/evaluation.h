@@ -28,7 +28,7 @@ struct evaluation_result {
     std::uint64_t true_pairs; // pairs with an anchor whose similarity reaches the threshold
 };
 
-// If there may be more true pairs, anchors are halved until there are not.
+// If there may be more true pairs than this, the number of anchors is halved until there cannot be.
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
 // Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows of an exact task, in

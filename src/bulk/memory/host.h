@@ -35,7 +35,7 @@ struct host {
     void (*begin_phase)(host& self);
     void (*end_phase)(host& self);
 
-    // Creates a temporary file; its number is not 0.
+    // Creates a temporary file, and returns its number, which is not 0.
     int (*open_file)(host& self);
     void (*write_file)(host& self, int file, const void* bytes, std::size_t count, std::uint64_t offset);
     void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
@@ -77,7 +77,8 @@ struct host {
     // Resets `sharing` if `bytes` of shared memory are not available. Used for data that cannot be in a file instead.
     void (*keep_sharing)(host& self, std::size_t bytes);
     // Memory that outlives phases, and that workers can access while `sharing`; otherwise it is private memory,
-    // numbered by private_number(). If no memory is left, the result is 0; if `needed`, the call does not return then.
+    // numbered by private_number(). If no memory is left, the result is 0 or, if the memory is `needed`, the call does
+    // not return.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -122,7 +123,7 @@ inline shared_number private_number(const void* memory)
 
 inline void* private_memory(shared_number number) { return reinterpret_cast<void*>(number & ~private_mark); }
 
-// The same in shared memory, cleared.
+// Allocates shared memory for `count` values, sets them to 0, and sets `number` to the number of the memory.
 template <typename Value>
 Value* allocate_shared(host& asked, shared_number& number, std::size_t count = 1)
 {

@@ -26,8 +26,8 @@ struct store_chunk {
     shared_number number;
 };
 
-// What other processes need to open a complete store. Notes are in shared memory, where all bytes are 0 until a store
-// is left.
+// What other processes need to open a store that was left to them. A note is in shared memory, and all its bytes are 0
+// until leave_store() writes it.
 struct store_note {
     std::uint64_t size;
     std::uint64_t filed;
@@ -39,7 +39,7 @@ struct store_note {
 
 inline bool has_store(const store_note& note)
 {
-    return note.chunk_bytes != 0; // a power of two in each store
+    return note.chunk_bytes != 0; // no store has chunks of 0 bytes
 }
 
 // Memory that several stores use together.
@@ -67,7 +67,7 @@ struct byte_store {
     reading how;      // how it will be read; the first values of `reading` go to files first
     bool shared;      // it is shared with other processes, if there are any
     bool view;        // this is a view of a store that was left to a note
-    void* buffer;     // holds a piece read from the file; null: none was read yet
+    void* buffer;     // holds a piece read from the file; null: none has been read yet
     byte_store* next; // the next store in the budget's list
 };
 
@@ -81,7 +81,8 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
 // The same for a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// Moves shared stores to memory or files that workers can access, once the host shares, until shared memory runs out.
+// Call this once the host is `sharing`. It moves shared stores to memory or files that workers can access, until shared
+// memory runs out.
 void share_stores(memory_budget& budget);
 
 // Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, otherwise in the file.
@@ -93,8 +94,8 @@ void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::s
 // private memory, because shared memory was scarce, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// Opens a view of a store that was left. An empty note, from a process that took no part in a step, gives an empty
-// store. Several processes can have a view of one store.
+// Opens a view of a store that was left to a note. An empty note, from a process that took no part in a step, gives an
+// empty store. Several processes can have a view of one store.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
@@ -133,8 +134,8 @@ inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// `count` bytes from an offset, all of them inside the store: at their own address if they are in one chunk, otherwise
-// copied into the buffer.
+// `count` bytes from an offset, all of them inside the store: in place if they are in one chunk, otherwise copied into
+// the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);

@@ -94,7 +94,7 @@ void make_keys(const signature& value, band_choice shape, std::uint32_t mask, st
     *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
 }
 
-// The slots of a signature in the form that rows keep: at their own address, or converted into the buffer.
+// The slots of a signature in the form that rows keep: in place, or converted into the buffer.
 const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std::uint8_t* buffer)
 {
     if (value.scheme.bits == rows.kept.bits)

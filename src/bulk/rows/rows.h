@@ -103,7 +103,7 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 
 inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
 
-// A row's first slots as they are kept, and below, its other slots: at their own address or in the buffer.
+// A row's first slots as they are kept: in place, or copied into the buffer. fetch_rest() returns its other slots.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
@@ -127,7 +127,7 @@ std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 // Records that the document of a row is kept from now on: in a store of rows.brought, at an offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
-// The document of a row, at its own address or in the buffer, which grows as needed. Valid until the next call.
+// The document of a row: in place, or copied into the buffer, which grows as needed. Valid until the next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
 // The document's size in bytes.

@@ -43,8 +43,8 @@ struct shared_rows {
     bulk::step step;         // the current step
     std::uint64_t next_unit; // its next unit; atomic
     std::size_t allowance;   // how many bytes each process may keep in memory in this step
-    std::uint64_t used;      // bytes in memory that processes have left in this step; atomic
-    std::uint64_t filed;     // bytes in files that they have left
+    std::uint64_t used;      // bytes in memory that processes have left to the others in this step; atomic
+    std::uint64_t filed;     // the same for bytes in files
 
     store_note starts;
     store_note rests;
@@ -56,8 +56,8 @@ struct shared_rows {
 
     // far_documents.cpp
     shared_number marks;    // a bit for each row
-    shared_number bringing; // notes of each member's documents, while these are read
-    shared_number brought;  // the same notes after that
+    shared_number bringing; // notes of the documents that each member reads in the current step
+    shared_number brought;  // the same notes, once all documents have been read
 
     // candidates.h
     shared_number leader;
@@ -115,7 +115,7 @@ void do_step(row_set& rows, step what);
 // cost more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// Does the part of process `member` in the current step, in a phase of its own host, with its own row_set.
+// Called in process `member`: does its part of the current step, in a phase of its own host and with its own row_set.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
 // Call this when there will be no more steps. The rows stay.
@@ -127,7 +127,8 @@ inline std::uint64_t next_unit(const row_set& rows)
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
 }
 
-// Calls work(first, end) for the numbers below `count` that this process gets, `at_once` as a unit.
+// Calls work(first, end) for those ranges of the numbers below `count` that this process gets. A unit is a range of
+// `at_once` numbers.
 template <typename Work>
 void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
 {
@@ -145,13 +146,13 @@ Value* find_shared(const row_set& rows, shared_number number)
     return find_shared<Value>(*rows.owner, number);
 }
 
-// Call this before a step in which each process leaves a store.
+// Call this before a step in which each process leaves a store to the others.
 void expect_stores(const row_set& rows, shared_number& notes);
 
-// Leaves what this process has appended in the step.
+// Leaves what this process has appended in the step to the others.
 void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
-// Views of what each process has left.
+// Opens views of what each process has left to the others.
 byte_store** open_left(const row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

@@ -11,7 +11,7 @@ namespace minhash::bulk {
 // Visits the buckets of one slice after another, using the same memory.
 struct bucket_walk {
     row_set* rows;
-    const std::uint32_t* leader; // rows with another leader are left out; null: none are
+    const std::uint32_t* leader; // only rows that are their own leaders are visited; null: all rows are
     int bits;                    // how many bits choose a row's partition
     growing<std::uint64_t> entries;
     std::uint32_t* starts;         // where partitions start, and the end of the last

@@ -36,8 +36,8 @@ void mark(const row_set& rows, std::uint32_t row)
         marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
 }
 
-// Marks the rows of a bucket that may be compared, twins included, because they share all buckets. Of a large bucket it
-// marks all rows, because most have something to be compared with.
+// Marks the rows of a bucket that may be compared. Twins are marked, too, because they share all their buckets. If the
+// bucket is large, all of its rows are marked, because most of them will be compared with some other row.
 void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 {
     const row_set& rows = *check.rows;

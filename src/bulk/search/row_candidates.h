@@ -23,7 +23,7 @@ struct row_candidates {
     growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
-    std::uint64_t* collected; // the number of candidates before each range, and of all
+    std::uint64_t* collected; // how many candidates come before each range; the last entry counts all of them
 };
 
 // The most rows that a bucket may have to be written as pairs without comparing signatures.

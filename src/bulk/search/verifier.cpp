@@ -25,7 +25,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-// The fewest equal slots at the start of two signatures with which the comparison goes on; 0: any number.
+// A comparison goes on only if at least this many slots at the start of the two signatures are equal.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;

@@ -17,12 +17,12 @@ struct verifier {
     double least;                 // the similarity that near rows reach
     std::uint32_t least_equal;    // the fewest equal slots; in exact tasks, few true pairs have fewer
     scheme start;                 // the scheme of the slots that are compared first
-    std::uint32_t least_at_start; // least_equal for these slots only; the same if they are all slots
+    std::uint32_t least_at_start; // least_equal for these slots alone; if they are all slots, equal to least_equal
     void* slots[3];               // buffers for signatures that are in a file
     std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
-    growing<std::uint16_t> agreements; // how many slots are equal in one of them and each later one
+    growing<std::uint16_t> agreements; // for one of these rows, how many slots it shares with each later one
 
     exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;

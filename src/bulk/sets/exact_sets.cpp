@@ -172,7 +172,8 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// The elements of a record for which is_listed(). They are good until the next call, or until something is kept.
+// Lists the elements of a record; is_listed() must be true of it. The list is valid until the next call, or until
+// something is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
     if (record.leader == nowhere)
@@ -349,7 +350,7 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
     if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))
-        load(state, a); // a, not b, because the next pairs more likely have a
+        load(state, a); // a, because the next pairs are more likely to contain a than b
     if (!is_at_hand(state, b)) {
         if (const kept_row* const record = record_of(state, a))
             load_at(state, leader_of(state, *record));
@@ -417,7 +418,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // Let `a` be the row that was also in the previous call: it is at hand.
+    // If one of the rows was also in the previous call, it is at hand: make it `a`.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

@@ -54,7 +54,8 @@ constexpr std::size_t stored_bytes(std::size_t slots) noexcept
     return header_bytes + slot_bytes(bits_per_slot, slots);
 }
 
-// The signature whose stored slots, or none, are at `slots`. Slots of 32 bits must be aligned to four bytes.
+// The signature that has these stored slots; that of the empty set if there are none. Slots of 32 bits must be aligned
+// to four bytes.
 signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept;
 
 // Writes header_bytes bytes. The slots follow them as they are.

@@ -13,7 +13,7 @@ namespace minhash {
 struct folder {
     shingling how;
     bool started; // something was written: from now on separators become spaces
-    bool gap;     // a separator was read and is not written yet
+    bool gap;     // a separator has been read but not written yet
 };
 
 constexpr folder start_folding(const shingling& how) noexcept { return {how, false, false}; }

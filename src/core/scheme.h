@@ -32,7 +32,7 @@ constexpr int bits_per_slot = 32; // if not compressed (compress.h)
 struct shingling {
     unit of;
     std::uint16_t size; // units per shingle
-    bool fold;          // case, white space, punctuation between words
+    bool fold;          // whether case, white space and, between words, punctuation are folded
     bool bag;           // the i-th occurrence of a shingle is an element of its own
 
     bool operator==(const shingling&) const = default;

@@ -34,7 +34,7 @@ constexpr std::uint32_t later_round_code = 0x80000000;
 struct sketch {
     minhash::method method;
     std::uint32_t num_hashes;
-    bool fresh;     // nothing was absorbed yet
+    bool fresh;     // nothing has been absorbed yet
     bool filled;    // FSS-4: every slot holds a value of round 0
     bool repeating; // FSS-4: some slots are still unfilled after a batch: `seen` is used
     alignas(64) std::uint32_t slots[max_num_hashes + padding];

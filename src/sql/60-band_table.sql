@@ -149,7 +149,7 @@ DECLARE
     signatures name[];
     signature pg_attribute;
     num_hashes integer;
-    base regtype; -- of the id
+    base regtype; -- the id's type, below any domains
     equal text;
     as_base text;
     stem text;

@@ -11,9 +11,9 @@
 -- cluster of 4.75 / share rows has one with a probability of 95%. As in 85-clusters.sql, no function that others create
 -- can match a call better.
 
--- How to look up the rows o that are near a row n of a query, through an index if there is one. `condition` finds the
--- rows that the arguments promise, `near` tells which of these are near, and `cost` is the planner's estimate of one
--- lookup, NULL without an lsh index.
+-- How to look up the rows o that are near a row n of a query, through an index if there is one. `condition` finds
+-- candidates with the recall that the arguments ask for, `near` tells which of them are near, and `cost` is the
+-- planner's estimate of one lookup, NULL without an lsh index.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
     OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -106,8 +106,8 @@ DECLARE
         CAST(NULL AS pg_catalog.int4), $4, $5, $6, $7, $8, CAST(NULL AS pg_catalog.int8),
         CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
         AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)';
-    quantile double precision := 2.539; -- 98% of Student's distribution for twenty groups: it holds 95% of skewed sums
-    unseen double precision; -- how many pairs clusters may have of which the sample has none
+    quantile double precision := 2.539; -- bounds 98% of Student's distribution for 20 groups, and 95% of skewed sums
+    unseen double precision; -- how many pairs may be in clusters that have no pair in the sample
     before timestamptz;
     kept record;
     lookup record;

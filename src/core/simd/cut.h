@@ -13,8 +13,9 @@ constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
 
-// Whether a vector continues a valid UTF-8 text. `continuation` has a bit for each of its continuation bytes, and
-// `owed` has a bit wherever one must be; `owed` is then shifted to the next vector.
+// Whether the bytes of a vector continue a valid UTF-8 text. `continuation` has a bit for each continuation byte among
+// them. `owed` has a bit for each byte that must be one because a character began in the previous vector; it is then
+// set for the next vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
     const bytes twice = given + given; // each bit a place higher

@@ -56,7 +56,7 @@ void hash_medium(
         };
         hash_lanes(index);
         hash_lanes(index + lanes64);
-        // A product modulo 2^64, by halves.
+        // The lower 64 bits of the product, computed from 32-bit halves.
         vec a, b;
         load_halves(fronts + index, a, b);
         const vec high_half = high_product(a, splat(low(medium_hash::factor))) + a * high(medium_hash::factor) +

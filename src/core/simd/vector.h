@@ -159,7 +159,7 @@ MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 }
 #endif
 
-// Lanes of two vectors in turn.
+// The lanes of two vectors, alternately.
 template <int... lane>
 MINHASH_INLINE vec take_turns(vec even, vec odd, std::integer_sequence<int, lane...>)
 {
@@ -372,7 +372,7 @@ MINHASH_INLINE u32 sum_of(bytes value)
     return static_cast<u32>(sums * 0x0001000100010001 >> 48);
 }
 
-// One bit for each byte's highest.
+// The highest bit of each byte, as one bit per byte.
 MINHASH_INLINE u64 high_bits(bytes value)
 {
 #if defined(MINHASH_AVX512)

@@ -33,7 +33,7 @@ void tie(Oid object_class, Oid object, Oid table)
 
 void require_table_owner(Oid table)
 {
-    (void)quoted_relation(table); // an ERROR if there is none
+    (void)quoted_relation(table); // raises an ERROR if there is no such table
     if (!owns_relation(table, GetUserId()))
         aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(table)), get_rel_name(table));
 }

@@ -211,7 +211,7 @@ struct placed_entry {
 struct gathering {
     const ReturnSetInfo* result;
     growing<placed_pair> pairs; // emitted, each pair once, when there are most_pairs of them
-    int star_above;             // 0: never
+    int star_above;             // more texts than this with one key make a star; 0: no limit
     std::int32_t stars;         // how many stars have not been reported yet
 };
 

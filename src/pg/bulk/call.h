@@ -40,7 +40,7 @@ struct bulk_call : bulk_host {
     MemoryContext row_memory;
 };
 
-// For start_call(). `fresh` is cleared, and its memory is in the current context.
+// For start_call(). `fresh` must be zeroed, in memory of the current context.
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
 // Starts the rows of a result and a call that fills them, in memory that end_call() frees. `Call` is a bulk_call.

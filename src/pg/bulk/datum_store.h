@@ -19,7 +19,7 @@ struct datum_store {
 
 datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls = true);
 
-// Values by reference are detoasted, and copied.
+// Values that are passed by reference are detoasted and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
 // Prefetches a value of a plain store.
@@ -37,8 +37,8 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
     return bulk::fetch_value<Datum>(*store.values, place);
 }
 
-// The value at a place, from 0 on. A value by reference lies in the store or in the current context. `null` must be
-// given if the value may be NULL; in a plain store none is.
+// The value at a place, from 0 on. A value that is passed by reference lies in the store or in the current context.
+// `null` must be given if the value may be NULL; in a plain store none is.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {

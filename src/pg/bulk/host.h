@@ -57,7 +57,7 @@ struct bulk_host : bulk::host {
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
 
-// A text's bytes in UTF-8: at their own address, or converted.
+// A text's bytes in UTF-8: in place, or converted.
 bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 
 // Shows the call's progress from now on, until the host's memory is freed.

@@ -42,14 +42,14 @@ struct component_call : bulk_call {
 
     numbered_values numbered; // ids
     bulk::component_finder finder;
-    Oid short_left; // convert_id()
+    Oid short_left; // for convert_id()
     Oid short_right;
     waiting_pair waiting[most_waiting];
     int waiting_count;
     std::uint64_t pairs;
     MemoryContext cluster_memory;
 
-    // start_row()
+    // The result row, which start_row() prepares.
     Datum values[5];
     bool nulls[5];
     Datum* columns;       // the row's columns; those after the first are the same in a component

@@ -29,7 +29,7 @@ struct rereading {
     bool far;                                // a table is larger than memory
     std::span<const std::uint64_t> expected; // places that will be read next
     std::size_t read;                        // how many of these places have been read
-    std::size_t ahead;                       // how many places at least have been prefetched
+    std::size_t ahead;                       // at least this many places have been prefetched
     int blocks;                              // how many blocks of the prefetched places are still unread
     MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;

@@ -32,7 +32,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// How often it starts at most.
+// A check starts at most this many times.
 constexpr int most_attempts = 20;
 
 // Counts for a run, or for the tail.

@@ -21,7 +21,7 @@ struct insert_cache {
     layout shape;
     columns which;
     BlockNumber open;
-    bool has_null_rows; // the meta page says so
+    bool has_null_rows; // as the meta page says
 };
 
 insert_cache& cache_of(Relation index)

@@ -33,7 +33,7 @@ struct pace {
 constexpr std::uint32_t most_leaves = 96;
 constexpr std::uint32_t vacuum_pages = 256;
 constexpr int vacuum_leaves = 16;
-constexpr std::uint32_t entries_of_leaf = 1300; // about
+constexpr std::uint32_t entries_of_leaf = 1300; // approximate: keys and numbers vary in width
 
 // How many leaves the entries of one page of records fill.
 std::uint32_t leaves_of_page(const layout& shape)
@@ -67,8 +67,8 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// Makes a run of the first pages of the tail, never of the open one. Only VACUUM's can be cancelled: otherwise writers
-// with a short timeout would start a run again and again, and never finish it.
+// Makes a run of the first pages of the tail, never of the open one. This can be cancelled only in VACUUM: otherwise
+// writers with a short timeout would start a run again and again, and never finish it.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -277,7 +277,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
     page_changes all(index);
     for (int at = 0; at < count; at++) {
         check_block(index, last[at], end);
-        const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // a short one
+        const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // a short one, because the page becomes empty
         if (trailer_of(page).id != tree.id || !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
             fail_damaged(index, last[at], "A page of a merged run is missing.");
         init_page(page, page_kind::free, 0, 0);

@@ -31,7 +31,7 @@ bool is_free(Page page);
 // The number of blocks, read while no other session adds one.
 BlockNumber count_blocks(Relation index);
 
-// A build's supply of new pages, which its processes take in the order of blocks, after the meta page. The file is
+// The new pages of a build. Its processes take them in block order, from the block after the meta page on. The file is
 // extended by many pages at once, so some are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;

@@ -74,7 +74,7 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
     return made;
 }
 
-// The same by one process, within VACUUM's memory.
+// The same, done by one process within VACUUM's memory.
 run write_run(const new_run& to, std::span<const BlockNumber> pages);
 
 } // namespace minhash::pg::index

@@ -49,7 +49,7 @@ struct scan_state {
     bool has_current;
     growing<std::uint64_t> killed; // records of rows found dead in this search
 
-    bool for_constraint; // it looks for conflicts, see constraint.h
+    bool for_constraint; // the scan looks for conflicts (constraint.h)
     row_reader reader;
 };
 

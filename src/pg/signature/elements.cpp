@@ -47,7 +47,7 @@ array_members members_of(ArrayType* array)
 struct element_signer : set_signer {
     MemoryContext memory; // memory for bags
     Oid type;             // the type of array elements; InvalidOid: not known yet
-    Oid member;           // the type as which it is hashed
+    Oid member;           // array elements are hashed as values of this type
 };
 
 // Functions that hash the next members of an array into the signer's batch, by the array's type.

@@ -7,8 +7,8 @@
 
 namespace minhash::pg {
 
-// The type as which values of a type are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
-// the type cannot be members of sets.
+// Values of a type are hashed as values of the type returned: text, smallint, integer, bigint, uuid or bytea. An ERROR
+// if values of the type cannot be members of sets.
 Oid member_type(Oid type);
 
 // The hash of a text or a lexeme in the server's encoding.

@@ -232,7 +232,7 @@ void refuse_nulls(FunctionCallInfo fcinfo)
     }
 }
 
-// The type as which values are hashed (member_type()); looked up once per query.
+// Values are hashed as values of this type (member_type()), which is looked up once per query.
 Oid arg_member_type(FunctionCallInfo fcinfo)
 {
     FmgrInfo& function = *fcinfo->flinfo;
@@ -320,7 +320,7 @@ MINHASH_FUNCTION(minhash_agg_combine)
 
 MINHASH_FUNCTION(minhash_agg_serial) { PG_RETURN_BYTEA_P(write_set(*arg_set(fcinfo, 0))); }
 
-// minhash_agg_deserial(bytes, internal) -> state, short-lived
+// minhash_agg_deserial(bytes, internal) -> state, which lasts as long as the current memory context
 MINHASH_FUNCTION(minhash_agg_deserial) { PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0))); }
 
 // minhash_agg_final(state) -> minhash_signature. A window calls it repeatedly.

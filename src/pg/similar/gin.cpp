@@ -175,7 +175,7 @@ MINHASH_FUNCTION(gin_minhash_triconsistent)
     PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }
 
-// gin_minhash_options(what PostgreSQL is to know of them) -> void
+// gin_minhash_options(description of the options, to be filled in) -> void
 MINHASH_FUNCTION(gin_minhash_options)
 {
     local_relopts* const known = arg_internal<local_relopts>(fcinfo, 0);

@@ -199,7 +199,7 @@ SELECT element_jaccard(ARRAY[point(1, 2)], ARRAY[point(1, 2)]);
 SELECT element_containment(ARRAY['{}'::json], ARRAY['{}'::json]);
 \set VERBOSITY terse
 SELECT element_jaccard('{1}'::int[], '{a}'::text[]);
--- The argument bag compares bags, as for texts.
+-- With the argument bag, arrays are compared as bags, as texts are.
 SELECT element_jaccard('{a,b}', '{a,b,b}', true) AS positional, element_jaccard('{a,b}', '{a,b,b}') AS sets,
        element_jaccard(NULL, '{a}', bag => NULL) AS unknown, shingle_jaccard('{a,b}', '{a,b}', 3) AS texts;
 -- The results are the same as from plain SQL, and for shingles the same as from the functions for texts.

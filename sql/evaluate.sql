@@ -85,7 +85,7 @@ FROM generate_series(1, 20) seed,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 1000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) part,
     LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 100000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) whole;
 DROP TABLE families;
--- Queries whose rows have no true pairs, and a query without rows.
+-- A query whose rows have no true pairs, and a query without rows.
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE id % 10 = 0', bands => '{13}', rows => '{7}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE false', bands => '{13}', rows => '{7}');
 

@@ -212,7 +212,7 @@ SET enable_bitmapscan = off;
 :cat;
 RESET enable_bitmapscan;
 SET enable_seqscan = off;
--- The notice in a join, in a loop, and with two indexes in one statement.
+-- How often the notice comes in a join, in a loop, and if one statement scans the index twice.
 SELECT count(*) > 300 FROM documents a JOIN documents b ON a.sig % b.sig;
 DO $$
 BEGIN
@@ -222,7 +222,7 @@ BEGIN
 END $$;
 SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
     WHERE sig % minhash('dog')) both_texts;
--- The notice with other limits.
+-- The setting recall_notice is the limit.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;
 SET minhash_lsh.similarity_threshold = 0.5;

@@ -36,8 +36,8 @@ BEGIN
     RETURN found;
 END $$;
 
--- Clusters over time. Ids from 10 on are a chain of one family, and ids from 20 on of another. The other rows are
--- alone.
+-- Clusters over time. Ids 10 to 14 are a chain of texts of one family, and ids 20 to 22 are texts of another family.
+-- The other rows are near no row.
 CREATE TABLE docs (id int PRIMARY KEY, body text);
 INSERT INTO docs SELECT 10 + i, passage(1, 4 * i) FROM generate_series(0, 4) i;
 INSERT INTO docs SELECT 20 + i, passage(2, i) FROM generate_series(0, 2) i;

@@ -75,7 +75,7 @@ SELECT threshold,
     pg_temp.ways(format('SELECT id FROM many WHERE minhash_similar(sig, pg_temp.sig_of(7), %s)', threshold))
 FROM unnest(ARRAY[0.8, 0.5]) threshold;
 
--- A table of few rows is read sequentially.
+-- A small table is read sequentially.
 CREATE TABLE few AS SELECT id, sig FROM many WHERE id <= 3;
 CREATE INDEX few_sig ON few USING lsh (sig);
 ANALYZE few;

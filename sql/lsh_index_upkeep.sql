@@ -99,7 +99,7 @@ SELECT * FROM pg_temp.state('several_sig');
 RESET maintenance_work_mem;
 DROP TABLE several;
 
--- The next VACUUM removes rows that were rolled back. Then commands that rewrite the table or the index.
+-- The next VACUUM removes rows that were rolled back. After that, commands rewrite the table or the index.
 BEGIN;
 INSERT INTO many SELECT n, pg_temp.some_signature(n) FROM generate_series(301, 700) n;
 ROLLBACK;

@@ -160,8 +160,8 @@ SELECT * FROM compare(
     'SELECT p.* FROM lsh_pairs(''SELECT id, body FROM scoped WHERE id % 2 = 0'', 0.6,
          other_query => ''SELECT id, body FROM scoped WHERE id % 2 = 1'') p WHERE (left_id - right_id) % 3 = 0');
 DROP VIEW scoped;
--- More rows than the choice of bands waits for, and enough text for workers. Four rows have each text, two in each
--- scope, so each row makes a pair with one other row.
+-- There are more rows than in the sample from which bands are chosen, and enough text for workers. Each text is in four
+-- rows, two in each scope, so each row makes a pair with one other row.
 CREATE TEMP VIEW scoped AS SELECT n, repeat(md5((n / 4)::text), 8) AS body, n % 2 AS scope
     FROM generate_series(4, 15003) n;
 SELECT call, (SELECT count(*) || ' pairs, of other scopes ' || count(*) FILTER (WHERE right_id - left_id <> 2)

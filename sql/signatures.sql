@@ -148,7 +148,7 @@ SELECT minhash('a literal'::varchar) = minhash('a literal') AS varchar,
     minhash('a literal'::char(9)) = minhash('a literal') AS char,
     minhash('a literal'::name) = minhash('a literal') AS name;
 
--- Prepared statements with arguments of the scheme as parameters, in custom and generic plans.
+-- Prepared statements whose parameters decide the scheme of a signature, in custom and generic plans.
 PREPARE p (text, int, text) AS SELECT method, num_hashes
     FROM minhash_scheme(minhash($1, num_hashes => $2, method => $3));
 SET plan_cache_mode = force_custom_plan;
@@ -160,7 +160,7 @@ EXECUTE p('a text', 17, 'classic');
 RESET plan_cache_mode;
 DEALLOCATE p;
 
--- Arguments of the scheme that change between the rows of a query, and between calls in PL/pgSQL.
+-- Arguments that decide the scheme change between the rows of a query, and between calls in PL/pgSQL.
 SELECT n, (minhash_scheme(minhash('a text', n))).num_hashes, (minhash_scheme(minhash('a text', seed => n))).seed
     FROM generate_series(16, 18) n;
 CREATE FUNCTION pg_temp.loop() RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -58,7 +58,8 @@ SET enable_seqscan = off;
 SET jit = off;
 SELECT body AS seven FROM documents WHERE id = 7 \gset
 
--- Conditions that can use the index, with the column on either side, as operators and in joins, and some that cannot.
+-- The index serves the function and the operator, with the column on either side, and joins. It cannot serve the last
+-- four conditions of the list.
 SELECT condition(format('SELECT FROM documents WHERE %s', clause)) FROM unnest(ARRAY[
     'minhash_similar(sig, (SELECT sig FROM documents WHERE id = 7), 0.8)',
     'minhash_similar((SELECT sig FROM documents WHERE id = 7), sig, 0.8)',
@@ -111,7 +112,7 @@ EXECUTE look_up('', 0.8);
 EXECUTE look_up(NULL, 0.8);
 EXECUTE look_up('CAT', NULL);
 EXECUTE look_up('CAT', 80);
--- If the threshold is lower than the index is made for, there is a notice, once per statement.
+-- If the threshold is lower than the one that the index is made for, there is a notice, once per statement.
 EXECUTE look_up('CAT', 0.6);
 SELECT sum(found) FROM unnest(ARRAY[0.5, 0.6, 0.9]) threshold,
     LATERAL (SELECT count(*) AS found FROM documents WHERE minhash_similar(sig, minhash('cat'), threshold)) AS each;

@@ -1,5 +1,5 @@
--- What tests of errors have in common. The variables error_separator (else a line break) and error_objects say how
--- error_of() writes an error.
+-- What tests of errors have in common. Two variables say how error_of() writes an error: error_separator goes between
+-- its parts (by default it is a line break), and error_objects adds the objects that it names.
 
 \if :{?error_separator}
 \else
@@ -10,8 +10,8 @@
 \set error_objects false
 \endif
 
--- An error with its SQLSTATE, without the line numbers of the source: message, detail and hint; if asked for, the
--- schema, table and constraint, too.
+-- Runs a statement, and returns its error: SQLSTATE, message, detail and hint, and if asked for, the schema, table and
+-- constraint. It leaves out the line numbers of the source.
 CREATE FUNCTION pg_temp.error_of(statement text, separator text DEFAULT :'error_separator',
     objects boolean DEFAULT :error_objects) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -13,7 +13,8 @@ INSERT INTO documents SELECT 301, body FROM documents WHERE id = 7;
 INSERT INTO documents VALUES (302, ''), (303, '   '), (304, NULL), (305, 'cat'), (306, 'Cat'), (307, 'dog'), (308, '');
 ANALYZE documents;
 
--- The plan of a query: the nodes that scan, and by what. (Plans look different in each version.)
+-- Returns the parts of a plan that say what is scanned, and by which conditions and order. (Complete plans differ
+-- between PostgreSQL versions.)
 CREATE FUNCTION pg_temp.scans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -26,6 +27,6 @@ BEGIN
     END LOOP;
 END $$;
 
--- Errors in one line.
+-- Show each error on one line.
 \set error_separator ' | '
 \ir errors.sql

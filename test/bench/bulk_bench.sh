@@ -4,8 +4,9 @@
 #   bulk_bench.sh MAKE_PAIRS [DOCUMENTS [grow]]
 #
 # Runs on a throw-away server with everything in memory. The texts contain planted near-duplicates whose exact
-# similarities are known. With `grow`, it also runs on ten times as many signatures. Each figure is the median of
-# interleaved runs, and each ratio comes from a single run; the spread covers those runs. Bounds are in brackets.
+# similarities are known. With `grow`, it also runs on ten times as many signatures. Two statements that are compared
+# run in turns; printed are the medians of their times, the ratio of the medians, and the range of the first one's
+# times. Bounds are in brackets.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,7 +20,7 @@ on_server "-c shared_buffers=8GB -c max_wal_size=32GB -c jit=off -c autovacuum=o
     -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0" "$@"
 
 large='SET maintenance_work_mem = 1000000; SET work_mem = 1000000'
-larger='SET maintenance_work_mem = 1900000; SET work_mem = 1000000' # signatures and texts
+larger='SET maintenance_work_mem = 1900000; SET work_mem = 1000000' # room for signatures and texts
 # A session's first look at shared buffers costs it page faults, which would distort the ratios to a scan.
 see_sigs='SELECT min(_minhash_hash(sig)) FROM sigs'
 see_texts='SELECT sum(hashtext(body)) FROM texts'
@@ -75,7 +76,8 @@ for ((turn = 0; turn < runs; turn++)); do
 done
 figure 'CPU time with one worker / without' \
     "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
-# What one process does alone, in CPU time of the session, and how much more cores can then gain (Amdahl's law).
+# What one process does alone, in CPU time of the session, and how much faster a call can be on many cores (Amdahl's
+# law).
 run -c "$larger; $one_more; $see_texts" -c 'SET client_min_messages = debug1' -c "$exact" 2>&1 |
     sed -nE 's/.* ([0-9.]+) s of CPU time, ([0-9.]+) s of it in steps that ([0-9]+) workers.*/\1 \2 \3/p' | awk '{
         serial = ($1 - $2) / ($1 - $2 + $2 * ($3 + 1))

@@ -1,5 +1,5 @@
-// Measures what exact comparisons of pairs of texts cost. Comparing with sets that are kept (bulk/sets/exact_sets.h) is
-// compared with a table of the first text, into which each second text is entered and then removed again.
+// Measures what exact comparisons of pairs of texts cost in two ways: with sets that are kept (bulk/sets/exact_sets.h),
+// and with a table of the first text, into which each second text is entered and then removed again.
 // exact_sets_bench [THRESHOLD]
 #include "bulk/sets/exact_sets.h"
 
@@ -187,7 +187,7 @@ void show(const char* what, const text_list& texts, std::size_t reach, bool fami
                 ratios[1][1]);
 }
 
-// Makes a text with a share of its words replaced by words of another text.
+// Copies a text, and overwrites as many passages of 60 bytes with other words as `changes` says.
 std::string edited(const std::string& text, bench::text_source& source, std::size_t changes)
 {
     std::string other = text;

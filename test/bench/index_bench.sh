@@ -8,9 +8,9 @@
 # single inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM), constraint, tail (the
 # longest single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and
 # bloat (updates and VACUUM in turns). All of these run if no section is given. The section large runs only when it is
-# named: it compares ten times DOCUMENTS signatures with DOCUMENTS, and with 1,000,000 it wants SHARED_BUFFERS=12GB.
-# Each figure is the median of interleaved runs, and each ratio comes from a single run; the spread covers those runs.
-# Bounds are in brackets.
+# named: it measures ten times as many signatures as DOCUMENTS says, and compares the results with those for DOCUMENTS.
+# With 1,000,000 documents, set SHARED_BUFFERS=12GB. Two statements that are compared run in turns; printed are the
+# medians of their times, the ratio of the medians, and the range of the first one's times. Bounds are in brackets.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 

@@ -30,7 +30,8 @@ ticks=$(getconf CLK_TCK)
 cpu="SELECT (f[1]::float8 + f[2]::float8) / $ticks FROM (SELECT (regexp_split_to_array(regexp_replace(
     pg_read_file(format('/proc/%s/stat', pg_backend_pid())), '^.*\) ', ''), ' '))[12:13] AS f) AS times"
 
-# peak_of SETTINGS SEE QUERY: the peak of a session's private memory, in MB. SEE touches all shared memory before.
+# peak_of SETTINGS SEE QUERY: the peak of a session's private memory, in MB. The query SEE touches all shared memory
+# first.
 peak_of() {
     run -c "$1" -c "$2" -c "$3" -c "SELECT pg_read_file(format('/proc/%s/status', pg_backend_pid()))" |
         awk '/^VmHWM/ { all = $2 } /^RssShmem/ { shared = $2 } END { printf "%.0f", (all - shared) / 1024 }'

@@ -21,7 +21,7 @@ datasketch=${3:-}
 on_server "-c shared_buffers=2GB -c max_wal_size=8GB -c jit=off -c autovacuum=off \
     -c max_parallel_workers_per_gather=0 -c max_parallel_maintenance_workers=0 -c maintenance_work_mem=1GB" "$@"
 warm=yes
-settings='SET pg_trgm.similarity_threshold = 0.8; SET enable_seqscan = off' # for pg_trgm, which has an index
+settings='SET pg_trgm.similarity_threshold = 0.8; SET enable_seqscan = off' # pg_trgm must use its index
 
 # truth_of PAIRS: recall and precision of the pairs that a query returns, among the first $documents texts.
 truth_of() {

@@ -20,7 +20,7 @@ run -c "INSERT INTO arrays SELECT array_agg(x) FROM numbers GROUP BY x / 100" -c
 
 serial='SET max_parallel_workers_per_gather = 0'
 hashed="$serial; SET work_mem = '2GB'; SET enable_sort = off"
-time_of "$serial" 'SELECT max(x) FROM numbers' >/dev/null # warm
+time_of "$serial" 'SELECT max(x) FROM numbers' >/dev/null # warms up
 
 compare 'minhash_elements_agg(x) / max(x)' "$serial" 'SELECT minhash_elements_agg(x) FROM numbers' "$serial" \
     'SELECT max(x) FROM numbers' '<= 2'

@@ -4,8 +4,8 @@
 #   sql_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
 # Prints the ratio of count(minhash(body)) to sum(hashtext(body)) on the same table, in time: for each instruction set,
-# with parallel workers, and on texts compressed out of line. Each figure is the median of interleaved runs; the spread
-# covers those runs.
+# with parallel workers, and on texts compressed out of line. Two statements that are compared run in turns; printed are
+# the medians of their times, the ratio of the medians, and the range of the first one's times.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,7 +32,7 @@ parallel='SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0'
 sets='baseline sse42 avx2 avx512 neon'
 sign='SELECT count(minhash(body)) FROM texts'
 hash='SELECT sum(hashtext(body)) FROM texts'
-time_of "$serial" "$hash" >/dev/null # warm
+time_of "$serial" "$hash" >/dev/null # warms up
 
 echo
 for set in $sets; do

@@ -1,6 +1,6 @@
 // Tests any rows and options: the engine must find the same pairs and clusters as a comparison of every row with every
-// other, and it may be left at any call of its host. The first bytes of the input choose the options; the texts, or the
-// slots of signatures, follow.
+// other, and any call of its host may end it early by a jump. The first bytes of the input choose the options; the
+// texts, or the slots of signatures, follow.
 #include "../unit/bulk_support.h"
 
 namespace {
@@ -52,7 +52,8 @@ problem make_problem(const std::uint8_t* data, std::size_t size)
     return made;
 }
 
-// Leaves the engine at a call of one kind; if there is no such call, the engine runs to its end.
+// Runs the engine with a host that ends it at call number `at` of one kind. If the engine makes fewer such calls, it
+// runs to its end.
 void leave(const problem& given, outcome kind, long at)
 {
     test_host host;

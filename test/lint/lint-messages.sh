@@ -16,7 +16,7 @@ perl -CSD -e '
         "query returns too many different values",
         "too many distinct shingles",
         "texts are too long to be compared exactly",
-        # It needs a file system of its own: test/README.md says how.
+        # This needs a file system of its own: test/README.md says how.
         "no workers are used, as /dev/shm has too little room",
         "out of shared memory",
         # These need a catalogue that somebody has changed by hand.
@@ -27,8 +27,7 @@ perl -CSD -e '
         "cannot read temporary tables of other sessions",
         # This needs a standby that replays merges of the same runs twenty times in a row.
         "index \"%s\" changes faster than it can be checked",
-        # These need operator classes of others, which amvalidate() or an index of a type without a hash function may
-        # meet.
+        # These need an operator class that a user has made, without an operator or for a type without a hash function.
         "operator class %u of access method lsh has no operator with number %d or %d",
         "could not identify a hash function for type %s",
         # Only COPY calls the receive function: sql/type.sql shows the message and the SQLSTATE separately.

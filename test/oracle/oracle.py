@@ -136,7 +136,7 @@ class Oracle:
         self.database = database
         self.counts = collections.Counter()
         self.findings = 0
-        self.started = 0  # workers
+        self.started = 0  # how many workers have been started
         database.add_notice_handler(self.hear)
         self.run("CREATE EXTENSION IF NOT EXISTS minhash_lsh; SET client_min_messages = warning; SET jit = off;"
                  "CREATE DOMAIN oracle_number AS bigint CHECK (value > 0); CREATE TYPE oracle_row AS (a int, b text);"

@@ -91,7 +91,8 @@ for my $case (
     [ 'a temporary table', 'CREATE TEMPORARY TABLE passing AS TABLE mixed', q{('SELECT id, body FROM passing')} ],
     [ 'a temporary and another', 'CREATE TEMPORARY TABLE passing AS TABLE texts',
         q{('SELECT id, body FROM passing', other_query => 'SELECT -id, body FROM mixed')} ],
-    # Dead rows of the other call would move these rows, which would change the order of pairs.
+    # Dead rows that the other call left would put these rows at other places in the table, and so change the order of
+    # pairs.
     [ 'rows of this transaction', q{VACUUM FULL mixed; BEGIN; INSERT INTO mixed SELECT -id, body FROM texts; SAVEPOINT a; UPDATE mixed SET more = 'changed' WHERE id % 3 = 0},
         q{('SELECT id, body FROM mixed')} ],
     [ 'rows that the query changes', 'BEGIN', q{('SELECT id, body FROM mixed WHERE rewrite_row(id)')} ])

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $limit = 250;    # ms that it may still take after the cancel; the machine may be busy
-my $least = 100;    # a fast statement may take half of its usual time instead, but at least this
+my $least = 100;    # the limit of a fast statement is half of its usual time, or this if that is less
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);

@@ -2,8 +2,8 @@
 # call, waits until it has ended, and reads how much CPU time its process used meanwhile. A busy machine is not the
 # call's fault, so the elapsed time is reported but has no limit.
 #
-# By hand, because the rest of a large text's copy takes longer on some machines: MINHASH_ROUNDS=1000 says how many
-# tries, and MINHASH_SEED (0 to 1) gives other moments.
+# By hand, because on some machines a large text cannot be copied to its end within the limit: MINHASH_ROUNDS=1000 says
+# how many tries, and MINHASH_SEED (0 to 1) gives other moments.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
-// Any call of the host may leave the engine: when memory or disk is short, or when a user cancels. Then freed memory
-// must not be used, nothing may be left that the host cannot free, and the next call must work.
+// Any call of the host may jump out of the engine: when memory or disk is short, or when a user cancels. Then freed
+// memory must not be used, nothing may be left that the host cannot free, and the next call must work.
 #include <gtest/gtest.h>
 
 #include "bulk_support.h"

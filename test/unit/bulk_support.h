@@ -30,7 +30,7 @@ namespace bulk = minhash::bulk;
 using bulk::row_set;
 using support::random_source;
 
-// How the engine was left.
+// How a run of the engine ended.
 enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, worker_failed, too_many_shingles };
 
 // Clusters: each has its rows, and their similarities to its first row.
@@ -173,7 +173,7 @@ private:
         threads.clear();
     }
 
-    // Documents must then be read in this order. In any other order, reading ahead would not help.
+    // From now on, documents must be read in this order. In any other order, reading ahead would not help.
     static void expect_reads(bulk::host& host, std::span<const std::uint64_t> places)
     {
         self_of(host).expected.assign(places.rbegin(), places.rend());
@@ -371,7 +371,8 @@ private:
             bulk::help(*self, self->first->rows, member);
     }
 
-    // Every other step is left to the workers; all but the first of them may come late.
+    // In about half of the steps, the workers are done before this process begins. Worker 1 takes part in every step;
+    // each of the others misses some steps, as if it came late.
     static void meet_workers(bulk::host& host)
     {
         test_host& self = self_of(host);

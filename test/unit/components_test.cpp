@@ -42,7 +42,8 @@ component_list components(const std::vector<edge>& edges, int levels)
     return host.found;
 }
 
-// Computes each level separately: passes smaller rows on along its edges until nothing changes.
+// Computes each level separately: along the edges of the level, the smaller row number is passed on until nothing
+// changes.
 component_list components_slowly(const std::vector<edge>& edges, int levels)
 {
     component_list found;

@@ -111,7 +111,7 @@ TEST(containment, pairs_are_those_that_brute_force_finds)
     }
 }
 
-// Makes texts, some of which are contained in others by 0.8 and more.
+// Makes a problem whose threshold is 0.8, and to which texts must still be added.
 problem without_texts(double recall)
 {
     problem given;

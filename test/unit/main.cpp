@@ -1,5 +1,5 @@
-// Runs the tests with the kernels that the environment variable MINHASH_KERNELS names, the fastest without it. With
-// --runnable, prints the names of those that this machine can run.
+// Runs the tests with the kernels that the environment variable MINHASH_KERNELS names, or with the fastest if it is not
+// set. With --runnable, only prints the names of the kernels that this machine can run.
 #include "core/kernels.h"
 
 #include <cstdio>

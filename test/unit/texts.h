@@ -10,7 +10,7 @@ namespace texts {
 
 using support::random_source;
 
-// A character between two code points, either of which is also possible.
+// A random character from code point `first` to `last`, both included.
 inline std::string between(random_source& random, unsigned long first, unsigned long last)
 {
     return reference::encode(first + random.below(last - first + 1));

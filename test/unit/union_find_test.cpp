@@ -23,7 +23,7 @@ row_list roots(std::size_t rows, const edge_list& edges)
     return found;
 }
 
-// The smallest row of each component, found by passing smaller numbers on until nothing changes.
+// The smallest row of each component, found by passing the smaller row number on along the edges until nothing changes.
 row_list roots_slowly(std::size_t rows, const edge_list& edges)
 {
     row_list smallest(rows);

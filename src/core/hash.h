@@ -108,7 +108,7 @@ template <typename Word>
     return static_cast<std::uint64_t>(hi) << 32 | lo;
 }
 
-// The same for tables of elements, where 0 marks a free entry: a hash of 0 becomes 1.
+// Like join(), but for tables of elements, where 0 marks a free entry: a hash of 0 becomes 1.
 [[gnu::always_inline]] inline constexpr std::uint64_t element_of(std::uint32_t lo, std::uint32_t hi) noexcept
 {
     return join(lo + ((lo | hi) == 0), hi);

@@ -75,11 +75,11 @@ void set_task(row_set& rows, const task& task);
 // still be chosen until start_steps() (steps.h).
 row_set* make_rows(memory_budget& budget, task task, bool texts);
 
-// Sets the scope, any number, of the row that is taken next. For scoped tasks.
+// In scoped tasks: sets the scope of the row that is taken next, which can be any number.
 void set_scope(row_set& rows, std::uint32_t scope);
 
 // Takes the next row; there may be at most most_rows. A signature has the task's scheme. Returns false if it is the
-// empty set, which is near nothing and not taken. If `place` is not 0, the host can use it to read the text, or the
+// empty set, which is near nothing and is not taken. If `place` is not 0, the host can use it to read the text, or the
 // stored slots, again; then they are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 

@@ -70,7 +70,8 @@ inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
     return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
-// Makes room for words over the oldest ones. Returns its place; nowhere if they are too many.
+// Makes room for words by overwriting the oldest ones. Returns where the room begins, or nowhere if there are too many
+// words.
 inline std::uint64_t take_room(exact_sets& state, std::size_t words)
 {
     if (words > state.ring_words / 4)

@@ -26,13 +26,13 @@ constexpr std::uint16_t slots_at_start = 128;
 // The size of a sample: a larger one would take more time than its better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
-// Only this many slots of a signature are compared, the first ones.
+// Only the first slots of a signature are compared, at most this many.
 constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 
-// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: the list is one longer than signatures have
-// slots.
+// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: the list has one entry more than a
+// signature has slots.
 using agreement_counts = std::span<const std::uint64_t>;
 
 // Compares the signatures of a sample, which have this scheme and lie one after the other. The result lies in `counts`.

@@ -56,8 +56,8 @@ bool is_older(Page page, const meta& now)
 }
 
 // If more than one page in `forgotten_share` is free but missing in the free space map, a sweep pays off. The map is
-// not logged: a crash loses it, and so does the promotion of a standby. Checks pages at equal distances, about
-// `most_looks` at most.
+// not logged: a crash loses it, and so does the promotion of a standby. Checks pages at equal distances, at most about
+// `most_looks` of them.
 constexpr BlockNumber forgotten_share = 100;
 constexpr BlockNumber most_looks = 300;
 

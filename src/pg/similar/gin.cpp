@@ -162,8 +162,10 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 }
 
 // gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
-// -> "char" Each scan calls this at its start, to find out which keys a row needs, and the planner
-// never does, while it does call gin_minhash_extract_query(). So this is the place for the notice of low recall.
+// -> "char"
+//
+// Each scan calls this at its start, to find out which keys a row needs. The planner never does, although it calls
+// gin_minhash_extract_query(). So this is the place for the notice of low recall.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // not called in this scan yet

@@ -1,5 +1,5 @@
--- The job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with a
--- log. On two of three nights, the refresh is told which rows have changed. Each night, the clusters must equal those
+-- Tests the job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with
+-- a log. On two of three nights, the refresh is told which rows have changed. Each night, the clusters must equal those
 -- that lsh_clusters() finds, and must keep their numbers.
 
 SET client_min_messages = warning;

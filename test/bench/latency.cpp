@@ -9,8 +9,8 @@
 //     PLACE ROUND STATEMENT P50 P99        in microseconds; statements are counted from 0
 //
 // Measures once with client and backend on one core ("one"), where a round trip costs two context switches, and once on
-// two cores ("two"), where it wakes an idle core each way. If the scheduler decides, the result changes from run to
-// run.
+// two cores ("two"), where a round trip wakes an idle core each way. If the scheduler chose the cores, the result would
+// change from run to run.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

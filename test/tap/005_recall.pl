@@ -117,7 +117,7 @@ SELECT format('%s are candidates, predicted %s', count(c.left_id),
 FROM compared CROSS JOIN shape LEFT JOIN candidates c USING (left_id, right_id)
 SQL
 
-# Pairs that are not candidates, which are most of them, are not looked at.
+# Most pairs are not candidates, so the join does not look at them.
 cmp_ok($candidates, '<', $count * ($count - 1) / 2 / 5, 'few pairs become candidates');
 $node->stop;
 done_testing();

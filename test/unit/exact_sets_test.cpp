@@ -36,7 +36,7 @@ struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
     std::size_t reads = 0;
-    std::size_t most = 0; // the most elements that a row may have, as announced; 0: as many as it has
+    std::size_t most = 0; // the announced maximum of a row's elements; 0: announces their number
 
     minhash::bulk::element_source source()
     {
@@ -102,7 +102,7 @@ private:
     std::vector<double> expected;
 };
 
-// Makes groups of rows; each row is made from one by leaving out, adding and repeating elements.
+// Makes groups of rows. Each row of a group is made from the same elements, by leaving out, adding and repeating some.
 rows_of_elements grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
 {
     rows_of_elements made;

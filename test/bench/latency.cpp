@@ -3,8 +3,8 @@
 //     latency ROUNDS CALLS TEXTS SQL...
 //
 // Connects to the server that the environment names, and prepares each statement once. The statements run in turns: in
-// each round, each of them runs CALLS times (or for three seconds) with texts from the query TEXTS. No statement gets
-// the same text twice as long as there are enough. Prints for each round and statement
+// each round, each of them runs CALLS times (or for three seconds) with texts from the query TEXTS. No statement gets a
+// text twice while there are texts that it has not had. Prints for each round and statement
 //
 //     PLACE ROUND STATEMENT P50 P99        in microseconds; statements are counted from 0
 //

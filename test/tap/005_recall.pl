@@ -110,7 +110,7 @@ diag(sprintf '%d texts, %s: found %d of the %d pairs with J >= %.1f, '
     $count, $shape, $found, $true, $threshold, $predicted, $error, $vain, $candidates,
     $compared);
 
-# Tests the same on the whole curve, for all pairs whose similarity is known.
+# Makes the same comparison on the whole curve, for all pairs whose similarity is known.
 diag('of these, ', $node->safe_psql('postgres', <<'SQL'));
 SELECT format('%s are candidates, predicted %s', count(c.left_id),
               sum(lsh_probability(similarity, bands, rows))::numeric(9,1))

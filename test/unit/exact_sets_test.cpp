@@ -153,8 +153,8 @@ TEST(exact_sets, equal_brute_force_in_any_order)
     }
 }
 
-// Compares small rows among others, with repeats, where few can be kept, so that records of one form follow records of
-// the other.
+// Compares small rows, some of them with repeats, where few rows can be kept, so that records of one form follow
+// records of the other.
 TEST(exact_sets, equal_brute_force_where_little_is_kept)
 {
     support::random_source random = {66};
@@ -182,7 +182,7 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
     }
 }
 
-// The first batch of a row is entered in another way, in steps of 4,096.
+// Of the first batch of a row, 4,096 elements are added at once, and of later batches fewer.
 TEST(exact_sets, equal_brute_force_whatever_the_batches)
 {
     support::random_source random = {68};

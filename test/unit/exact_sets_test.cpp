@@ -182,7 +182,7 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
     }
 }
 
-// Of the first batch of a row, 4,096 elements are added at once, and of later batches fewer.
+// Up to 4,096 elements at the start of a row may be entered at once, in another way than the others.
 TEST(exact_sets, equal_brute_force_whatever_the_batches)
 {
     support::random_source random = {68};

@@ -3,11 +3,12 @@
 EXTENSION  = minhash_lsh
 MODULE_big = $(EXTENSION)
 
-# Where the sources are. An out-of-tree build, as packagers do it, is make -f SRC/Makefile VPATH=SRC.
+# Where the sources are. Packagers build out of tree with make -f SRC/Makefile VPATH=SRC.
 root := $(or $(VPATH),$(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST)))))
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(root)/$(EXTENSION).control)
 
-# The install script is in parts, which name no version, and which are joined in the order of their names.
+# The install script consists of parts, whose names contain no version. A build joins the parts in the order of their
+# names.
 DATA       = $(patsubst $(root)/%,%,$(wildcard $(root)/src/sql/*/$(EXTENSION)--*.sql))
 SQL_PARTS  = $(sort $(wildcard $(root)/src/sql/[0-9]*.sql))
 DATA_built = src/sql/$(EXTENSION)--$(EXTVERSION).sql
@@ -28,13 +29,14 @@ PG_CPPFLAGS = -I$(root)/src -DMINHASH_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-register \
               -Wall -Wextra -Wno-unused-parameter $(SANITIZE)
 
-# Hardened distributions (-D_GLIBCXX_ASSERTIONS) need the C++ runtime; --as-needed drops it elsewhere.
-# The standard library's templates are visible whatever -fvisibility says; the map hides them.
+# On hardened distributions (-D_GLIBCXX_ASSERTIONS), the library needs the C++ runtime. Elsewhere, --as-needed drops the
+# runtime. The standard library's templates are visible whatever -fvisibility says, so the map hides them.
 SHLIB_LINK  = -lstdc++ -Wl,--version-script=$(root)/src/exports.map $(SANITIZE)
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 
-# No bitcode for JIT: functions as long as these gain nothing from being inlined into compiled queries.
+# No bitcode for JIT: the extension's functions are so long that they gain nothing from being inlined into compiled
+# queries.
 override with_llvm = no
 
 # check: the tests that take minutes; check-all: all; demo: near-duplicates among this machine's licence texts, or in
@@ -62,7 +64,7 @@ OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)
 
-# Assertions are on with sanitizers, and where the server checks its own; elsewhere they cost nothing.
+# Assertions are on with sanitizers, and if the server checks its own assertions. Otherwise they are compiled out.
 ifeq ($(SANITIZE)$(shell grep -s 'define USE_ASSERT_CHECKING' $$($(PG_CONFIG) --includedir-server)/pg_config.h),)
 override CPPFLAGS += -DNDEBUG
 endif
@@ -93,7 +95,7 @@ $(KERNEL_OBJS): src/core/simd/kernels_%.o: src/core/simd/kernels.cpp
 # Distributions configure PostgreSQL without --enable-depend, so headers are tracked here.
 $(OBJS): override CXXFLAGS += -MMD -MP
 
-# This file tells PostgreSQL the extension's version.
+# module.o contains the extension's version, which comes from the control file.
 src/pg/module.o: $(root)/$(EXTENSION).control
 
 -include $(OBJS:.o=.d)
@@ -110,7 +112,7 @@ sanitized asserted clang: ; test/tools/$@.sh
 # Debian packages for this release, or for SUITE, in a fresh chroot; needs root and debootstrap.
 deb: ; test/tools/deb.sh $(SUITE)
 
-# What was committed last, as an archive for PGXN: the same bytes wherever it is made. Needs git.
+# Makes an archive of the last commit for PGXN, with the same bytes wherever the archive is made. Needs git.
 dist: ; TZ=UTC git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ -o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
 # Measures the core, then SQL on throw-away servers. Needs a quiet machine.

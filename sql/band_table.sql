@@ -9,8 +9,8 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Compares a band table with the keys of its source. Reports how many keys it has, how many are missing and how many
--- should not be there.
+-- Compares a band table with the keys of its source. Reports how many keys the band table has, how many keys are
+-- missing from it, and how many keys it should not have.
 CREATE FUNCTION pg_temp.state(source regclass, id name DEFAULT 'id', signature name DEFAULT 'sig',
     bands int DEFAULT 13,
     rows int DEFAULT 7, band_table regclass DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
@@ -89,8 +89,8 @@ TRUNCATE docs, docs_bands;
 SELECT pg_temp.state('docs');
 ROLLBACK;
 SELECT pg_temp.state('docs');
--- The triggers' cached plans stay good, whether they were first made for one row or for many: statements that change
--- one row scan no band table sequentially, before and after statements that change many rows.
+-- The triggers' cached plans stay good, whether they were first made for one row or for many: a statement that changes
+-- one row never causes a sequential scan of the band table, neither before nor after statements that change many rows.
 CREATE FUNCTION pg_temp.cost_of_one() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := pg_stat_get_xact_tuples_returned('docs_bands'::regclass);
@@ -115,7 +115,7 @@ UPDATE docs SET n = 1 WHERE id = 5001;
 TRUNCATE docs_bands;
 INSERT INTO docs_bands SELECT key, id FROM docs, lsh_bands(sig, 13, 7);
 DELETE FROM docs WHERE id = 5001;
--- Rows that change twice in one statement: by the statement itself and by a trigger that it fires.
+-- A statement changes rows twice: first by itself, and then through a trigger that it fires.
 CREATE FUNCTION change_again() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE docs SET body = body || ' again' WHERE id = NEW.id;
@@ -252,8 +252,8 @@ FROM pg_class s, pg_class b WHERE s.relname ~ '^O' AND b.relname ~ '^b'
 DROP TABLE "Ein Schema"."O'Neil ""x"" $$ é
 ";
 SELECT count(*) FROM pg_proc WHERE pronamespace = '"Ein Schema"'::regnamespace;
--- Columns whose names the trigger functions use, too. The table's name is so long that the names derived from it would
--- exceed the limit of 63 bytes.
+-- Columns with names that the trigger functions also use for other things. The table's name is so long that the names
+-- derived from it would exceed the limit of 63 bytes.
 CREATE TABLE "éééééééééééééééééééééééééééééé_a" (missing int PRIMARY KEY, tg_op text,
     old_keys minhash_signature);
 SELECT lsh_create_band_table('"éééééééééééééééééééééééééééééé_a"', id_column => 'missing');
@@ -366,7 +366,7 @@ MERGE INTO parts USING (VALUES (301, 3), (303, 3)) v (i, p) ON id = i
     WHEN NOT MATCHED THEN INSERT VALUES (i, p, minhash('merged'));
 SELECT pg_temp.state('parts');
 -- ATTACH and DETACH fire no triggers, so the band table must be filled again. Later writes to an attached partition
--- keep it in step.
+-- keep the band table in step.
 CREATE TABLE parts_4 (id int, part int, sig minhash_signature);
 INSERT INTO parts_4 VALUES (400, 4, minhash('attached'));
 ALTER TABLE parts ATTACH PARTITION parts_4 FOR VALUES IN (4);

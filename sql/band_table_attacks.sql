@@ -19,7 +19,7 @@ CREATE SCHEMA evil AUTHORIZATION regress_lsh_eve;
 GRANT USAGE ON SCHEMA own, evil TO PUBLIC;
 GRANT CREATE ON SCHEMA public TO PUBLIC; -- as it was before PostgreSQL 15
 GRANT CREATE ON SCHEMA own TO regress_lsh_eve;
--- Eve's functions record here every time that they run as another user.
+-- Each time that one of eve's functions runs as another user, the function adds a row here.
 CREATE TABLE evil.loot (who text, what text);
 GRANT ALL ON evil.loot TO PUBLIC;
 
@@ -32,10 +32,10 @@ BEGIN
 END $$;
 SET search_path = pg_catalog;
 SET check_function_bodies = off;
--- Eve plants functions that PostgreSQL's parser could choose instead of ours or its own. She copies each function that
--- the extension's SQL and PL/pgSQL call, or that the functions they write call. In each copy one argument has another
--- type, or there is one more argument, which has a default. (Copies of the extension's own functions with one more
--- argument follow below.)
+-- Eve plants functions that PostgreSQL's parser could choose instead of the functions of the extension or of
+-- PostgreSQL. She copies each function that the extension's SQL and PL/pgSQL functions call, or that the trigger
+-- functions which they write call. In each copy, one argument has another type, or there is one more argument, which
+-- has a default. (Copies of the extension's own functions with one more argument follow below.)
 CREATE VIEW evil.called AS
 SELECT f.proname, f.proretset, format_type(f.prorettype, NULL) AS result,
     f.pronamespace = 'public'::regnamespace AS own,
@@ -115,7 +115,7 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
--- Tables that have the names used in the extension's statements.
+-- Tables with the names of tables that the extension's statements use.
 CREATE FUNCTION evil.strike_row() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM evil.strike(TG_TABLE_NAME); RETURN NEW; END';
 DO $$
@@ -133,7 +133,8 @@ BEGIN
 END $$;
 RESET ROLE;
 
--- Other users act with a search path that has eve's schemas before pg_catalog: the owner, a superuser and a writer.
+-- The other users (the owner, a superuser and a writer) act with a search path that has eve's schemas before
+-- pg_catalog.
 CREATE FUNCTION pg_temp.as_role(role name, statements pg_catalog.text) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$
 DECLARE
     result pg_catalog.text;
@@ -217,9 +218,9 @@ SELECT statement, pg_temp.as_role('regress_lsh_writer', statement) FROM unnest(A
     $$UPDATE own.docs SET sig = public.minhash('another')$$, 'DELETE FROM own.docs', 'TRUNCATE own.docs']) statement;
 TABLE evil.loot;
 
--- A user who may create triggers on a source, or who owns a table that looks like a band table, gains nothing by it.
--- The triggers run with the rights of the user who writes, as all triggers do. Other users' tables are neither emptied
--- nor dropped.
+-- A user who may create triggers on a source, or who owns a table that looks like a band table, gains no rights.
+-- Triggers run with the rights of the user who writes, as all triggers do. Other users' tables are neither emptied nor
+-- dropped.
 SELECT pg_temp.as_role('regress_lsh_owner', $$GRANT TRIGGER, SELECT ON own.docs TO regress_lsh_eve;
     CREATE TABLE own.precious (key bigint, id evil.address); INSERT INTO own.precious VALUES (1, 'x')$$);
 SELECT pg_temp.as_role('regress_lsh_eve', statement) FROM unnest(ARRAY[

@@ -45,7 +45,7 @@ FROM (VALUES (1::bigint, ARRAY[1,3,6,0]::bigint[]), (2, ARRAY[2,3,1,0]), (3, ARR
     (4, ARRAY[2,1,3,1])) AS documents (id, slots);
 SELECT a.id, b.id AS other_id, x.band FROM first_band a JOIN first_band b ON a.id < b.id,
     lsh_bands(a.signature, 4, 4) x, lsh_bands(b.signature, 4, 4) y WHERE x.key = y.key;
--- The same pairs by definition: in at least one band, all rows are equal.
+-- By the definition of a candidate pair (in at least one band, all rows are equal), the same pairs result.
 SELECT a.id, b.id AS other_id FROM (SELECT id, signature::bigint[] AS s FROM first_band) a
     JOIN (SELECT id, signature::bigint[] AS s FROM first_band) b ON a.id < b.id AND (
     (a.s[1] = b.s[1] AND a.s[2] = b.s[2] AND a.s[3] = b.s[3] AND a.s[4] = b.s[4]) OR
@@ -83,7 +83,7 @@ SELECT count(*) FILTER (WHERE (x = y) <> (sa = sb)) AS disagree, count(*) FILTER
 FROM minhash('this is really rude') a, minhash('this is really crude') b,
      unnest(lsh_band_keys(a, 128, 1), lsh_band_keys(b, 128, 1), a::bigint[], b::bigint[]) AS each (x, y, sa, sb);
 
--- The planner expects one row per band if it can compute the number of bands, in whatever way the call gives it.
+-- If the planner can compute the number of bands, it expects one row per band, however the call writes the number.
 CREATE FUNCTION pg_temp.expected_rows(query text) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -101,7 +101,7 @@ SELECT how, pg_temp.expected_rows('SELECT * FROM ' || how) FROM unnest(ARRAY[
     'lsh_bands(minhash(''a''), 2 * 5, 6)', 'lsh_bands(minhash(''a''), pg_temp.five(), 6)',
     'lsh_bands(minhash(''a''), pg_temp.six(), 6)',
     'first_band, lsh_bands(signature, 3, 4)']) AS how;
--- If the planner cannot know the number, it expects 16 rows, as the function's declaration says.
+-- If the planner cannot know the number of bands, it expects 16 rows, as the function's declaration says.
 SELECT pg_temp.expected_rows('SELECT * FROM lsh_bands(minhash(''a''), pg_temp.seven(), 6)');
 SELECT pg_temp.expected_rows('SELECT * FROM (VALUES (4), (8)) AS given (bands), lsh_bands(minhash(''a''), bands, 6)');
 SELECT pg_temp.expected_rows('SELECT lsh_bands(minhash(''a''), 20, 6)');

@@ -1,5 +1,6 @@
--- Call the bulk functions with each of their arguments and each kind of query. The argument must have an effect or be
--- an error. The first query lists arguments that have no value in the table "given": add values for new ones.
+-- Call the bulk functions with each of their arguments and each kind of query. Each argument must have an effect or
+-- cause an error. The first query lists the arguments for which the table "given" has no value: if a function gets a
+-- new argument, add a value for it to that table.
 
 CREATE TABLE notes (id bigint PRIMARY KEY, body text);
 INSERT INTO notes
@@ -54,14 +55,15 @@ BEGIN
     END LOOP;
 END $$;
 
--- The type of the argument after the query says which type the ids have. A value other than NULL would have no meaning.
+-- Only the type of the argument after the query matters: it is the type of the ids. A value other than NULL is an
+-- error.
 SELECT call, pg_temp.error_of(format('SELECT count(*) FROM %s', call)) FROM unnest(ARRAY[
     $$lsh_pairs('SELECT id, body FROM notes', 0.8::numeric, threshold => 0.9)$$,
     $$lsh_clusters('SELECT id::text, body FROM notes', 'id'::text, threshold => 0.9)$$,
     $$lsh_contained('SELECT id, body FROM notes', true)$$]) AS call;
 
--- If the argument is the name of a table, alone or with names of columns, instead of a query, the error's hint shows
--- the statement to type.
+-- If a caller passes the name of a table instead of a query, alone or with names of columns, the error's hint shows the
+-- statement to type.
 CREATE SCHEMA "Support";
 CREATE TABLE "Support"."Tickets" ("Ticket No" uuid PRIMARY KEY, customer int, "Text" varchar, title text);
 CREATE TABLE "Support".pages (site int, nr int, sig minhash_signature, PRIMARY KEY (nr, site));

@@ -23,9 +23,9 @@ SELECT object FROM members WHERE obj_description(objid, catalog::text) IS NULL O
 SELECT object, obj_description(objid, catalog::text) FROM members
     WHERE obj_description(objid, catalog::text) ~ '^\s|^$|[.\s]$' ORDER BY object;
 
--- The COMMENT of each function for users must end with an example of a call. First list the functions without one, then
--- the examples that fail. Examples that use columns run on the table articles. (Calls that pass the names of columns
--- fail by intent.)
+-- The COMMENT of each function for users must end with an example of a call. First list the functions without an
+-- example, then the examples that fail. Examples that use columns run on the table articles. (Calls that pass the names
+-- of columns fail by intent.)
 CREATE TEMP VIEW examples AS
 SELECT oid, proname, substring(obj_description(oid, 'pg_proc') FROM '^[^.]+\. Example: (.*\))$') AS example
 FROM functions WHERE NOT starts_with(proname, '_');
@@ -62,7 +62,7 @@ SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatil
     proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef
     OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
--- C functions whose symbol does not start with the function's name (less a leading underscore), or that come from
+-- C functions whose symbol does not start with the function's name (without its leading underscore), or that come from
 -- another library. Symbols of overloaded functions have a suffix.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
     WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_')) AND prosrc <> 'lsh_call_of_names'
@@ -107,8 +107,8 @@ HAVING count(*) > 1 AND bool_or(type IN ('anyelement'::regtype, 'anyarray'::regt
 -- Functions for users whose names do not begin with shingle, element, minhash or lsh.
 SELECT oid::regprocedure AS function FROM for_users
 WHERE proname !~ '^(shingles$|shingle_|element_|minhash$|minhash_|lsh_)' ORDER BY 1;
--- Function names that accept both a text and a list of elements. There must be none, because PostgreSQL would read a
--- list of unknown type as a text. (minhash() accepts an array only to raise an error.)
+-- Names of functions that accept both a text and a list of elements. There must be none, because PostgreSQL would read
+-- a list of unknown type as a text. (minhash() accepts an array only to raise an error.)
 SELECT proname FROM functions p JOIN pg_type t ON t.oid = proargtypes[0] WHERE prosrc !~ 'RAISE'
 GROUP BY proname HAVING bool_or(typcategory = 'S')
    AND bool_or(typcategory = 'A' OR t.oid IN ('tsvector'::regtype, 'anycompatiblearray'::regtype)) ORDER BY 1;
@@ -117,7 +117,8 @@ SELECT p.oid::regprocedure AS function FROM functions p
 WHERE ('element' = ANY (proargnames) OR 'elements' = ANY (proargnames) OR 'lexemes' = ANY (proargnames)
        OR 'anycompatiblearray'::regtype = ANY (proargtypes)) <> (proname ~ '^(minhash_)?element') AND proname !~ '_add$'
        ORDER BY 1;
--- Arguments and columns whose names contain words for which the extension uses other words.
+-- Arguments and columns whose names contain words that the extension avoids, because it has other words for these
+-- things.
 SELECT p.oid::regprocedure AS function, argument FROM functions p, unnest(proargnames) AS argument
 WHERE argument ~ 'positive|negative|in_vain|documents|document_id|look|copies' ORDER BY 1;
 

@@ -20,7 +20,7 @@ INSERT INTO documents SELECT 310 + 15 * (id - 10) + n, CASE id WHEN 10 THEN body
     FROM documents, generate_series(1, 15) n WHERE id IN (10, 11);
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, 'cat'), (364, 'Cat'), (365, 'dog');
 
--- Counts the rows that a query returns, those of the expected rows that are missing, and those that are surplus.
+-- Counts the rows that a query returns, the expected rows that are missing, and the rows that are not expected.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -80,8 +80,8 @@ RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped', 'TABLE roomy');
 SELECT size, count(*) FROM roomy GROUP BY size ORDER BY size;
 
--- The representative is the row with the smallest id. If there is a column named rank, it is the first row by rank,
--- with NULLs last, then by id.
+-- The representative is the row with the smallest id. If there is a column named rank, the representative is the first
+-- row by rank, with NULLs last, then by id.
 SELECT * FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, -id AS rank FROM documents WHERE id BETWEEN 311 AND 313') ORDER BY id;
 SELECT * FROM lsh_clusters('SELECT id, body, CASE WHEN id > 311 THEN repeat(''rank '', 99999) || id % 2 END AS rank
@@ -104,7 +104,8 @@ SELECT size, count(*), min(id), max(id) FROM lsh_clusters('SELECT id, body FROM 
 SELECT cluster_id, representative, size, string_agg(id::text, ' ' ORDER BY id) AS members
 FROM lsh_clusters('SELECT id, body FROM documents WHERE id BETWEEN 271 AND 310', near_representative => true,
     singletons => true) GROUP BY 1, 2, 3 ORDER BY 1 LIMIT 4;
--- The same in plain SQL: repeatedly take the best remaining row of a component, together with all rows near it.
+-- Computes clusters with near_representative in plain SQL: repeatedly takes the best remaining row of a component,
+-- together with all rows near that row.
 CREATE FUNCTION near_best(threshold float8, better text)
     RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -188,14 +189,14 @@ SELECT size, count(*) FROM lsh_clusters('SELECT id, body FROM crowd UNION ALL SE
 RESET statement_timeout;
 RESET maintenance_work_mem;
 
--- A typical use of clusters: keep only the longest row of each.
+-- A typical use of clusters: keep only the longest row of each cluster.
 CREATE TABLE kept AS SELECT * FROM documents;
 DELETE FROM kept USING lsh_clusters('SELECT id, body, -length(body) AS rank FROM kept') c WHERE kept.id = c.id
     AND kept.id <> c.representative;
 SELECT count(*), (SELECT count(*) FROM lsh_clusters('SELECT id, body FROM kept', near_representative => true))
     AS clustered FROM kept;
 
--- The same, but the statement says which rows to keep. Rows whose text is NULL or empty are kept, too.
+-- This statement says instead which rows to keep. Rows whose text is NULL or empty are kept, too.
 CREATE TABLE remaining AS SELECT * FROM documents UNION ALL VALUES (366, NULL), (367, NULL);
 DELETE FROM remaining
 WHERE id NOT IN (SELECT id
@@ -205,7 +206,7 @@ SELECT count(*), count(*) FILTER (WHERE body IS NULL) AS nulls, count(*) FILTER 
     (SELECT count(*) FROM kept) AS kept FROM remaining;
 DROP TABLE remaining;
 
--- Ids of other types. The argument after the query has the type of the ids. It has no name.
+-- Ids of other types. The argument after the query has the type of the ids. This argument has no name.
 SELECT q.n, c.id, pg_typeof(c.id), c.size
 FROM (VALUES (1), (2)) q (n), LATERAL
     lsh_clusters('SELECT ''x'' || id, body FROM documents WHERE id IN (311, 312) AND 0 < ' || q.n, NULL::text,

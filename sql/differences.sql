@@ -9,16 +9,16 @@ SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog ne
     'A quick brown fox jumps over the  LAZY dog near the bank of the river.');
 SELECT * FROM shingle_difference('The quick brown fox jumps over the lazy dog.', 'The quick fox jumps over a lazy dog.',
     2, 'word');
--- White space and punctuation within a difference are part of it, but not before or after it.
+-- A difference includes the white space and punctuation within it, but not those before or after it.
 SELECT * FROM shingle_difference(E'one two, three --\n four; five six', 'one two five six', 2, 'word');
--- Without folding, they are text like any other.
+-- Without folding, white space and punctuation are text like any other.
 SELECT side, position, length, quote_literal(passage)
 FROM shingle_difference('abcde  fghij', 'abcdefghij', fold => false);
 -- Two passages that swap places make no difference, because both texts have their shingles. Only the shingles across
 -- the seam differ.
 SELECT count(*), shingle_jaccard('one two three four', 'three four one two', 2, 'word')
 FROM shingle_difference('one two three four', 'three four one two', 2, 'word');
--- In bags, if one text has a shingle more often than the other, its last occurrence is the difference.
+-- In bags, if one text has a shingle more often than the other, the shingle's last occurrence is the difference.
 SELECT bag, side, position, passage
 FROM unnest('{f, t}'::bool[]) bag, shingle_difference('a b a c a', 'c a', 1, 'word', bag => bag);
 -- Texts shorter than a shingle, empty texts, NULL.
@@ -109,7 +109,8 @@ SELECT shingle_headline(string_agg('new' || i, ' '), 'old', 'MaxWords=3, MaxFrag
 FROM generate_series(1, 100) i;
 SELECT shingle_headline(long || '東京' || long, long, 'MaxWords=2', 2) AS two,
     shingle_headline(long || '東京' || long, long, 'MaxWords=1', 2) AS one FROM repeat('日本', 100) long;
--- Differences may begin or end with white space, or consist only of it. The headline still shows parts of the text.
+-- Differences may begin or end with white space, or consist only of white space. The headline still shows parts of the
+-- text.
 SELECT quote_literal(shingle_headline(E' \n', 'word', fold => false)) AS blank;
 SELECT count(*) AS parts, count(*) FILTER (WHERE position(part IN a) = 0) AS wrong
 FROM (SELECT translate(md5(i::text), '0123456789abcdef', 'abc    ab    bac') AS a,

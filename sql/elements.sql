@@ -1,7 +1,7 @@
--- Signatures and exact similarities of sets whose members are given, as arrays or tsvectors.
+-- Signatures and exact similarities of sets that callers pass as arrays or tsvectors.
 \pset null '<null>'
 
--- Signatures of elements have their own scheme. They are read and written like all others.
+-- Signatures of elements have their own scheme. They are read and written like other signatures.
 SELECT * FROM minhash_scheme(minhash_elements('{a,b,c}'::text[]));
 SELECT minhash_elements('{a,b,c}'::text[], 16, bag => true) AS signature;
 SELECT minhash_elements('{a,b,c}'::text[], 16)::text::minhash_signature = minhash_elements('{a,b,c}'::text[],
@@ -91,7 +91,7 @@ SELECT minhash_elements('{}'::int[], 16) AS empty, minhash_elements('{NULL}'::te
 SELECT minhash_cardinality(minhash_elements('{""}'::text[])) > 0.9 AS one,
     minhash_elements('{""}'::text[]) <> minhash_elements('{}'::text[]) AS not_empty;
 
--- Lexemes of a tsvector are the same members as equal texts. In a bag, each position is an occurrence, and a lexeme
+-- A lexeme of a tsvector is the same member as an equal text. In a bag, each position is an occurrence, and a lexeme
 -- without positions occurs once.
 SELECT minhash_elements('a b c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS lexemes,
     minhash_elements('a:1,5,9 b:2 c'::tsvector) = minhash_elements('{a,b,c}'::text[]) AS positions,
@@ -104,7 +104,7 @@ SELECT minhash_elements(to_tsvector('simple', 'To be or not to be'),
 -- PostgreSQL stores at most 255 positions of a lexeme.
 SELECT minhash_elements(to_tsvector('simple', repeat('a ', 300)),
     bag => true) = minhash_elements(array_fill('a'::text, ARRAY[255]), bag => true) AS most_positions;
--- The set of a text's shingles of characters has the same slots as the signature of the text.
+-- If the elements are a text's shingles of characters, their signature has the same slots as the text's own signature.
 SELECT bool_and(minhash_elements(shingles(body, size), seed => 7)::bigint[] = minhash(body, shingle_size => size,
     seed => 7)::bigint[]) AS equal
 FROM (VALUES ('The quick brown fox jumps over the lazy dog'), ('Größe, 日本語 und 🙂'), ('')) AS texts (body),

@@ -11,8 +11,8 @@ DROP DATABASE IF EXISTS minhash_lsh_euc_jp;
 DROP DATABASE IF EXISTS minhash_lsh_sql_ascii;
 RESET client_min_messages;
 
--- Make the expected results in this test's own database, whose encoding is UTF8. Texts are converted in pieces. The
--- texts are short ones, texts in which a piece begins at each byte of a character, and long ones. (One digest stands
+-- Make the expected results in this test's own database, whose encoding is UTF8. Texts are converted in pieces, so
+-- there are short texts, long texts, and texts in which a piece begins at each byte of a character. (One digest stands
 -- for many signatures.)
 SELECT getdatabaseencoding();
 SELECT minhash('Café NAÏVE', 16) AS cafe, shingles('Café NAÏVE', 3) AS cafe_shingles \gset
@@ -53,7 +53,7 @@ SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
 SELECT shingles('5 µm', 4);
 \echo :SQLSTATE
--- substr() finds differences at their stated positions, even after a letter that folds to one that LATIN1 does not
+-- substr() finds differences at their stated positions, even after a letter that folds to a letter that LATIN1 does not
 -- have.
 SELECT d.*, substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there,
     shingle_headline(a, b, '', 3)
@@ -67,7 +67,7 @@ CREATE DATABASE minhash_lsh_euc_jp TEMPLATE template0 ENCODING 'EUC_JP'
 \encoding UTF8
 CREATE EXTENSION minhash_lsh;
 SELECT getdatabaseencoding(), octet_length('a日丂ｱ');
--- EUC_JP allows these two bytes, but Unicode has no character for them. They are signed unchanged.
+-- EUC_JP allows the bytes A9 A1, but Unicode has no character for them. Such bytes are signed unchanged.
 SELECT minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash(E'\xa9\xa1 abcdef')) AS same,
        minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash('abcdef')) < 1 AS differs_without;
 SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese,

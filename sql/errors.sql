@@ -29,7 +29,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
     FROM unnest(ARRAY['minhash('''', 7)', 'shingles('''', 0)', 'lsh_band_keys(minhash(''''), 0, 1)',
     'lsh_band_keys(minhash(''''), 129, 1)', 'minhash(NULL, 7)', 'lsh_params(NULL, 0)']) call;
 
--- Comparing signatures of different schemes is an error. It shows both schemes.
+-- Comparing signatures of different schemes is an error. The error shows both schemes.
 SELECT difference, pg_temp.error_of(format('SELECT minhash_similarity(minhash(''a''), minhash(''a'', %s))', difference))
     FROM unnest(ARRAY['num_hashes => 127', 'shingle_size => 4', 'unit => ''word''', 'fold => false', 'bag => true',
     'seed => -43', 'method => ''classic''']) difference;
@@ -118,7 +118,7 @@ SELECT pg_temp.error_of('SELECT minhash(''a'', n) FROM schemes');
 SELECT n, (minhash_scheme(minhash('a', n))).num_hashes FROM schemes WHERE n > 7;
 DROP TABLE schemes;
 
--- Some of these errors as psql shows them.
+-- Some of the errors above, as psql shows them.
 \set VERBOSITY default
 SELECT lsh_band_keys(minhash('a'), 20, 7);
 \echo :SQLSTATE

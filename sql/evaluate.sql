@@ -9,8 +9,8 @@ SELECT family * 10 + copy, (SELECT string_agg(CASE WHEN word % 37 = copy * 5
 FROM generate_series(1, 40) AS family, generate_series(0, 3) AS copy;
 INSERT INTO texts VALUES (1000, ''), (1001, NULL), (1002, '  ');
 
--- If all texts are anchors, the figures are exact: they equal those of comparing all pairs, and the recall's interval
--- has no width.
+-- If all texts are anchors, the figures are exact: they equal the figures from comparing all pairs, and the recall's
+-- interval has no width.
 CREATE TEMP TABLE all_pairs AS
 SELECT shingle_jaccard(a.body, b.body) AS jaccard, minhash(a.body) AS a, minhash(b.body) AS b
 FROM texts a JOIN texts b ON a.id < b.id AND a.body ~ 'w' AND b.body ~ 'w';
@@ -69,8 +69,8 @@ FROM generate_series(1, 20) seed,
     lsh_evaluate('TABLE rare', 1200, 0.7, '{5}', '{12}', seed => seed) part,
     lsh_evaluate('TABLE rare', 4000, 0.7, '{5}', '{12}', seed => seed) whole;
 DROP TABLE rare;
--- Families of up to 200 texts. Some texts have a signature that misses most of their pairs. These texts are seldom
--- anchors themselves, so the interval must account for them from the anchors near them.
+-- Families of up to 200 texts. Some texts have a signature that misses most of their pairs. Such texts are seldom
+-- anchors themselves. So the interval must account for them through the anchors near them.
 CREATE TABLE families AS
 WITH members AS (SELECT f, m
                  FROM generate_series(1, 250) f, generate_series(1, greatest(1, (200 / power(f, 0.7))::int)) m)

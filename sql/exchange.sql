@@ -1,7 +1,7 @@
 -- Importing signatures of other systems from arrays of 32-bit values, and exporting ours.
 \pset null '<null>'
 
--- Exporting an imported signature gives the same values. Its scheme says that it comes from another system.
+-- Exporting an imported signature gives the same values. The signature's scheme says that it comes from another system.
 CREATE FUNCTION pg_temp.series(first bigint, count int) RETURNS bigint[] LANGUAGE sql AS $$
     SELECT array_agg((first + n) * 2654435761 & 4294967295 ORDER BY n) FROM generate_series(1, count) AS n $$;
 SELECT s.* FROM minhash_scheme(minhash_from_values(pg_temp.series(1, 128), seed => 1)) AS s;
@@ -17,7 +17,7 @@ SELECT minhash_to_values(minhash_from_values(('[5:20]={0,4294967295' || repeat('
 SELECT e::bigint[] AS slots, minhash_to_values(e) = array_fill(4294967295, ARRAY[16]) AS values,
     minhash_similarity(e, e) AS similarity, lsh_band_keys(e, 4, 4) AS keys
     FROM minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS e;
--- Sketches made with one permutation can have empty slots. If a signature is truncated to empty slots only, it is the
+-- Sketches made with one permutation can have empty slots. If truncation leaves only empty slots, the result is the
 -- signature of the empty set.
 SELECT minhash_truncate(s, 16) = minhash_from_values(array_fill(4294967295, ARRAY[16]), 1) AS cut,
     minhash_truncate(s, 17) = minhash_from_values((minhash_to_values(s))[1:17], 1) AS cut_behind
@@ -52,7 +52,7 @@ SELECT minhash_similarity(minhash_compress(a.sig, 8), minhash_compress(a.sig, 8)
     WHERE id = 1;
 
 -- Signatures made by datasketch (16 permutations, seed 1) from the words of two sentences, which share 10 of 14 words.
--- datasketch estimates a similarity of 0.8125, and 0.9375 between their union and the first.
+-- datasketch estimates that the similarity of the two is 0.8125, and that of their union and the first is 0.9375.
 CREATE TEMP TABLE datasketch (name text, hashvalues bigint[]);
 INSERT INTO datasketch VALUES
     ('a',

@@ -1,4 +1,5 @@
--- The operator class gin_minhash_ops. Through its index, % finds the similar rows that share a band key with the query.
+-- The operator class gin_minhash_ops. Through an index of this class, % finds the similar rows that share a band key
+-- with the query.
 
 SET minhash_lsh.recall_notice = 0;
 SET jit = off;
@@ -62,7 +63,7 @@ END $$;
 CREATE INDEX documents_sig ON documents USING gin (sig);
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.9, 0.8, 0.7, 0.5, 0.1, 0]) threshold, compare(threshold) c;
 
--- The index's options can set any bands and rows that fit. Its definition shows them.
+-- The index's options can set any bands and rows that fit the number of hashes. The index's definition shows them.
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 25, rows = 5));
 SELECT pg_get_indexdef('documents_sig'::regclass);
@@ -222,7 +223,7 @@ BEGIN
 END $$;
 SELECT count(*) FROM (SELECT FROM documents WHERE sig % minhash('cat') UNION ALL SELECT FROM documents
     WHERE sig % minhash('dog')) both_texts;
--- The setting recall_notice is the limit.
+-- The notice comes if the expected share is below the setting recall_notice.
 SET minhash_lsh.recall_notice = 0.65;
 :cat;
 SET minhash_lsh.similarity_threshold = 0.5;
@@ -234,7 +235,7 @@ SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
 -- The notice also comes if a parallel worker scans the index (test/tap/004_parallel.pl has more tests). Planning alone
--- never gives it.
+-- never gives a notice.
 SET minhash_lsh.similarity_threshold = 0.5;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -242,7 +243,7 @@ SELECT count(*) FROM documents WHERE sig % minhash('cat');
 EXPLAIN SELECT count(*) FROM documents WHERE sig % minhash('cat') \g /dev/null
 SELECT set_config(name, 'off', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
--- An index of one band gives the notice even if no row has the key.
+-- An index of one band gives the notice even if no row has the query's key.
 DROP INDEX documents_sig;
 CREATE INDEX documents_sig ON documents USING gin (sig gin_minhash_ops (bands = 1, rows = 7));
 SELECT count(*) FROM documents WHERE sig % minhash('nothing like any of them');

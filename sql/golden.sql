@@ -13,10 +13,10 @@ SELECT count(*) > 50 AS enough,
 SELECT left(document, 40) AS document, num_hashes, shingle_size, unit, fold, bag, seed, method
 FROM golden
 WHERE minhash(document, num_hashes, shingle_size, unit, fold, bag, seed, method)::text IS DISTINCT FROM signature;
--- Reading them as signatures and writing them again gives the same text.
+-- Reading the frozen texts as signatures and writing them again gives the same texts.
 SELECT count(*) FILTER (WHERE signature::minhash_signature::text IS DISTINCT FROM signature) AS differ FROM golden;
 
--- The same for signatures of elements.
+-- Compare the frozen signatures of elements in the same way.
 \set file :abs_srcdir '/test/golden/element_signatures.tsv'
 \set copy_in '\\copy golden_sets FROM ' :'file' ' (FORMAT text, HEADER)'
 CREATE TEMP TABLE golden_sets (type text, members text, num_hashes int, bag boolean, seed bigint, method text,
@@ -32,7 +32,7 @@ WHERE signature IS DISTINCT FROM CASE type
     method, bag)
     END::text;
 
--- The frozen band keys, bands counted from 0.
+-- Compare the frozen band keys. Their bands are counted from 0.
 \set file :abs_srcdir '/test/golden/band_keys.tsv'
 \set copy_in '\\copy golden_keys FROM ' :'file' ' (FORMAT text, HEADER)'
 CREATE TEMP TABLE golden_keys (document text, num_hashes int, shingle_size int, unit text, fold boolean, bag boolean,

@@ -1,5 +1,5 @@
--- The extension uses only its own objects and those of pg_catalog, whatever else its schema contains when it is
--- created. The test runs in one transaction. The rollback restores the extension for the other tests.
+-- The extension uses only its own objects and those of pg_catalog, whatever else its schema contains when the extension
+-- is created. The test runs in one transaction. The rollback restores the extension for the other tests.
 
 \pset format unaligned
 \pset tuples_only on
@@ -10,7 +10,8 @@ CREATE ROLE regress_lsh_eve;
 CREATE SCHEMA decoys AUTHORIZATION regress_lsh_eve;
 SET ROLE regress_lsh_eve;
 SET LOCAL search_path = decoys;
--- eve's decoys: operators that match pairs of types exactly where PostgreSQL's own need a cast, and functions.
+-- eve's decoys are functions and operators. The operators match pairs of types exactly where PostgreSQL's operators
+-- need a cast.
 DO $$
 DECLARE
     types text[] := '{oid,regclass,regprocedure,regproc,int2,int4,int8,name,text}';
@@ -42,7 +43,7 @@ RESET search_path;
 SELECT count(*) > 600 FROM of_eve;
 CREATE EXTENSION minhash_lsh SCHEMA decoys;
 
--- No object of the extension depends on one of eve's. (Only the control view does.)
+-- None of the extension's objects depends on one of eve's objects. (Only the control view does.)
 SET LOCAL search_path = decoys, pg_catalog;
 CREATE VIEW decoys.control AS SELECT oid = 'pg_class'::pg_catalog.regclass AS it FROM pg_catalog.pg_class;
 RESET search_path;

@@ -82,7 +82,8 @@ SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 UPDATE docs SET body = passage(61, id) WHERE id IN (43, 44);
 SELECT * FROM lsh_refresh_clusters('"Connected rows"');
 SELECT cluster_id, array_agg(id ORDER BY id) AS ids FROM "Connected rows" WHERE id > 41 GROUP BY 1 ORDER BY 1;
--- With the argument changed, a refresh looks only at these rows. The next refresh without it finds the other changes.
+-- With the argument "changed", a refresh looks only at the rows that "changed" lists. The next refresh without this
+-- argument finds the other changes.
 INSERT INTO docs VALUES (50, passage(8, 0)), (51, passage(8, 1)), (52, passage(8, 2));
 DELETE FROM docs WHERE id = 30;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id::bigint, ''a'' FROM docs WHERE id IN (50, 51) -- two');
@@ -90,8 +91,8 @@ SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 30 UNION ALL SELEC
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT id FROM docs WHERE false');
 SELECT * FROM lsh_refresh_clusters('near');
 SELECT differences('near', 'SELECT id, body FROM docs');
--- A refresh of one row looks at its whole component. So it finds that another row is gone, although changed did not
--- list it.
+-- A refresh of one row looks at the row's whole component. So the refresh finds that another row is gone, although
+-- "changed" did not list that row.
 DELETE FROM docs WHERE id = 50;
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51');
 SELECT * FROM lsh_refresh_clusters('near', changed => 'SELECT 51 WHERE false');
@@ -304,8 +305,9 @@ SELECT count(*) FROM (SELECT id, representative, similarity FROM among_decoys
     FROM lsh_clusters('SELECT id, body FROM decoys.sources', NULL::uuid, threshold => 0.6, near_representative => true,
         singletons => true)) AS wrong;
 
--- Nor do they use functions planted in the extension's own schema, even if PostgreSQL's parser would prefer these. The
--- type of the ids is a domain, so that a planted function can match it exactly.
+-- The extension's statements do not use functions planted in the extension's own schema either, even if PostgreSQL's
+-- parser would prefer these functions. The type of the ids is a domain, so that a planted function can match it
+-- exactly.
 BEGIN;
 CREATE DOMAIN number_of_doc AS integer;
 CREATE TABLE among (id number_of_doc PRIMARY KEY, body text);
@@ -453,7 +455,8 @@ SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"Big name"')$$);
 COMMIT;
 SELECT rows_changed FROM lsh_refresh_clusters('"Big name"');
 
--- On a partitioned table, a refresh looks into the index of each partition. The estimated costs count all of them.
+-- On a partitioned table, a refresh looks into the index of each partition. The estimated costs count all of these
+-- indexes.
 CREATE TABLE of_parts (id int PRIMARY KEY, body text) PARTITION BY HASH (id);
 CREATE TABLE of_parts_0 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 0);
 CREATE TABLE of_parts_1 PARTITION OF of_parts FOR VALUES WITH (MODULUS 4, REMAINDER 1);

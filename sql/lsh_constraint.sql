@@ -5,7 +5,7 @@ SET jit = off;
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 
--- Returns a text of twenty words, with as many of the last words replaced as "changed" says.
+-- Returns a text of twenty words. The argument "changed" says how many words at its end are replaced.
 CREATE FUNCTION doc(what int, changed int DEFAULT 0) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT string_agg(md5(format('%s %s', what, word + CASE WHEN word > 20 - changed THEN 100 ELSE 0 END)), ' '
                       ORDER BY word) FROM generate_series(1, 20) word
@@ -56,9 +56,10 @@ SELECT id FROM tickets WHERE customer = 1 AND minhash_similar(sig, minhash(doc(7
 RESET enable_seqscan;
 SELECT dead, in_tail > 0 AS has_tail FROM lsh_check('tickets_near', heap => true);
 
--- A constraint is as exact as the signatures: of 100 pairs on both sides of the threshold, it refuses exactly those at
--- or above it. Without the option threshold, the threshold is 0.8, whatever the setting is. The constraint's
--- definition, and so a dump, does not show this default. REINDEX keeps it.
+-- A constraint is as exact as the signatures: of 100 pairs on both sides of the threshold, the constraint refuses
+-- exactly those at or above the threshold. Without the option threshold, the threshold is 0.8, whatever the setting
+-- similarity_threshold is. The constraint's definition, and so a dump, does not show this default. REINDEX keeps the
+-- default.
 CREATE TABLE by_default (id int, sig minhash_signature, CONSTRAINT by_default_near EXCLUDE USING lsh (sig WITH %));
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'by_default_near';
 CREATE TABLE tried AS SELECT i AS id, minhash(doc(i, 2 + i % 3)) AS sig FROM generate_series(1, 100) i;
@@ -79,11 +80,12 @@ SELECT minhash_similarity(e.sig, t.sig) >= 0.75 AS near, i.id IS NULL AS refused
 FROM exact e JOIN tried t USING (id) LEFT JOIN exact i ON i.id = 1000 + e.id GROUP BY 1, 2 ORDER BY 1, 2;
 DROP TABLE exact, tried;
 
--- Adding a constraint to a table checks its rows. Commands that rewrite the table keep the constraint. Its threshold
--- cannot be changed.
+-- Adding a constraint to a table checks the table's rows. Commands that rewrite the table keep the constraint. The
+-- threshold of a constraint cannot be changed.
 CREATE TABLE plain AS SELECT id, body FROM tickets WHERE id <= 20;
 INSERT INTO plain SELECT id, doc(id, 3) FROM plain WHERE id = 7;
--- Since PostgreSQL 17, such statements run with a search_path that does not contain the schema of the types.
+-- Since PostgreSQL 17, statements that build an index run with a search_path that does not contain the schema of the
+-- types.
 SELECT replace(pg_temp.error_of(
     'ALTER TABLE plain ADD EXCLUDE USING lsh (minhash(body) WITH %) WITH (threshold = 0.6)'),
     'public.', '') AS error_of;

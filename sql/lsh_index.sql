@@ -33,7 +33,8 @@ SET enable_indexscan = off;
 SELECT pg_temp.scans('SELECT id FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7)');
 SELECT array_agg(id ORDER BY id) FROM documents WHERE sig % (SELECT sig FROM documents WHERE id = 7);
 RESET enable_indexscan;
--- At 0 a search finds every row, except those whose signature is NULL or is the signature of the empty set.
+-- At the threshold 0, a search finds every row, except those whose signature is NULL or is the signature of the empty
+-- set.
 SELECT threshold, c.* FROM unnest(ARRAY[1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1,
     0]) threshold, pg_temp.compare(threshold) c;
 
@@ -179,7 +180,7 @@ SELECT records, in_tail > 0 AS has_tail FROM lsh_check('documents_sig', heap => 
 REINDEX INDEX documents_sig;
 SELECT * FROM pg_temp.compare(0.7);
 
--- The options can set any bands and rows that fit.
+-- The options can set any bands and rows that fit the number of hashes.
 CREATE TABLE choices (bands int, rows int);
 INSERT INTO choices VALUES (13, 7), (25, 5), (12, 10), (128, 1), (1, 2), (64, 2);
 CREATE FUNCTION pg_temp.try(bands int, rows int, threshold float8, OUT alike bigint, OUT missing bigint,

@@ -1,4 +1,4 @@
--- When the planner chooses an lsh index by its costs alone, with all other kinds of plans allowed.
+-- Tests when the planner chooses an lsh index by costs alone, while all other kinds of plans are allowed.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -24,9 +24,9 @@ SELECT threshold,
 FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE NOT sig % pg_temp.sig_of(7)');
--- The estimated costs of the index scan. As the threshold falls, they rise or stay about the same. They do not depend
--- on whether the threshold is a setting or an argument, and little on whether the planner knows the signature. The
--- first rows do not cost more than all.
+-- The estimated costs of the index scan. As the threshold falls, the costs rise or stay about the same. They do not
+-- depend on whether the threshold is a setting or an argument, and little on whether the planner knows the signature.
+-- The first rows do not cost more than all rows.
 CREATE FUNCTION pg_temp.costs(query text, OUT first float8, OUT "all" float8) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

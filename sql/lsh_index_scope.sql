@@ -1,5 +1,5 @@
--- The other columns of an lsh index are the scope: a search that gives values for all of them looks only at rows with
--- these values.
+-- The columns of an lsh index besides the signature are its scope: a search that gives values for all of these columns
+-- looks only at rows with these values.
 
 SET jit = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
@@ -7,7 +7,7 @@ SET jit = off;
 \i :common
 CREATE TYPE mood AS ENUM ('glad', 'sad');
 
--- A hundred texts, twenty times each, with seven customers and NULL.
+-- A hundred texts, each in twenty rows. Each row has one of seven customers, or NULL.
 CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature)
     WITH (autovacuum_enabled = false);
 INSERT INTO tickets SELECT i, nullif(i % 8, 7), i % 3, minhash(md5((i % 100)::text) || md5((i % 100 + 1)::text))
@@ -33,7 +33,7 @@ BEGIN
         IS NOT DISTINCT FROM (SELECT array_agg(b ORDER BY b) FROM unnest(by_table) b);
 END $$;
 
--- A unique column is useless as a scope, unless it identifies the row of a constraint.
+-- A unique column is useless as a scope, except in a constraint, where the column tells a row from other rows.
 CREATE INDEX tickets_unique ON tickets USING lsh (sig, id);
 CREATE UNIQUE INDEX ON tickets (shop) WHERE id = 1;
 CREATE INDEX tickets_partial ON tickets USING lsh (sig, shop, (id + 1));
@@ -66,7 +66,8 @@ SELECT query, b.* FROM unnest(ARRAY[
     'SELECT sig <%> pg_temp.sig_of(13) FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 30']) query,
     pg_temp.both_ways(query) b;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets WHERE customer = NULL AND sig % pg_temp.sig_of(13)') b;
--- The limit applies only to searches with values for the whole scope. Other searches compare all rows.
+-- The setting ordered_scan_limit applies only to searches with values for the whole scope. Other searches compare all
+-- rows.
 SET minhash_lsh.ordered_scan_limit = 0;
 SELECT b.* FROM pg_temp.both_ways('SELECT id FROM tickets ORDER BY sig <%> pg_temp.sig_of(13) LIMIT 2000') b;
 SET enable_seqscan = off;

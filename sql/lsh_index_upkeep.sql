@@ -26,7 +26,7 @@ CREATE FUNCTION pg_temp.state(index text DEFAULT 'many_sig', OUT records bigint,
     OUT runs int) LANGUAGE sql AS $$
     SELECT records, dead, in_tail, runs FROM lsh_check(index::regclass, heap => true)
 $$;
--- Tells whether a newly created index has the same contents.
+-- Tells whether a newly created index has the same contents as many_sig.
 CREATE FUNCTION pg_temp.as_new() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     kept bigint := (SELECT contents FROM lsh_check('many_sig'));
@@ -177,8 +177,8 @@ SELECT * FROM pg_temp.state('parts_high_sig_idx');
 -- PostgreSQL refuses to change the options of a partitioned index.
 SELECT pg_temp.error_of('ALTER INDEX parts_sig SET (threshold = 0.5)') IS NOT NULL AS refused;
 
--- HOT updates: if only other columns of a row change, its single record in the index stays and leads to the new
--- version.
+-- HOT updates: if only columns that are not in the index change, the row's single record in the index stays and leads
+-- to the new version.
 CREATE TABLE hot (id int, note text, sig minhash_signature, EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9))
     WITH (fillfactor = 20, autovacuum_enabled = false);
 INSERT INTO hot SELECT n, 'old', minhash(md5(n::text), 16) FROM generate_series(1, 40) n;

@@ -9,7 +9,7 @@
 LOAD 'minhash_lsh';
 SHOW minhash_lsh.similarity_threshold;
 SELECT name, setting, boot_val, min_val, max_val, context FROM pg_settings WHERE name ~ '^minhash_lsh\.' ORDER BY name;
--- The hint lists the instruction sets of this machine. They always include baseline.
+-- The error's hint lists the instruction sets of this machine. They always include baseline.
 DO $$
 DECLARE
     choices text;
@@ -36,7 +36,7 @@ RESET minhash_lsh.similarity_threshold;
 SELECT a % minhash('') AS empty, minhash('') % minhash('') AS both_empty, a % NULL AS "null",
     NULL <%> b AS null_distance FROM pair;
 
--- The setting for a transaction, and for a function.
+-- The setting can be changed for a transaction, and for a function.
 BEGIN;
 SET LOCAL minhash_lsh.similarity_threshold = 0.5;
 SELECT a % b AS inside FROM pair;

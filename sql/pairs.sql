@@ -18,7 +18,7 @@ INSERT INTO documents SELECT 320 + 20 * (id - 10) + n, CASE id WHEN 10 THEN body
 INSERT INTO documents VALUES (361, ''), (362, ''), (363, ' '), (364, 'cat'), (365, 'Cat'), (366, 'dog'), (367, 'x y z'),
     (368, 'x y z x y z');
 
--- Counts the rows that a query returns, those of the expected rows that are missing, and those that are surplus.
+-- Counts the rows that a query returns, the expected rows that are missing, and the rows that are not expected.
 CREATE FUNCTION compare(actual text, expected text, OUT rows bigint, OUT missing bigint, OUT surplus bigint)
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -64,8 +64,8 @@ SELECT * FROM check_pairs(0.7, 40, 6, 251, unit => 'word', size => 1);
 SELECT * FROM check_pairs(0.7, 20, 5, unit => 'word', size => 2, bag => true);
 SELECT * FROM check_pairs(0.7, 20, 5, bag => true, size => 2, fold => false);
 SELECT * FROM check_pairs(0.7, 20, 5, method => 'classic');
--- If bands and rows are not given, lsh_pairs() chooses them by cost. They find the same pairs as those that
--- lsh_params() chooses for the recall asked for, or for 0.99 or more if texts are compared exactly.
+-- If bands and rows are not given, lsh_pairs() chooses them by cost. The choice finds the same pairs as the bands and
+-- rows that lsh_params() chooses for the requested recall, or for 0.99 or more if texts are compared exactly.
 SELECT c.* FROM lsh_params(0.8) p, compare('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'')',
     format('SELECT * FROM lsh_pairs(''SELECT id, minhash(body) FROM documents'', bands => %s, rows => %s)', bands,
     rows)) c;
@@ -77,7 +77,7 @@ SELECT c.* FROM lsh_params(0.6, recall => 0.8) p,
     format('SELECT * FROM lsh_pairs(''SELECT id, body FROM documents'', 0.6, verify => ''estimate'', bands => %s,
         rows => %s)', bands, rows)) c;
 -- A debug message shows the choice. If there are many candidates, a notice reports this before they are compared. With
--- max_bucket, the choice is the bands with the most rows that still reach the recall.
+-- max_bucket, lsh_pairs() chooses the bands with the most rows that still reach the recall.
 SET client_min_messages = debug1;
 SELECT count(*) FROM lsh_pairs('SELECT id, body FROM documents WHERE id < 40', 0.95);
 SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM documents WHERE id < 40', 0.95);
@@ -123,7 +123,8 @@ RESET maintenance_work_mem;
 SELECT * FROM compare('TABLE cramped_alike', 'TABLE roomy_alike');
 DROP TABLE alike;
 
--- Pairs between two queries. The left ids come from the first query. A row that is in both makes a pair with itself.
+-- Pairs between two queries. The left ids come from the first query. A row that is in both queries makes a pair with
+-- itself.
 CREATE VIEW evens AS SELECT * FROM documents WHERE id % 2 = 0 OR id > 340;
 CREATE VIEW odds AS SELECT * FROM documents WHERE id % 2 = 1 OR id > 340;
 CREATE TEMP TABLE across AS
@@ -242,7 +243,7 @@ SELECT * FROM lsh_pairs('TABLE two', NULL::numeric);
 SELECT * FROM lsh_pairs('TABLE two', NULL);
 \set VERBOSITY default
 
--- Rows with the same id make no pair with each other. With other rows, each of them makes its own pair.
+-- Rows with the same id make no pair with each other. Each of them makes its own pairs with other rows.
 SELECT * FROM lsh_pairs('SELECT id / 322, body FROM documents WHERE id IN (321, 322, 323)') ORDER BY 1, 2;
 -- Rows with a NULL are left out. An empty text is similar to nothing.
 SELECT * FROM lsh_pairs('SELECT id, body FROM two UNION ALL VALUES (NULL, ''x''), (5, NULL), (NULL, NULL), (6, '''')');
@@ -298,7 +299,7 @@ SELECT pairs_or_none('SELECT id, body FROM two'), pairs_or_none('SELECT 1 / (id 
 SET maintenance_work_mem = '1MB';
 SELECT pairs_or_none('SELECT 1 / (id - 3999), body FROM large WHERE id < 4000 ORDER BY id') FROM generate_series(1, 2);
 RESET maintenance_work_mem;
--- The query sees what the calling statement sees. It is planned again at each call.
+-- The query sees what the calling statement sees. The query is planned again at each call.
 BEGIN;
 INSERT INTO two VALUES (1, 'new in here'), (2, 'new in here');
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM two') ORDER BY 1, 2;

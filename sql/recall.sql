@@ -1,4 +1,4 @@
--- The share of known pairs that is found. Filters that run before a comparison must not lose more pairs than allowed,
+-- Tests what share of known pairs is found. Filters that run before a comparison must not lose more pairs than allowed,
 -- for any number of hashes and bits, and at low thresholds.
 
 CREATE SCHEMA recall;

@@ -1,5 +1,5 @@
 -- doc/reference.md must describe every function, argument, default, result column, operator, type, access method and
--- setting. Each of these queries lists what is missing from it.
+-- setting. Each query below lists what is missing from the page.
 \set reference `cat "$PG_ABS_SRCDIR/doc/reference.md"`
 CREATE TEMP TABLE lines AS
 SELECT line, n, count(*) FILTER (WHERE line ~ '^##') OVER (ORDER BY n) AS section
@@ -12,7 +12,8 @@ WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid
 WHERE NOT starts_with(proname, '_');
--- The text about each function: all lines that name it. If a line shows its arguments as "…", the whole section.
+-- The text about each function: all lines that name the function, or the whole section if one of these lines shows the
+-- arguments as "…".
 CREATE TEMP TABLE said AS
 SELECT p.oid, string_agg(l.line, E'\n') AS what
 FROM functions p LEFT JOIN lines l ON l.line ~ ('`' || proname || '\(')

@@ -1,5 +1,5 @@
--- lsh_sample(): estimates from a sample how many pairs there are. bench/sample_bench.sh tries more kinds of texts and
--- seeds.
+-- lsh_sample(): estimates from a sample how many pairs there are. test/bench/sample_bench.sh tries more kinds of texts
+-- and seeds.
 
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
@@ -30,7 +30,8 @@ SELECT count(*) FILTER (WHERE t.pairs BETWEEN pairs_low AND pairs_high) >= 17 AS
     count(*) FILTER (WHERE share BETWEEN near_share_low AND near_share_high) >= 17 AS near_share,
     max(pairs_high) < 3 * max(t.pairs) AS is_narrow, count(DISTINCT s.pairs) > 10 AS differ
 FROM samples AS s, truth AS t, near;
--- The same seed gives the same sample. Then other ids, signatures, a scope, rows without pairs, and no rows.
+-- The same seed gives the same sample. The next queries have other ids, signatures, a scope, rows without pairs, or no
+-- rows.
 SELECT count(DISTINCT s.pairs) FROM generate_series(1, 3), lsh_sample('SELECT id, body FROM docs', seed => 7) AS s;
 SELECT pairs BETWEEN 5000 AND 40000 AS found FROM lsh_sample('SELECT md5(id::text)::uuid, body FROM docs', 0.6);
 SELECT pairs BETWEEN 5000 AND 40000 AS found FROM lsh_sample('SELECT id, minhash(body) FROM docs', 0.6);
@@ -39,7 +40,8 @@ SELECT pairs, pairs_low, pairs_high > 0 AS perhaps, near_share_low
 FROM lsh_sample('SELECT id, body FROM docs WHERE id > 2400');
 SELECT row_count, pairs, pairs_low, pairs_high, near_share_low, near_share_high
 FROM lsh_sample('SELECT id, body FROM docs WHERE false');
--- The memory that lsh_pairs() would need. It is more if the query sorts its rows, because texts are kept then.
+-- The memory that lsh_pairs() would need. If the query sorts its rows, lsh_pairs() needs more, because it must then
+-- keep the texts.
 SELECT (SELECT memory FROM lsh_sample('SELECT id, body FROM docs')) AS scanned,
     (SELECT memory FROM lsh_sample('SELECT id, body FROM docs ORDER BY id + 0')) > 8000 * 500 AS sorted;
 -- With an index, the share of rows that have a near-duplicate is accurate to a few percent.

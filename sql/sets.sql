@@ -58,8 +58,8 @@ EXPLAIN (COSTS OFF) SELECT minhash_union_agg(sig) FROM many;
 SELECT minhash_union_agg(sig) = (SELECT minhash_union_agg(sig) FROM signatures) AS equal FROM many;
 ROLLBACK;
 
--- Estimated sizes. Each set has 100 words and shares 50 of them with the next set. Estimates must be within four
--- standard errors of 9 % each.
+-- Estimated sizes. Each set has 100 words and shares 50 of them with the next set. Each estimate may be off by at most
+-- four standard errors, which are 9% each (so 36%).
 SELECT count(*) FILTER (WHERE abs(minhash_cardinality(sig) - 100) > 36) AS far,
     abs(avg(minhash_cardinality(sig)) / 100 - 1) < 0.03 AS unbiased FROM signatures WHERE id > 0;
 SELECT abs(minhash_cardinality(minhash_union_agg(sig)) / 10050 - 1) < 0.36 AS near FROM signatures;
@@ -78,8 +78,8 @@ FROM (SELECT minhash(x.body, shingle_size => 1, unit => 'word') AS a,
 SELECT abs(minhash_cardinality(minhash(body)) / cardinality(shingles(body)) - 1) < 0.36 AS near,
     abs(minhash_cardinality(minhash(body, num_hashes => 1024, method => 'classic')) / cardinality(shingles(body)) - 1) <
     0.13 AS nearer FROM sets WHERE id = 17;
--- Relative standard errors of unions, intersections and containments, measured with 400 seeds. They differ from those
--- in README.md by at most a sixth. (For small sets and the method fss, they are less.)
+-- Relative standard errors of unions, intersections and containments, measured with 400 seeds. They differ by at most a
+-- sixth from those in doc/reference.md. (For small sets and the method fss, they are smaller.)
 SELECT num_hashes, method, shared, abs(stddev(united) * sqrt(num_hashes) - 1) < 0.17 AS unions,
     abs(stddev(intersection) * sqrt(j * num_hashes) - 1) < 0.17 AS intersections,
     abs(stddev(contained) / sqrt((1 - j) / (j * num_hashes)) - 1) < 0.17 AS containments,

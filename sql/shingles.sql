@@ -1,7 +1,7 @@
 -- Shingles and exact similarity: worked examples from the literature, and corner cases.
 \pset null '<null>'
 
--- Shingles of two characters. Of 6 windows 5 are distinct, in the order of their first occurrence.
+-- Shingles of two characters. Five of the six windows are distinct. They come in the order of their first occurrence.
 SELECT shingles('abcdabd', 2),
        cardinality(shingles('abcdabd', 2)) AS distinct_ones,
        cardinality(shingles('abcdabd', 2, bag => true)) AS windows;
@@ -63,7 +63,7 @@ SELECT shingle_containment('Lorem Ipsum dolor sit amet',
        round(shingle_containment('Lorem Ipsum dolor sit amet is how dummy text starts',
        'Lorem Ipsum dolor sit amet')::numeric, 10) AS second_in_first,
        round(22 / 47.0, 10) AS expected;
--- As bags, {a, a, b, b} contains two of the three a and the b of {a, a, a, b}. As sets, it contains all.
+-- As bags, {a, a, b, b} contains two of the three a and the one b of {a, a, a, b}. As sets, it contains both a and b.
 SELECT shingle_containment('aaab', 'aabb', 1, bag => true) AS bag, shingle_containment('aaab', 'aabb', 1) AS set,
        shingle_jaccard('aaab', 'aabb', 1, bag => true) AS bag_jaccard,
        shingle_jaccard('aaab', 'aabb', 1) AS set_jaccard;
@@ -93,8 +93,8 @@ SELECT shingle_jaccard(NULL, 'a'), shingle_jaccard('a', NULL), shingle_jaccard('
        shingle_containment(NULL, 'a'), shingle_containment('a', NULL), shingle_containment('a', 'a', fold => NULL),
        shingle_containment('a', 'a', bag => NULL);
 
--- Folding ignores case, turns runs of white space into one space, and removes it at the ends. Without folding, the text
--- is used unchanged.
+-- Folding ignores case, turns runs of white space into one space, and removes white space at the ends. Without folding,
+-- the text is used unchanged.
 SELECT shingles('  Ab  C ', 3), shingles('  Ab  C ', 3, fold => false), shingles(' Ab  C, d', 2, 'word'),
     shingles(' Ab  C, d', 2, 'word', fold => false);
 SELECT shingle_jaccard('The Cat', ' the   cat ') AS folded,
@@ -112,7 +112,7 @@ SELECT to_hex(code) AS code, cardinality(shingles('a' || chr(code) || 'b', 1)) A
     cardinality(shingles('a' || chr(code) || 'b', 1, 'word')) AS words
 FROM unnest(ARRAY[8203, 8205, 8288, 65279, 6158]) AS code;
 
--- With folding, punctuation separates words. In shingles of characters, and without folding, it is text.
+-- With folding, punctuation separates words. In shingles of characters, and without folding, punctuation is text.
 SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded,
     shingles('well-known, isn''t it? (yes) a_b', 1, 'word', fold => false) AS as_it_is;
 SELECT shingles('a,b', 2) AS chars, shingles('一、二。三', 1, 'word') AS ideographic,
@@ -145,8 +145,8 @@ SELECT shingles('Hello, World!') = shingles(document => 'Hello, World!', shingle
        shingle_containment('Hello, World!', 'hello world') = shingle_containment(b => 'hello world',
        a => 'Hello, World!', shingle_size => 5) AS containment;
 
--- Compute the same in plain SQL, for a few hundred texts of many lengths: windows of characters with substr(), and
--- windows of words with arrays.
+-- Compute the same shingles in plain SQL, for a few hundred texts of many lengths: windows of characters with substr(),
+-- and windows of words with arrays.
 CREATE TEMP TABLE texts AS
 SELECT i, translate(left(repeat(md5(i::text) || md5((i / 2)::text), 4), i % 120), '0123456', 'abc de ') AS document
 FROM generate_series(1, 300) i;

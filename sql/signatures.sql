@@ -78,7 +78,7 @@ SELECT pair, method, round(exact::numeric, 4) AS exact,
        max(spread) FILTER (WHERE n = 1000) < 0.5 * max(spread) FILTER (WHERE n = 100) AS spread_shrinks
 FROM summary GROUP BY pair, method, exact ORDER BY pair, method;
 
--- The same for shingles of words, on texts of a few hundred shingles.
+-- Do the same for shingles of words, on texts of a few hundred shingles.
 WITH texts AS (
     SELECT string_agg(md5(i::text), ' ' ORDER BY i) FILTER (WHERE i <= 300) AS a,
     string_agg(md5(i::text), ' ' ORDER BY i) FILTER (WHERE i > 100) AS b

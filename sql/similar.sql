@@ -20,8 +20,8 @@ SELECT _minhash_query(minhash('cat'), 2);
 SELECT minhash_similar(minhash('cat'), minhash('cat', 64), 0.8);
 SELECT minhash('cat') % _minhash_query(minhash('cat', seed => 1), 0.8);
 
--- The planner uses the type minhash_query for the right side of an index condition. EXPLAIN shows its values abridged.
--- Users cannot enter values of it.
+-- The planner uses the type minhash_query for the right side of an index condition. EXPLAIN shows values of this type
+-- abridged. Users cannot enter such values.
 SELECT _minhash_query(signature, 0.7) FROM unnest(ARRAY[minhash('cat'), minhash(''), minhash('cat', 4096)]) signature;
 SELECT '0.7:fss1:16x32:char5:fold:set:42:'::minhash_query;
 
@@ -119,8 +119,8 @@ SELECT sum(found) FROM unnest(ARRAY[0.5, 0.6, 0.9]) threshold,
 RESET plan_cache_mode;
 DEALLOCATE look_up;
 
--- If the threshold is a constant and the index would find too few rows, all rows are compared instead. The setting
--- minhash_lsh.recall_notice is the limit.
+-- If the threshold is a constant and the index would find too few rows, all rows are compared instead. A share of the
+-- rows that is below the setting minhash_lsh.recall_notice is too few.
 SELECT threshold, condition(format('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), %s)', threshold))
     IS NOT NULL AS by_index FROM unnest(ARRAY[0, 0.5, 0.76, 0.78, 0.8, 1]) threshold;
 SET minhash_lsh.recall_notice = 0.5;
@@ -149,8 +149,8 @@ CREATE INDEX documents_hash ON documents USING hash (sig);
 SELECT condition('SELECT FROM documents WHERE minhash_similar(sig, minhash($$cat$$), 0.8)');
 SELECT condition('SELECT FROM documents WHERE sig % minhash($$cat$$)');
 DROP INDEX documents_order, documents_hash;
--- What an index without options finds depends on the number of hashes. The planner knows it from the column's type or
--- from a constant.
+-- What an index without options finds depends on the number of hashes. The planner knows this number from the column's
+-- type or from a constant.
 CREATE TABLE short (known minhash_signature(16), any_number minhash_signature);
 CREATE INDEX short_known ON short USING gin (known);
 CREATE INDEX short_any_number ON short USING gin (any_number);
@@ -166,7 +166,7 @@ DROP TABLE short;
 -- A signature of another scheme is an error if rows are compared with it.
 SELECT count(*) FROM documents WHERE minhash_similar(sig, minhash('cat', 64), 0.8);
 
--- If the planner knows the threshold, it expects as many rows as for the operator with the same setting.
+-- If the planner knows the threshold, it expects as many rows as for the operator % with that threshold as its setting.
 CREATE FUNCTION expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

@@ -99,8 +99,8 @@ SELECT DISTINCT least(s.id, b.id) AS id, greatest(s.id, b.id) AS other_id
 SELECT count(*) AS pairs, (SELECT count(*) FROM (TABLE looked_up EXCEPT TABLE candidates) AS e) AS only_looked_up,
     (SELECT count(*) FROM (TABLE candidates EXCEPT TABLE looked_up) AS e) AS only_joined FROM looked_up;
 
--- The classic form has slots in columns. Its join condition, which a query writes here, says that all rows of at least
--- one band are equal.
+-- The classic form of the join has slots in columns. A query writes its join condition here: in at least one band, all
+-- rows are equal.
 SELECT format('CREATE TEMP TABLE columns AS SELECT id, %s
     FROM (SELECT id, signature::bigint[] AS s FROM signatures) AS slots',
         string_agg(format('s[%1$s] AS s%1$s', i), ', ' ORDER BY i)) AS make_columns

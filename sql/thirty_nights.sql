@@ -1,5 +1,5 @@
--- The job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with a
--- log. On two of three nights, the refresh is told which rows have changed. Each night, the clusters must equal those
+-- Tests the job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with
+-- a log. On two of three nights, the refresh is told which rows have changed. Each night, the clusters must equal those
 -- that lsh_clusters() finds, and must keep their numbers.
 
 SET client_min_messages = warning;
@@ -39,7 +39,7 @@ BEGIN
                 recall => 0.9999, near_representative => true, singletons => true) AS c
             FULL JOIN article_clusters AS k USING (id, representative, similarity)
             WHERE c.cluster_id IS NULL OR k.cluster_id IS NULL);
-        -- Count lost numbers: rows of the cluster are left, and none of them is in a cluster with a smaller number.
+        -- A number is lost if no cluster has it, and no row of its old cluster is now in one with a smaller number.
         found.lost := (SELECT count(*) FROM (SELECT b.cluster_id FROM before AS b JOIN article_clusters AS k USING (id)
             GROUP BY b.cluster_id HAVING min(k.cluster_id) > b.cluster_id) AS s
             WHERE cluster_id NOT IN (SELECT cluster_id FROM article_clusters));

@@ -76,7 +76,8 @@ SELECT threshold, bands || 'x' || rows AS shape, expected, bands || 'x' || rows 
 FROM (VALUES (0.5, '35x3'), (0.55, '26x3'), (0.6, '19x3'), (0.65, '24x4'), (0.7, '17x4'), (0.75, '17x5'), (0.8, '16x6'),
     (0.85, '15x8'), (0.9, '11x10'), (0.95, '8x16')) AS figures (threshold, expected),
      lsh_params(threshold, recall => 0.99) ORDER BY threshold;
--- The same in SQL, by trying all bands and rows: the most rows that reach the recall, then the fewest bands.
+-- Find the same choices in SQL, by trying all bands and rows: the most rows that reach the recall, then the fewest
+-- bands.
 SELECT count(*) AS compared, count(*) FILTER (WHERE (bands, rows) IS DISTINCT FROM (best_bands, best_rows)) AS differ
 FROM unnest(ARRAY[0.3, 0.5, 0.77, 0.95, 1]) threshold, unnest(ARRAY[16, 100, 128]) n,
     unnest(ARRAY[0.5, 0.8, 0.95]) recall, lsh_params(threshold, n, recall),
@@ -96,7 +97,8 @@ FROM (VALUES (0.5, '25x5 32x4'), (0.55, '21x6 28x4'), (0.6, '18x7 25x5'), (0.65,
      lsh_params(threshold, rule => 'area') h,
      LATERAL (SELECT bands || 'x' || rows AS shape FROM lsh_params(threshold, rule => 'area',
      false_candidate_weight => 0.1, missed_pair_weight => 0.9)) AS wide ORDER BY threshold;
--- Only the ratio of the weights matters. If one weight is 0, the choice finds as many pairs as possible, or as few.
+-- Only the ratio of the weights matters. If a weight is 0, the choice finds as many pairs as possible, or as few as
+-- possible.
 SELECT (SELECT p FROM lsh_params(rule => 'area', false_candidate_weight => 3, missed_pair_weight => 3) p) = (SELECT p
     FROM lsh_params(rule => 'area') p) AS ratio;
 SELECT rows = 1 AS finds_most FROM lsh_params(rule => 'area', false_candidate_weight => 0);

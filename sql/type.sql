@@ -180,7 +180,7 @@ COPY (SELECT '\x01012011050010002a00000000000000'::bytea || decode(repeat('00', 
 SELECT count(*) FROM received;
 \! rm -f "$PG_ABS_BUILDDIR/signatures.copy"
 
--- Damaged stored values, made with a cast that checks nothing. Everything that uses them raises an error.
+-- Damaged stored values, made with a cast that checks nothing. Everything that uses such a value raises an error.
 CREATE CAST (bytea AS minhash_signature) WITHOUT FUNCTION;
 SELECT pg_temp.error_of(format('SELECT (minhash_scheme(%L::bytea::minhash_signature)).num_hashes', damaged))
 FROM unnest(ARRAY['', '\x01', '\x010120110500100002a00000000000', '\x02012011050010002a00000000000000',

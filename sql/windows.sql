@@ -23,7 +23,7 @@ FROM (SELECT n, w, s, count(DISTINCT place) AS number
           regexp_matches(passage, '\S+', 'g') WITH ORDINALITY AS m (word, at),
           LATERAL (SELECT count(*) + at FROM regexp_matches(left(body, position - 1), '\S+', 'g')) p (place)
       GROUP BY n, w, s) c;
--- Words and white space that are longer than the part that is read between two checks for cancelling.
+-- Words and white space that are longer than the piece of text that is read between two checks for cancelling.
 WITH long AS (SELECT repeat('ä', 100001) || '   ' || repeat('漢字', 70000) || E'\n\t' || repeat('😀x', 50000)
     || repeat(' ', 200000) || 'end of it' AS body)
 SELECT position, length(passage), substr(body, position, length(passage)) = passage AS stands_there
@@ -31,8 +31,8 @@ FROM long, lsh_windows(body, 2, 1);
 SELECT lsh_windows('a b', 0);
 SELECT lsh_windows('a b', 1, 0);
 SELECT count(*), min(length(passage)) FROM lsh_windows(repeat('word ', 100000), 2147483647 / 2, 2147483647 / 2);
--- The recipe for documents that share passages also finds passages after the millionth character. It puts an id and a
--- place into one number, and multiplies the id by a number that is larger than any place.
+-- The recipe for documents that share passages also finds passages after the millionth character. The recipe puts an id
+-- and a place into one number, and multiplies the id by a number that is larger than any place.
 CREATE TEMP TABLE passages AS
 WITH long AS (SELECT string_agg(repeat(md5(n::text), 10), ' ' ORDER BY n) AS body FROM generate_series(1, 4000) n)
 SELECT id, position::bigint AS place, passage

@@ -32,7 +32,7 @@ run_ring() {
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
     # Each fuzzer runs briefly, to see that it still runs and finds nothing at once.
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
-    # These run separately, because make would not reach the second if the first fails.
+    # The SQL tests and the isolation tests run separately, because make would stop after the first kind if it fails.
     regress) test/tools/with_server.sh make -s installcheck ISOLATION= ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
     # Makes random calls of the bulk functions and compares them with brute force; each finding is a line with its seed.

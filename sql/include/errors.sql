@@ -1,5 +1,5 @@
--- What tests of errors have in common. Two variables say how error_of() writes an error: error_separator goes between
--- its parts (by default it is a line break), and error_objects adds the objects that it names.
+-- Tests of errors include this file. Two variables say how error_of() writes an error: error_separator goes between the
+-- error's parts (by default, it is a line break), and error_objects adds the objects that the error names.
 
 \if :{?error_separator}
 \else
@@ -10,8 +10,8 @@
 \set error_objects false
 \endif
 
--- Runs a statement, and returns its error: SQLSTATE, message, detail and hint, and if asked for, the schema, table and
--- constraint. It leaves out the line numbers of the source.
+-- Runs a statement, and returns its error: SQLSTATE, message, detail and hint. If "objects" is true, also returns the
+-- schema, table and constraint. Leaves out the line numbers of the source.
 CREATE FUNCTION pg_temp.error_of(statement text, separator text DEFAULT :'error_separator',
     objects boolean DEFAULT :error_objects) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,7 +1,7 @@
--- What tests of lsh indexes have in common.
+-- Tests of lsh indexes include this file.
 
--- 300 texts of 40 words, 200 of which are copies of one of the first hundred with some words changed; an exact copy,
--- empty texts, NULL, short texts.
+-- 300 texts of 40 words. The last 200 are copies of one of the first 100 with some words changed. In addition there are
+-- an exact copy, empty texts, NULL and short texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text,
     sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED);
 INSERT INTO documents

@@ -5,8 +5,8 @@
 #
 # Runs on a throw-away server with everything in memory. The texts contain planted near-duplicates whose exact
 # similarities are known. With `grow`, it also runs on ten times as many signatures. Two statements that are compared
-# run in turns; printed are the medians of their times, the ratio of the medians, and the range of the first one's
-# times. Bounds are in brackets.
+# run in turns. The figures are the medians of their times, the ratio of the medians, and the range of the first
+# statement's times. Bounds are in brackets.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -76,8 +76,8 @@ for ((turn = 0; turn < runs; turn++)); do
 done
 figure 'CPU time with one worker / without' \
     "$(ratio_of "$(middle <"$work/with_one")" "$(middle <"$work/alone")")" '' '<= 1.2'
-# What one process does alone, in CPU time of the session, and how much faster a call can be on many cores (Amdahl's
-# law).
+# Prints the share of a call's CPU time that one process must do alone, and how much faster the call can be on many
+# cores (Amdahl's law).
 run -c "$larger; $one_more; $see_texts" -c 'SET client_min_messages = debug1' -c "$exact" 2>&1 |
     sed -nE 's/.* ([0-9.]+) s of CPU time, ([0-9.]+) s of it in steps that ([0-9]+) workers.*/\1 \2 \3/p' | awk '{
         serial = ($1 - $2) / ($1 - $2 + $2 * ($3 + 1))

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures what a refresh of kept clusters costs, in CPU time of the session, so that other work does not matter.
+# Measures what a refresh of kept clusters costs, in CPU time of the session, so that other work on the machine does not
+# count.
 #
 #   clusters_bench.sh MAKE_TEXTS [DOCUMENTS]
 #

@@ -1,5 +1,5 @@
 // Measures what the engine of the bulk functions costs on the texts of a file, one per line: the CPU time of its steps,
-// and what was expected of the hashes, bands and rows, which are chosen by cost or given.
+// and what was predicted for the hashes, bands and rows, which are given or chosen by cost.
 // engine_bench FILE THRESHOLD [pairs | clusters] [HASHES BANDS ROWS]
 #include "bulk/search/clusters.h"
 #include "bulk/search/pairs.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When announced pages will have arrived, in a table by a hash of file and page. A page may replace another one. */
+/* When announced pages will have arrived. A hash of file and page is the place, so a page may replace another one. */
 static struct { long page; long when; } announced[65536];
 
 static long now(void)

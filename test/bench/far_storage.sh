@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures how much bulk functions read of a table four times as large as memory, and how long they take if each page
-# read takes a millisecond (far_storage.c). Calls run once with reads in the order of pages, and once without, because
-# effective_cache_size hides how little memory there is:
+# read takes a millisecond (far_storage.c). Each call runs once with reads in the order of pages. It also runs once
+# without that order; then effective_cache_size hides how little memory there is:
 #
 #   far_storage.sh MAKE_PAIRS [DOCUMENTS]
 set -euo pipefail

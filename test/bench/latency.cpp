@@ -3,14 +3,14 @@
 //     latency ROUNDS CALLS TEXTS SQL...
 //
 // Connects to the server that the environment names, and prepares each statement once. The statements run in turns: in
-// each round, each of them runs CALLS times (or for three seconds) with texts from the query TEXTS. No statement gets
-// the same text twice as long as there are enough. Prints for each round and statement
+// each round, each of them runs CALLS times (or for three seconds) with texts from the query TEXTS. No statement gets a
+// text twice while there are texts that it has not had. Prints for each round and statement
 //
 //     PLACE ROUND STATEMENT P50 P99        in microseconds; statements are counted from 0
 //
 // Measures once with client and backend on one core ("one"), where a round trip costs two context switches, and once on
-// two cores ("two"), where it wakes an idle core each way. If the scheduler decides, the result changes from run to
-// run.
+// two cores ("two"), where a round trip wakes an idle core each way. If the scheduler chose the cores, the result would
+// change from run to run.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
-# Sourced by the benchmarks in SQL. They use it to query the server and to print what they found, one line per figure,
-# with its bound beside it.
+# The benchmarks in SQL source this file. With it, they query the server and print what they found, one line per figure,
+# with the figure's bound beside it.
 # shellcheck shell=bash
 
 # on_server OPTIONS ARG...: runs the script that calls it, with its arguments, on a throw-away server of its own.

@@ -5,8 +5,8 @@
 #   test/bench/memory_bench.sh
 #   unshare -m sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec test/bench/memory_bench.sh'
 #
-# The second line does so with a /dev/shm of 64 MB, as containers have it by default. Starts a throw-away server. Prints
-# medians of RUNS (3) interleaved runs.
+# The second line runs the script with a /dev/shm of 64 MB, as containers have it by default. The script starts a
+# throw-away server. It prints medians of RUNS (3) interleaved runs.
 set -euo pipefail
 
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

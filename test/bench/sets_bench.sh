@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what signatures of given sets cost inside SQL, on a throw-away server with everything in memory:
+# Measures what signatures of columns and arrays cost inside SQL, on a throw-away server with everything in memory:
 #
 #   sets_bench.sh [ROWS]
 #

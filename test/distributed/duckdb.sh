@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# By hand: read the export of doc/more-than-one-server.md with DuckDB, and compare the pairs that it finds there with
-# those of lsh_pairs().
+# By hand: reads the export of doc/more-than-one-server.md with DuckDB, and compares the pairs that DuckDB finds there
+# with those of lsh_pairs().
 #
 #   duckdb.sh DIRECTORY
 #

@@ -2,7 +2,7 @@
 //
 //     write_element_signatures element_signatures.tsv
 //
-// It serves to look at differences and to add rows; rows of a released scheme never change.
+// Use it to look at differences, and to add rows. Rows of a released scheme never change.
 #include <fstream>
 #include <iostream>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run every lint-*.sh beside this file; each prints what is wrong and exits 1. A new lint only has to be put here.
+# Runs every lint-*.sh beside this file. Each lint prints what is wrong and exits 1. To add a lint, put its file here.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
 
-# Each part may include those named here. Of the glue, [pg] means the files of src/pg itself.
+# Each part may include the parts named here. The part [pg] has only the files of src/pg itself, not of its folders.
 declare -A may=(
     [core]='core'
     [bulk/memory]='bulk/memory'
@@ -45,14 +45,16 @@ while IFS=: read -r file included; do
     fi
 done < <(grep -rPo '^\s*#\s*include\s*"\K(core|bulk|pg)/[^"]+' src --include='*.cpp' --include='*.h')
 
-# What every file gets with pg/glue.h. If it had more, a file's includes would not show what the file uses.
+# pg/glue.h gives every file only these headers. If it included more, a file's includes would not show what the file
+# uses.
 while IFS=: read -r file included; do
     echo "$file includes $included: include it in the files that use it"
     status=1
 done < <(grep -HPo '^\s*#\s*include\s*"\K(?!postgres\.h|fmgr\.h|varatt\.h|pg/compat\.h)[^"]+' \
     src/pg/glue.h src/pg/compat.h)
 
-# Names that many files use, and the header that each needs: in the file itself, or in the header of the same name.
+# Names that many files use, and the header that each name needs. A file that uses such a name must include the header,
+# or the file's own header must.
 uses() {
     local header=$1 pattern=$2 file
     while read -r file; do

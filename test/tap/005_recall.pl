@@ -110,14 +110,14 @@ diag(sprintf '%d texts, %s: found %d of the %d pairs with J >= %.1f, '
     $count, $shape, $found, $true, $threshold, $predicted, $error, $vain, $candidates,
     $compared);
 
-# Tests the same on the whole curve, for all pairs whose similarity is known.
+# Makes the same comparison on the whole curve, for all pairs whose similarity is known.
 diag('of these, ', $node->safe_psql('postgres', <<'SQL'));
 SELECT format('%s are candidates, predicted %s', count(c.left_id),
               sum(lsh_probability(similarity, bands, rows))::numeric(9,1))
 FROM compared CROSS JOIN shape LEFT JOIN candidates c USING (left_id, right_id)
 SQL
 
-# Pairs that are not candidates, which are most of them, are not looked at.
+# Most pairs are not candidates, so the join does not look at them.
 cmp_ok($candidates, '<', $count * ($count - 1) / 2 / 5, 'few pairs become candidates');
 $node->stop;
 done_testing();

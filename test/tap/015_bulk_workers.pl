@@ -39,7 +39,7 @@ sub workers
         "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid IS NOT NULL");
 }
 
-# Waits until a condition is true; returns whether it became true.
+# Queries whose results must not depend on workers.
 my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
 my $clusters = q{SELECT md5(string_agg(c::text, ',')) || count(*)
     FROM lsh_clusters('SELECT id, body FROM texts', near_representative => true, singletons => true) c};

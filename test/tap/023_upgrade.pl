@@ -56,7 +56,7 @@ SQL
 my $before = $node->safe_psql('postgres', $questions);
 like($before, qr/^gin\|\d{3,}\nlsh\|\d{3,}$/m, 'answers before the update');
 
-# The next version has one new function, and one with another cost.
+# The next version has one new function, and one function whose cost has changed.
 my $extension = "$copy$sharedir/extension";
 my $control = slurp_file("$extension/minhash_lsh.control");
 my ($version) = $control =~ /^default_version = '([^']+)'/m;

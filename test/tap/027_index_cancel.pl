@@ -7,12 +7,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $limit = 250;    # ms that it may still take after the cancel; the machine may be busy
+my $limit = 250;    # ms that a statement may still take after its cancel; the machine may be busy
 my $least = 100;    # the limit of a fast statement is half of its usual time, or this if that is less
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-# Memory is limited to this, so that there are several runs.
+# maintenance_work_mem is small, so that the index has several runs.
 $node->append_conf('postgresql.conf', <<'CONF');
 autovacuum = off
 log_statement = none
@@ -39,8 +39,8 @@ my $wide = 'SET enable_seqscan = off; SET enable_sort = off; SET minhash_lsh.sim
 my $bitmap = "$wide SET enable_indexscan = off;";
 my $plain = "$wide SET enable_bitmapscan = off;";
 
-# Each entry has a statement that prepares (not timed), the statement that is cancelled, and a check that this is the
-# right one.
+# Each entry: a name; statements that prepare (not timed); the statement that is cancelled; and, for some, text that its
+# plan must contain.
 my @cases = (
     [ 'ordered scan', $wide, 'SELECT count(*) FROM (SELECT FROM docs ORDER BY sig <%> doc(3) OFFSET 0) s', 'Index Scan using docs_sig' ],
     [ 'bitmap scan', $bitmap, 'SELECT count(*) FROM wide WHERE sig % doc(3)', 'Bitmap Index Scan on wide_sig' ],
@@ -50,7 +50,7 @@ my @cases = (
         'CREATE INDEX docs_other ON wide USING lsh (sig)' ],
     [ 'REINDEX CONCURRENTLY', '', 'REINDEX INDEX CONCURRENTLY docs_sig' ],
     [ 'lsh_check', '', q{SELECT lsh_check('docs_sig', heap => true)} ],
-    # The same session deletes rows first. VACUUM then rewrites runs, so that all records are moved.
+    # The same session updates rows first, so that VACUUM rewrites runs and moves all records.
     [ 'VACUUM', 'UPDATE docs SET sig = sig WHERE id % 4 = 1;', 'VACUUM (INDEX_CLEANUP ON, TRUNCATE off) docs' ]);
 for my $case (@cases)
 {

@@ -1,6 +1,6 @@
 # A VACUUM that merges runs of an lsh index, or rewrites them without their dead records, is slowed down by
-# vacuum_cost_delay. Meanwhile others must look up, insert, and wait for each other as if it were not there. Then it is
-# cancelled, or ends.
+# vacuum_cost_delay. Meanwhile others must look up, insert, and wait for each other as if there were no VACUUM. Then the
+# VACUUM is cancelled, or ends.
 use strict;
 use warnings;
 
@@ -108,7 +108,7 @@ sub cancel
 
 my $state = q{SELECT records, dead, in_tail, runs FROM lsh_check('docs_sig', heap => true)};
 
-# Looks up and inserts; an insertion would merge a tail of this length itself if VACUUM did not.
+# Looks up and inserts. A tail of this length would be merged by an insertion if VACUUM were not at work.
 for my $deleted ('false', 'true')
 {
     my $what = $deleted eq 'true' ? 'runs written anew' : 'runs merged';

@@ -56,7 +56,8 @@ sub start_session
     return ($session, $pid);
 }
 
-# Runs SQL that waits somewhere for the advisory lock 1; returns the title and the wait event meanwhile, and its output.
+# Runs SQL that waits somewhere for the advisory lock 1. Returns its process's title and wait event while it waits, and
+# its output at the end.
 sub hold
 {
     my ($sql) = @_;

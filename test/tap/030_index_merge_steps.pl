@@ -177,8 +177,8 @@ is(meta()->{rewritten}, 0, 'until the next insertion that merges');
 $node->safe_psql('postgres', 'DELETE FROM docs WHERE id < 0; VACUUM (INDEX_CLEANUP ON) docs');
 is($node->safe_psql('postgres', q{SELECT lost_pages FROM lsh_check('docs_sig')}), 0, 'all pages are free or used again');
 
-# With little memory, a build sorts in parts, and so does a VACUUM that rewrites a run. Another session watches its
-# progress.
+# With little memory, a build sorts in parts, and so does a VACUUM that rewrites a run. Another session watches the
+# build's progress.
 $node->safe_psql('postgres', 'DROP TABLE docs; CREATE TABLE docs AS
     SELECT i AS id, doc(i, 16) AS sig FROM generate_series(1, 250000) i');
 my ($seen, $watching) = ('', <<'SQL');

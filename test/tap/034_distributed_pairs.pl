@@ -117,7 +117,7 @@ everywhere(qq{DELETE FROM "The letters"."Letter's" WHERE "No." = $first});
 result_of($stars);
 is(result_of('SELECT count(*) FROM kept_stars WHERE left_id % 400 = 0 AND right_id % 400 = 0'), $all - 1 - $kinds,
     'of identical texts the first is deleted');
-# The same where ids sort differently as text: the first row of a star may be the right one of a pair.
+# Tests stars again where ids sort differently as text. There, the first row of a star may be the right row of a pair.
 everywhere(q{CREATE TABLE by_json AS SELECT to_jsonb(id) AS id, minhash(body) AS mh FROM all_texts; CREATE UNIQUE INDEX ON by_json (id)});
 my $json_stars = qq{CALL lsh_distributed_pairs('by_json', 'id', 'mh', 'json_stars', servers => '{$names}', keep => true, star_above => 3)};
 result_of($json_stars);

@@ -76,7 +76,7 @@ my $scripts = PostgreSQL::Test::Utils::tempdir();
 # A psql in the background, which runs SQL in one transaction.
 sub start_psql { return start_psql_with([ '-1' ], @_); }
 
-# The same with other options.
+# A psql in the background, with these options.
 sub start_psql_with
 {
     my ($options, $server, $sql, %variables) = @_;
@@ -90,7 +90,7 @@ sub start_psql_with
     return $run;
 }
 
-# Returns its error messages, once it has ended.
+# Waits until such a psql has ended, and returns its error messages.
 sub finish_psql
 {
     my ($run) = @_;

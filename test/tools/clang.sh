@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the extension with clang, separately from the ordinary build, and runs tests with it.
 #
-#   clang.sh [ARG...]    arguments of make installcheck; by default some tests of each room
+#   clang.sh [ARG...]    arguments of make installcheck; by default some tests of each kind
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
 set -euo pipefail

@@ -4,8 +4,8 @@
 #
 #   private_postgres.sh COMMAND [ARG...]
 #
-# COMMAND finds it through PG_CONFIG. PostgreSQL finds its files relative to its programs, so the programs are copied
-# and everything else is linked.
+# COMMAND finds this PostgreSQL through PG_CONFIG. PostgreSQL finds its files relative to its programs, so the programs
+# are copied and everything else is linked.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to copy
 set -euo pipefail

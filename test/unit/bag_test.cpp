@@ -87,7 +87,7 @@ TEST(bag, a_small_table_takes_more_passes_to_the_same_elements)
     }
 }
 
-// A secret decides where passes begin and end, so hashes that share their upper bits do not crowd together.
+// A secret decides where passes begin and end, so hashes that share their upper bits do not crowd into one pass.
 TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 {
     for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0} - 99}) {

@@ -43,7 +43,7 @@ TEST(bands, equal_the_reference)
     }
 }
 
-// Keys must be made only from the slots of a signature, whenever it can be banded. The copies have no spare bytes, so
+// Whenever a signature can be cut into bands, keys must be made only from its slots. The copies have no spare bytes, so
 // that ASan sees any access beyond them.
 TEST(bands, end_within_the_slots)
 {
@@ -83,7 +83,7 @@ TEST(bands, the_number_of_a_band_is_part_of_its_key)
     EXPECT_EQ(keys.size(), 4u);
 }
 
-// Text A has n = 12 in 3 bands of 4; the near-duplicates meet only in the first two bands.
+// Two signatures are cut into 3 bands of 4 rows. They share the keys of the first two bands only.
 TEST(bands, meet_where_all_rows_agree)
 {
     const slot_list a = {1, 3, 6, 0, 2, 3, 1, 0, 5, 5, 5, 5, 0, 0, 0, 0};
@@ -94,7 +94,8 @@ TEST(bands, meet_where_all_rows_agree)
         EXPECT_EQ(key_of(a, band, 4) == key_of(b, band, 4), band < 2);
 }
 
-// Text E: of four documents, the first and the third meet in their first band, and no others meet.
+// The example of sql/bands.sql: of four documents, the first and the third share the key of their first band, and no
+// others do.
 TEST(bands, of_the_example_in_sql)
 {
     const slot_list first_bands[] = {{1, 3, 6, 0}, {2, 3, 1, 0}, {1, 3, 6, 0}, {2, 1, 3, 1}};

@@ -11,7 +11,7 @@ namespace {
 using entry_list = std::vector<std::uint64_t>;
 using bucket_list = std::vector<std::vector<std::uint32_t>>;
 
-// Returns all buckets of a partition, using memory without a spare element.
+// Returns all buckets of a partition. Each array is exactly as long as needed, so that ASan sees any access beyond it.
 bucket_list group(const entry_list& entries)
 {
     const std::size_t count = entries.size();
@@ -27,7 +27,7 @@ bucket_list group(const entry_list& entries)
     return found;
 }
 
-// Finds the same buckets in a slow and simple way.
+// Finds the buckets that group() must return, in a slow and simple way.
 bucket_list group_slowly(const entry_list& entries)
 {
     std::map<std::uint64_t, std::vector<std::uint32_t>> by_key;
@@ -49,7 +49,7 @@ void expect_groups(const entry_list& entries)
     EXPECT_EQ(found, expected) << entries.size() << " entries";
 }
 
-// Makes entries whose rows are in no order, as in a partition of only some rows.
+// Makes entries whose row numbers are in no order and have gaps, as if a partition had only some of all rows.
 template <typename Key>
 entry_list make_entries(std::size_t count, Key key)
 {

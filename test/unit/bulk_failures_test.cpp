@@ -66,7 +66,7 @@ TEST_P(bulk_failures, at_any_call_of_the_host)
         for (long at = 1; at <= calls; at += at < calls - 20 ? 1 + at / 40 : 1) {
             host.fail(kind, at);
             const outcome left = run(host, call_engine, call);
-            // The number of calls that a process makes depends on how many units it gets.
+            // The number of calls that a process makes depends on how many units of work it gets.
             if (given.workers == 0 || left != finished) {
                 ASSERT_EQ(left, kind) << "call " << at << " of " << calls;
             }

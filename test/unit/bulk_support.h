@@ -33,12 +33,12 @@ using support::random_source;
 // How a run of the engine ended.
 enum outcome { finished, out_of_memory, write_failed, read_failed, stopped, worker_failed, too_many_shingles };
 
-// Clusters: each has its rows, and their similarities to its first row.
+// Each cluster lists its rows, and the similarity of each row to the cluster's first row.
 using cluster_list = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
 
-// A host whose n-th call of a kind fails (counted from 1; 0: none fails). Like PostgreSQL, it then jumps over the
-// engine and frees everything that the engine had. Its workers are threads; each has its own host, and its calls count
-// as calls of the first host.
+// A host whose n-th call of a kind fails (counted from 1; 0: none fails). Like PostgreSQL, the host then jumps over the
+// engine and frees everything that the engine had. The host's workers are threads. Each worker has its own host, whose
+// calls count as calls of the first host.
 struct test_host : bulk::host {
     test_host* first = this;
     std::set<void*> memory; // memory of this process alone
@@ -179,7 +179,7 @@ private:
         self_of(host).expected.assign(places.rbegin(), places.rend());
     }
 
-    // The memory is different each time, so that any use of an earlier document is seen.
+    // Reads a document into new memory each time, so that any use of an earlier document is noticed.
     static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t place)
     {
         test_host& self = self_of(host);
@@ -548,7 +548,8 @@ public:
         find_candidates();
     }
 
-    // The similarity of two rows if it reaches the threshold, whether or not they share a bucket; otherwise -1.
+    // The similarity of two rows if the engine must find it when they share a bucket: their scopes are equal, their
+    // signatures agree enough (in exact tasks), and the similarity reaches the threshold. Otherwise -1.
     double similarity(std::uint32_t a, std::uint32_t b) const
     {
         if (given.scope_of(a) != given.scope_of(b))
@@ -790,7 +791,8 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
     return made;
 }
 
-// Describes the difference between the pairs that the engine finds and the true ones; empty if there is none.
+// Describes the difference between the pairs that the engine finds and the true pairs. Returns an empty text if there
+// is none.
 inline std::string check_pairs(const problem& given)
 {
     const truth expected(given);
@@ -812,7 +814,7 @@ inline std::string check_pairs(const problem& given)
     return host.files.empty() ? "" : "files are left";
 }
 
-// The same for clusters, whose rows are ordered by their ranks.
+// Describes in the same way the difference between clusters, whose rows are ordered by their ranks.
 inline std::string check_clusters(problem given)
 {
     given.crossing = false;

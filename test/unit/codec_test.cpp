@@ -12,7 +12,7 @@ using minhash::status;
 using minhash::unit;
 using reference::slot_list;
 
-// Schemes with values at the ends of all ranges.
+// Schemes that have, for each field, the least and the greatest value and some between them.
 std::vector<scheme> schemes()
 {
     std::vector<scheme> scheme;

@@ -203,7 +203,8 @@ TEST(compress, similarity_leaves_out_accidents)
     EXPECT_EQ(minhash::similarity_of(scheme, 80), 0.5);
 }
 
-// No bias, and no more error than theory predicts (for few elements FSS-4 has less).
+// Estimates must have no bias, and no more error than theory predicts. (For few elements, the method fss has less
+// error.)
 TEST(compress, estimates_are_as_exact_as_theory_says)
 {
     constexpr int trials = 1500;
@@ -227,7 +228,7 @@ TEST(compress, estimates_are_as_exact_as_theory_says)
                     minhash::absorb(sketches[side], &lo[from], &hi[from], (either + shared) / 2);
                     sides[side] = compress({scheme, {sketches[side].slots, scheme.num_hashes}}, bits);
                 }
-                // The estimate is not clamped, because similarity_of() is this far from 0.
+                // similarity_of() does not return less than 0. Here it is far from 0, so no estimate is changed.
                 const double error =
                     minhash::similarity_of(
                         sides[0].scheme,

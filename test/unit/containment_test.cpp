@@ -78,7 +78,7 @@ pair_list find_pairs(const problem& given, outcome expected = finished)
     return found;
 }
 
-// The rows are texts and parts of texts, some of them changed; no pair may be missed.
+// Makes rows that are texts and parts of texts, some of them changed. No pair may be missed.
 problem random_parts(random_source& random, std::size_t most_rows)
 {
     problem made = random_problem(random, most_rows);

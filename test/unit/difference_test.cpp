@@ -216,8 +216,8 @@ std::string replace(const std::string& text, const span_list& spans, const std::
     return made;
 }
 
-// Compares differences with their definition, and tests the property that makes them unique: the text without them has
-// all shared shingles, and no more can be left out.
+// Compares differences with their definition. Also tests the property that makes them unique: the text without its
+// differences has all shared shingles, and nothing more can be left out of the text.
 void expect_right(const std::string (&texts)[2], const shingling& how)
 {
     const span_list found[2] = {differences(texts, 0, how), differences(texts, 1, how)};
@@ -304,7 +304,7 @@ TEST(difference, counts_characters_of_the_text_as_it_is)
               (span_list{{7, 11, "\u023A\u023Axy"}}));
 }
 
-// Of three occurrences in a bag, the other text has one, so the first is shared.
+// One bag has a shingle three times, and the other has it once, so the first of the three occurrences is shared.
 TEST(difference, of_bags)
 {
     shingling bag = {unit::word, 1, true, true};

@@ -36,7 +36,7 @@ struct rows_of_elements {
     std::vector<hash_list> rows;
     std::size_t batch = 100;
     std::size_t reads = 0;
-    std::size_t most = 0; // the most elements that a row may have, as announced; 0: as many as it has
+    std::size_t most = 0; // the announced maximum of a row's elements; 0: announces their number
 
     minhash::bulk::element_source source()
     {
@@ -102,7 +102,7 @@ private:
     std::vector<double> expected;
 };
 
-// Makes groups of rows; each row is made from one by leaving out, adding and repeating elements.
+// Makes groups of rows. Each row of a group is made from the same elements, by leaving out, adding and repeating some.
 rows_of_elements grouped_rows(support::random_source& random, std::size_t groups, std::size_t members)
 {
     rows_of_elements made;
@@ -153,8 +153,8 @@ TEST(exact_sets, equal_brute_force_in_any_order)
     }
 }
 
-// Compares small rows among others, with repeats, where few can be kept, so that records of one form follow records of
-// the other.
+// Compares small rows, some of them with repeats, where few rows can be kept, so that records of one form follow
+// records of the other.
 TEST(exact_sets, equal_brute_force_where_little_is_kept)
 {
     support::random_source random = {66};
@@ -182,7 +182,7 @@ TEST(exact_sets, equal_brute_force_where_little_is_kept)
     }
 }
 
-// The first batch of a row is entered in another way, in steps of 4,096.
+// Up to 4,096 elements at the start of a row may be entered at once, in another way than the others.
 TEST(exact_sets, equal_brute_force_whatever_the_batches)
 {
     support::random_source random = {68};

@@ -43,7 +43,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
             if (minhash::full(counts)) {
                 std::vector<minhash::counted_shingle> larger(2 * table.size());
                 minhash::shingle_counts moved = {buffer.get(), larger, 0};
-                // In two parts, as the caller does.
+                // Moves the entries in two parts, as the caller does.
                 const std::size_t half = table.size() / 2;
                 minhash::move(counts.table.first(half), moved);
                 minhash::move(counts.table.subspan(half), moved);
@@ -56,7 +56,7 @@ comparison compare(const std::string& left, const std::string& right, const shin
             EXPECT_EQ(both.substr(entry.first.offset, entry.first.bytes), both.substr(range.offset, range.bytes));
             EXPECT_GE(entry.occurrences[text], 1u);
         }
-        EXPECT_FALSE(minhash::next(walk, range)); // the end stays the end
+        EXPECT_FALSE(minhash::next(walk, range)); // after the end, next() keeps returning false
     }
     const std::size_t third = table.size() / 3;
     for (const auto part : {counts.table.first(third), counts.table.subspan(third)}) {

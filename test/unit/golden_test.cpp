@@ -1,4 +1,5 @@
-// Tests the frozen signatures from the text to the text form, through everything that the core does.
+// Computes the golden signatures again, end to end: from a document, through all of the core, to the signature's text
+// form.
 #include <gtest/gtest.h>
 
 #include "support.h"

@@ -1,5 +1,5 @@
-// Every table of kernels must return what the baseline returns. The other tests, which run once for each table, compare
-// it with the reference.
+// Every table of kernels must return what the baseline returns. The other tests run once for each table, and compare
+// the table in use with the reference.
 #include "core/kernels.h"
 
 #include <gtest/gtest.h>

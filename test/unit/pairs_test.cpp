@@ -66,7 +66,8 @@ TEST(pairs, long_texts_outgrow_the_first_table)
     EXPECT_EQ(check_pairs(given), "");
 }
 
-// Signatures have more slots than are compared first, and the first slots alone cannot show that two rows are not near.
+// Makes signatures that have more slots than are compared first. Their first slots alone cannot show that two rows are
+// not near.
 problem families_of_signatures(std::uint8_t bits, std::uint16_t num_hashes, std::size_t rows)
 {
     support::random_source random = {95};

@@ -43,7 +43,8 @@ std::uint64_t unmix(std::uint64_t x)
     return x ^ x >> 33;
 }
 
-// Sets that share bits: those at the ends, those that a public mix would move to the ends, and consecutive numbers.
+// Sets of hashes that share bits: those at the ends, those that a public mix would move to the ends, and consecutive
+// numbers.
 std::vector<hash_list> crafted_sets()
 {
     std::vector<hash_list> sets(6);

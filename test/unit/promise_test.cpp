@@ -11,7 +11,7 @@ namespace {
 using namespace bulk_support;
 using minhash::bulk::bands_plan;
 
-// Makes texts, most of which are an earlier one with some words replaced.
+// Makes texts. Most of them are copies of an earlier text with some words replaced.
 std::vector<std::string> edited_texts(std::size_t count, std::size_t words, random_source& random)
 {
     const auto word = [&random] { return texts::make(texts::kinds[0], 2 + random.below(6), random) + " "; };

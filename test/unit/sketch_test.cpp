@@ -74,7 +74,8 @@ TEST(sketch, equals_the_reference_for_every_number_of_hashes)
     }
 }
 
-// The halves are at the ends of their ranges, where signed comparisons would go wrong and bins would overflow.
+// The halves of these hashes are at the ends of their ranges, where signed comparisons would go wrong and bins would
+// overflow.
 TEST(sketch, equals_the_reference_for_extreme_hashes)
 {
     static const std::uint64_t half[] =
@@ -159,8 +160,8 @@ TEST(sketch, absorbing_nothing_changes_nothing)
     }
 }
 
-// With the classic method an element with the halves 0 and 0xFFFFFFFF leaves all slots as they are at the start. Such
-// texts can be made: the mix is invertible.
+// With the classic method, an element with the halves 0 and 0xFFFFFFFF leaves all slots as they are at the start.
+// Somebody can make a text with such an element, because the mix is invertible.
 TEST(sketch, no_element_leaves_a_sketch_empty)
 {
     const std::string text = "e.Yl*\\<|";

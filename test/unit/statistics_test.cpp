@@ -165,7 +165,8 @@ TEST(estimate, converges)
     }
 }
 
-// The pair of text D: estimates scatter around 22/47, with an error of 0.05 at 100 slots and 0.016 at 1000.
+// Two texts share 22 of 47 shingles. Estimates scatter around 22/47, with an error of 0.05 at 100 slots and 0.016 at
+// 1000.
 TEST(estimate, of_texts_scatters_as_it_should)
 {
     const std::string left = "Lorem Ipsum dolor sit amet";

@@ -1,4 +1,4 @@
-// Texts of every kind that can go wrong in its own way.
+// Texts of several kinds, each of which can go wrong in its own way.
 #pragma once
 
 #include <string>

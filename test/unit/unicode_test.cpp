@@ -7,8 +7,8 @@ namespace {
 
 using minhash::separator;
 
-// FNV-1a over numbers: it makes one figure of a table, which was also computed from the Unicode 15.0.0 files by a
-// script that shares nothing with unicode_tables.pl.
+// FNV-1a over numbers: turns a table into one figure. A script that shares nothing with unicode_tables.pl computed the
+// same figure from the Unicode 15.0.0 files.
 std::uint64_t checksum(const std::vector<std::uint64_t>& numbers)
 {
     std::uint64_t sum = 0xcbf29ce484222325u;

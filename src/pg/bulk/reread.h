@@ -20,7 +20,7 @@ struct scanned_column {
 constexpr int most_scanned = 2;
 
 struct rereading {
-    const TupleTableSlot* scanned; // the slot of the scan of the current query; null: the query does not just scan a table
+    const TupleTableSlot* scanned; // the slot of the current query's scan; null: it does not just scan a table
     scanned_column columns[most_scanned];
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // each holds the row read last

@@ -77,7 +77,7 @@ void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* h
 // element, but takes a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
-// Adds elements that are not halved.
+// Adds elements, each given as a whole hash.
 void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Starts a set, and adds all elements of a text.

@@ -48,7 +48,7 @@ void mark_killed(scan_state& state)
 }
 
 // Reads rows from the table: those whose signature is NULL, or all rows. Rows whose signature is NULL have no record in
-// the index, and come last in the order. A row's rank stands for its distance: 0, or NULL (unknown).
+// the index, and come last in the order. A row's rank says whether its distance is 1, or NULL (unknown).
 constexpr int unknown_distance = 1;
 
 struct table_reader {

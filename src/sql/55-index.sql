@@ -6,8 +6,8 @@ COMMENT ON FUNCTION _lsh_handler(internal) IS 'the access method lsh';
 CREATE ACCESS METHOD lsh TYPE INDEX HANDLER _lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
--- In errors of an exclusion constraint, PostgreSQL shows values as the storage type of the operator class. The type
--- minhash_abridged shows only the start of a signature, which is enough in such errors.
+-- In errors of an exclusion constraint, PostgreSQL shows values as the type of the operator class. So that type is
+-- minhash_abridged, which shows only the start of a signature: that is enough in such errors.
 CREATE TYPE minhash_abridged;
 CREATE FUNCTION _minhash_abridged_in(cstring) RETURNS minhash_abridged
     AS 'MODULE_PATHNAME', 'minhash_abridged_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

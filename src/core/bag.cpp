@@ -11,7 +11,8 @@ namespace minhash {
 
 namespace {
 
-// An entry of a table: the shingle in two words, and how often it occurred; 0: the entry is free.
+// How many words a table's entry has: two for a shingle, and one for how often it occurred. If the last is 0, the entry
+// is free.
 constexpr std::size_t entry_words = 3;
 
 // Most texts have few distinct shingles for their size, so it pays to start with a table that fits the cache, even if
@@ -91,8 +92,8 @@ bool start_next_pass(bag_counter& state) noexcept
     const bool can_grow =
         state.parts == 1 && state.entries < single_table && state.entries * growth * entry_words <= state.room.size();
     const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
-    // Natural language would have repeated itself by now. A text of mostly new shingles would overflow the largest
-    // single table, too.
+    // Most shingles of natural language would be repetitions by now. If most are still new, the text would overflow
+    // even the largest single table.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
         // The smallest distance from `first` that belongs to a part beyond the last one.

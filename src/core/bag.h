@@ -5,7 +5,8 @@
 //
 // The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
 // in one range. When a table overflows, the pass is started again with a larger table, with parts, or with half of the
-// range. Passing an occurrence on more than once does no harm, because it does not change a signature (sketch.h).
+// range. Then an occurrence may be passed on again, which does no harm: absorbing an element twice changes no signature
+// (sketch.h).
 #pragma once
 
 #include "core/shingle.h"
@@ -32,32 +33,32 @@ struct bag_counter {
     bool overflowed;      // this pass must be repeated
 
     std::size_t part;    // the part to be counted next
-    std::size_t counted; // how many of its waiting shingles have been counted
+    std::size_t counted; // how many waiting shingles of this part have been counted
     std::uint32_t waits[bag_parts];
     std::uint32_t used[bag_parts];
-    std::uint32_t few_waiting[2 * max_batch]; // if there is only one part
+    std::uint32_t few_waiting[2 * max_batch]; // used as `waiting` if there is only one part
 };
 
-// The memory, in words, for a text of `text_bytes` bytes: small texts take small tables. No text has more shingles than
-// bytes, so only texts of more than three million bytes can overflow their tables.
+// How many words of memory a text of `text_bytes` bytes needs: a short text needs only a small table. No text has more
+// shingles than bytes, so only a text of more than three million bytes can need passes for several ranges.
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.
 void start(bag_counter& state, std::span<std::uint32_t> room) noexcept;
 
-// Prepares the next pass over the whole text; false if all shingles have been counted.
+// Prepares the next pass over the whole text. Returns false if all shingles have been counted.
 bool start_next_pass(bag_counter& state) noexcept;
 
-// Sets aside the shingles of a batch whose places lie in the pass's range. Before the next batch, number_occurrences()
-// must have returned false.
+// Sets aside those shingles of a batch whose places lie in the pass's range. Before the next batch is set aside,
+// number_occurrences() must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside. They come from parts where many wait or, once
-// the text is `complete`, from all parts. False if there are no more, or the table overflowed.
+// Makes a batch of numbered occurrences of shingles that were set aside. These are taken from parts where many wait or,
+// once the text is `complete`, from all parts. Returns false if there are no more, or if a table overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles, and calls take(const shingle_batch&) for numbered occurrences of these or earlier
-// shingles. They overwrite the batch.
+// Counts a batch of shingles. Calls take(const shingle_batch&) for numbered occurrences, which may be of this batch's
+// shingles or of earlier ones, and which overwrite `batch`.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

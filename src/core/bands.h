@@ -14,14 +14,14 @@ namespace minhash {
 // Narrower slots agree by chance too often to tell texts apart, and a band of them may not start at a byte boundary.
 constexpr int min_band_bits = 8;
 
-// Whether signatures of this scheme have `bands` bands of `rows` slots. Check before band_key().
+// Whether signatures of this scheme have `bands` bands of `rows` slots. Check this before you call band_key().
 constexpr bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept
 {
     return scheme.bits >= min_band_bits && bands >= 1 && rows >= 1 && std::int64_t{bands} * rows <= scheme.num_hashes;
 }
 
-// The key of a band (from 0) of a signature that is not empty, and for which can_be_banded(). The bits of the unsigned
-// key are those of SQL's bigint.
+// The key of a band, counted from 0. The signature must not be empty, and can_be_banded() must be true for its scheme.
+// The hash is unsigned; the key has the same 64 bits, as a bigint of SQL.
 inline std::int64_t band_key(const signature& value, int band, int rows) noexcept
 {
     assert(!value.empty() && band >= 0 && can_be_banded(value.scheme, band + 1, rows));

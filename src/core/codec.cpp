@@ -25,7 +25,7 @@ struct stored_header {
 
 static_assert(sizeof(stored_header) == header_bytes);
 
-// Reads the text form from left to right; the first failure decides.
+// Reads the text form from left to right. Only the first failure is reported.
 struct reader {
     const char* const begin;
     const char* at;
@@ -54,7 +54,7 @@ struct reader {
             fail(why);
     }
 
-    // Reads one of the words, and returns which.
+    // Reads whichever of the words comes next, and returns its index.
     template <std::size_t count>
     std::size_t choose(const std::string_view (&words)[count], status why) noexcept
     {
@@ -65,8 +65,8 @@ struct reader {
         return 0;
     }
 
-    // A number as write_text writes it: no sign but a minus, no leading zeros. A failure is reported at the start of
-    // the number.
+    // Reads a number in the form that write_text() writes: no leading zeros, and no sign but a minus. A failure is
+    // reported at the start of the number.
     template <typename Value>
     Value number(Value least, Value most, status why, bool (*is_valid)(int) = nullptr) noexcept
     {
@@ -85,7 +85,7 @@ struct reader {
     }
 };
 
-// Whether the bits of the last byte that belong to no slot are zero.
+// Whether all bits of the last byte that belong to no slot are zero.
 bool spare_bits_are_zero(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept
 {
     const unsigned used = static_cast<unsigned>(scheme.num_hashes) * scheme.bits % 8;
@@ -203,7 +203,7 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
     scheme.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
-    // Hexadecimal digits of each number: a 32-bit slot, or a byte of packed slots.
+    // How many digits a number has: eight for a 32-bit slot, two for a byte of packed slots.
     std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
     const std::size_t digits = scheme.bits == bits_per_slot ? digits_per_slot : 2;
     const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);

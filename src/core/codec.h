@@ -7,7 +7,7 @@
 //                                     size      of hashes           none for the empty set
 //
 // flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits (compress.h) are packed, the
-// first into the lowest bits of the first byte; bits to spare are zero.
+// first into the lowest bits of the first byte; unused bits of the last byte are zero.
 //
 // Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots. Each slot takes eight
 // lower-case hexadecimal digits, and packed slots take two per byte. An example is
@@ -25,7 +25,7 @@
 namespace minhash {
 
 constexpr std::size_t header_bytes = 16;
-constexpr std::size_t max_text_prefix = 80; // the text form without the slots
+constexpr std::size_t max_text_prefix = 80; // the most characters of the text form before the slots
 constexpr std::size_t digits_per_slot = 8;
 
 // The empty set has no slots. Other sets have scheme.num_hashes slots, in one of the two spans.
@@ -54,18 +54,18 @@ constexpr std::size_t stored_bytes(std::size_t slots) noexcept
     return header_bytes + slot_bytes(bits_per_slot, slots);
 }
 
-// The signature that has these stored slots; that of the empty set if there are none. Slots of 32 bits must be aligned
-// to four bytes.
+// The signature that has these stored slots; if there are none, the signature of the empty set. Slots of 32 bits must
+// be aligned to four bytes.
 signature with_slots(const scheme& scheme, std::span<const std::uint8_t> slots) noexcept;
 
-// Writes header_bytes bytes. The slots follow them as they are.
+// Writes the header, which has header_bytes bytes. The caller appends the slots.
 void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 
-// Reads stored or sent bytes, which must be aligned to four bytes. The slots of `out` point into them.
+// Reads stored or sent bytes, which must be aligned to four bytes. The slots of `out` point into these bytes.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 
-// Writes the text form (at most max_text_prefix and two characters for each byte of slots, no terminator) and returns
-// its length. write_prefix stops before the slots.
+// write_text() writes the text form without a terminator, and returns its length: at most max_text_prefix, and two
+// characters for each byte of slots. write_prefix() writes only the part before the slots.
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
 
@@ -75,8 +75,8 @@ struct parse_result {
     std::size_t position;
 };
 
-// Reads the text form. `room`, for text.size() / digits_per_slot values, receives the slots of `out`. Accepts exactly
-// what write_text writes, and upper-case digits.
+// Reads the text form. The slots of `out` are put into `room`, which must hold text.size() / digits_per_slot values.
+// Accepts exactly what write_text() writes, and also upper-case digits.
 parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept;
 
 } // namespace minhash

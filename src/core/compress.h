@@ -11,18 +11,18 @@
 
 namespace minhash {
 
-// Packs the slots of a signature, which is not empty and has more bits, into slot_bytes(bits, num_hashes) bytes.
-// Compressing in two steps gives the same as in one.
+// Packs the slots of a signature into slot_bytes(bits, num_hashes) bytes. The signature must not be empty, and its
+// slots must have more than `bits` bits. Compressing in two steps gives the same result as in one.
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept;
 
-// The value of a slot of any signature that is not empty.
+// The value of one slot, of any number of bits. The signature must not be empty.
 std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 
-// The number of equal slots of two signatures of one scheme, both as they are stored.
+// The number of equal slots of two signatures of one scheme; `a` and `b` are their slots as they are stored.
 std::uint32_t count_equal(const scheme& scheme, const void* a, const void* b) noexcept;
 
-// Compares the first `slots` slots of many signatures with those of one, at 8 bits per slot: the `count` signatures
-// start at `copies`, `stride` bytes apart.
+// Counts, for each of `count` signatures of 8 bits per slot, how many of the first `slots` slots equal the slots of
+// `query`. The signatures start at `copies`, `stride` bytes apart.
 void count_agreements(const std::uint8_t* copies,
                       std::size_t stride,
                       std::size_t count,
@@ -30,7 +30,7 @@ void count_agreements(const std::uint8_t* copies,
                       std::uint32_t slots,
                       std::uint16_t* agreements) noexcept;
 
-// The similarity for `equal` equal slots: their share, corrected for agreement by chance.
+// The similarity that follows from `equal` equal slots: their share, corrected for slots that agree by chance.
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept;
 
 } // namespace minhash

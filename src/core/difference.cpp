@@ -23,7 +23,7 @@ bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovere
     state.covered = shared.offset + shared.bytes;
     if (from >= to)
         return false;
-    // A space separates a word from the one before it.
+    // Leave out the spaces between the uncovered words and the covered ones.
     if (state.of == unit::word) {
         from += from > state.start;
         to -= to < state.end;

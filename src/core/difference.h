@@ -23,13 +23,13 @@ struct coverage {
 
 coverage start_coverage(unit of, std::uint32_t start, std::uint32_t end) noexcept;
 
-// Takes the next shared shingle, in text order, and finally the empty range at the end of the text. Returns whether
-// something before it is uncovered, and sets `uncovered`.
+// Call it for each shared shingle, in text order, and finally for the empty range at the end of the text. Returns
+// whether text before this shingle is uncovered, and if so, sets `uncovered` to it.
 bool cover(coverage& state, const shingle_range& shared, shingle_range& uncovered) noexcept;
 
-// --- in the text as it was given ------------------------------------------------------------
+// --- in the original text -------------------------------------------------------------------
 
-// A place between two characters of a text: how much lies before it.
+// A place between two characters of a text: how many bytes and characters lie before it.
 struct text_place {
     std::size_t bytes;
     std::size_t characters;
@@ -46,23 +46,23 @@ struct original_walk {
     text_place next;         // the end of what has been read
     text_span last;          // the last non-separator character that was written
     text_place gap;          // the end of the character before `last`; any separators between the two begin here
-    std::uint32_t gap_from;  // where the folded text has a space for these separators, if there were any
-    std::uint32_t last_from; // where the folded text has the last character
+    std::uint32_t gap_from;  // where the folded text has the space for these separators, if there are any
+    std::uint32_t last_from; // where the folded text has the character of `last`
     std::uint32_t written_to;
 };
 
 // `start` is where the folded text starts in its buffer.
 original_walk start_original(const shingling& how, std::uint32_t start) noexcept;
 
-// Takes the next character: its form in UTF-8, which may be several code points, and how many bytes and characters it
-// takes in its own encoding.
+// Takes the next character. `utf8` is its form in UTF-8, which may be several code points; `size` is how many bytes and
+// characters it takes in the encoding of the original text.
 void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept;
 
 // Whether the walk has reached a place of the folded text.
 constexpr bool has_written(const original_walk& state, std::uint32_t to) noexcept { return state.written_to >= to; }
 
-// Where a part of the folded text starts, and where a part ends, in the original text. The part must start, or end,
-// within the character that was written last.
+// Where a part of the folded text starts, and where it ends, in the original text. Call each of these when the part's
+// start or end lies within the character that was written last, or in the space before it.
 text_place start_in_original(const original_walk& state, std::uint32_t from) noexcept;
 text_place end_in_original(const original_walk& state, std::uint32_t to) noexcept;
 

@@ -1,5 +1,5 @@
 // Exact sets and bags of shingles, compared as strings: for shingles(), shingle_jaccard() and shingle_containment().
-// They are the shingles of shingle.h, but the text is folded as a whole.
+// The shingles are those of shingle.h, but here the whole text is folded before it is cut.
 #pragma once
 
 #include "core/overlap.h"
@@ -21,7 +21,7 @@ struct shingle_walk {
     const std::uint8_t* buffer;
     shingling how;
     std::uint32_t from; // where the next shingle starts
-    std::uint32_t to;   // where the last one ended; `from` before the first
+    std::uint32_t to;   // where the last shingle ended; equal to `from` before the first
     std::uint32_t end;  // where the text ends
     bool started;
 };
@@ -29,7 +29,7 @@ struct shingle_walk {
 shingle_walk
 start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept;
 
-// The next shingle; false at the end. A text shorter than a window is one shingle, itself, and an empty text has none.
+// The next shingle; false at the end. A text shorter than a window is itself the only shingle. An empty text has none.
 bool next(shingle_walk& walk, shingle_range& out) noexcept;
 
 // A distinct shingle, where it was first met, and how often it occurs in each of two texts.
@@ -49,18 +49,19 @@ struct shingle_counts {
 // Whether one more distinct shingle could overfill the table. Then the caller must move to a larger one.
 bool full(const shingle_counts& counts) noexcept;
 
-// Enters the shingles of a part of another table. Tables can be large, so the caller moves and measures them part by
-// part.
+// Enters the shingles of one part of another table. Tables can be large, so the caller calls move() and measure() for
+// one part after the other.
 void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
 
 // Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
 counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
 
 // Whether the other text also has this shingle. Call it after both texts have been counted, once for each occurrence in
-// `text`, in text order. In a bag, the texts share as many occurrences as the text with fewer has: the first ones.
+// `text`, in text order. In bags, a shingle is shared as often as it occurs in the text that has it less often, and the
+// first occurrences are the shared ones.
 bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
 
-// Adds the sizes of a part of the table.
+// Adds the distinct shingles (or for bags, all occurrences) in one part of the table to the sizes.
 void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
 
 } // namespace minhash

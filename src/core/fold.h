@@ -18,11 +18,11 @@ struct folder {
 
 constexpr folder start_folding(const shingling& how) noexcept { return {how, false, false}; }
 
-// Whether all bytes are ASCII, which mean the same in every server encoding.
+// Whether all bytes are ASCII. ASCII bytes mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
 // The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, and its folding U+2C65 takes
-// three), a separator held back from the last slice is written in front, and kernels write whole vectors.
+// three). Besides, a separator that was held back from the last slice comes first, and kernels write whole vectors.
 constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + bytes / 2 + 1 + 64; }
 
 // Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
@@ -31,8 +31,8 @@ constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + b
 // if words are folded) are written as one space. With neither fold nor words, the text is copied unchanged.
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
-// Appends the folded form of the first character of a slice: nothing, if it is a separator, or up to five bytes.
-// Returns how many bytes it takes. Only for shinglings with fold or words.
+// Folds the first character of a slice and appends the result: nothing for a separator, otherwise up to five bytes.
+// Returns how many bytes of the slice the character takes. Only for shinglings that fold, or that are of words.
 std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept;
 
 } // namespace minhash

@@ -20,9 +20,9 @@ constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
 // Multiplying a slot by this makes the upper bits depend on all of its bits (compress.h).
 constexpr std::uint32_t compress_factor = 0x9E3779B1;
 
-// Multipliers of the hash families: `row` for the classic rows and the guarantee round of FSS-4, `bin` and `value` for
-// its later rounds. They come from splitmix64 (Steele, Lea, Flood 2014) with fixed seeds, independent of the user's
-// seed, which enters through the shingle hash alone.
+// Multipliers of the hash families: `row` for the slots of the classic method and of the guarantee round of FSS-4,
+// `bin` and `value` for the later rounds of FSS-4. They come from splitmix64 (Steele, Lea, Flood 2014) with fixed
+// seeds. The user's seed does not change them: only the hash of a shingle depends on it.
 struct multipliers {
     std::uint32_t row[4096];
     std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 uses the hash's halves as they are
@@ -61,7 +61,7 @@ inline constexpr multipliers multiplier = make_multipliers();
     return x ^ x >> 33;
 }
 
-// A window of up to eight bytes is XORed with this, which depends on the seed, before it is mixed.
+// A window of up to eight bytes is XORed with this mask before it is mixed. The mask depends on the seed.
 [[gnu::always_inline]] inline constexpr std::uint64_t window_mask(std::int64_t seed) noexcept
 {
     return fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88;
@@ -122,8 +122,8 @@ template <typename Word>
     return join(a, b);
 }
 
-// The hash of a character shingle or of a word. Up to eight bytes it is a bijection of the bytes (padded with zeros:
-// text holds no NUL); longer ones take XXH3.
+// The hash of a character shingle or of a word. Up to eight bytes are padded with zeros (text holds no NUL), and their
+// hash is a bijection. More bytes are hashed by XXH3.
 [[gnu::always_inline]] inline std::uint64_t
 hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -134,10 +134,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return mix(window ^ window_mask(seed));
 }
 
-// Hashes of members of sets that users give as such. Texts and lexemes take hash_bytes() of their UTF-8. Other bytes,
-// including UUIDs, take XXH3 at any length, because they may end in zeros. Integers take a bijection of their 64-bit
-// value, so that equal integers of different types are one member. The mask has its own constant; otherwise the integer
-// 97 would be the text "a".
+// Hashes of members of sets that users give as lists of members and not as texts. Texts and lexemes are hashed by
+// hash_bytes() of their UTF-8. Other bytes, including UUIDs, are hashed by XXH3 at any length, because they may end in
+// zeros. The hash of an integer is a bijection of its 64-bit value, so that equal integers of different types are one
+// member. integer_mask() has a constant of its own; otherwise the integer 97 would have the hash of the text "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -154,8 +154,8 @@ hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) 
     return mix(static_cast<std::uint64_t>(value) ^ integer_mask(seed));
 }
 
-// XXH3 of 9 to 16 bytes, the most frequent long windows, spelt out: without branches on the length, and with the parts
-// that depend only on the seed computed once.
+// XXH3 of 9 to 16 bytes, written out, because most long windows have this length. It has no branches on the length, and
+// what depends only on the seed is computed once.
 struct medium_hash {
     static constexpr std::uint64_t factor = 0x165667919E3779F9;
 
@@ -198,7 +198,7 @@ chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
     feistel(a, b, 0x85EBCA77);
 }
 
-// The i-th occurrence (from 0) of a shingle, for bags. The first one is the shingle itself.
+// The element that stands for the i-th occurrence (from 0) of a shingle in a bag. For the first one, it is the shingle.
 inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
 
 [[gnu::always_inline]] inline constexpr std::uint64_t hash_occurrence(std::uint64_t shingle,

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054; // the quantile of 0.975
 
-// The same quantile of Student's distribution, by the Cornish-Fisher expansion. For few degrees of freedom, where that
-// is too small, it comes from tables.
+// The quantile of 0.975 of Student's distribution, by the Cornish-Fisher expansion. Below three degrees of freedom the
+// expansion is too small, so the quantile comes from tables.
 double student_quantile(double freedom) noexcept
 {
     if (freedom < 2)

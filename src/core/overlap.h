@@ -14,8 +14,8 @@ struct overlap {
     std::uint64_t shared;
 };
 
-// The size of the intersection divided by the size of the union, or in containment() by the size of the first set; 0 if
-// the divisor is 0.
+// jaccard() divides the size of the intersection by the size of the union, and containment() divides it by the size of
+// the first set. Both are 0 if the divisor is 0.
 constexpr double jaccard(const overlap& sizes) noexcept
 {
     assert(sizes.shared <= sizes.first && sizes.shared <= sizes.second);

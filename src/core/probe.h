@@ -28,8 +28,8 @@ inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = p
     return flipped * secret.factor ^ high;
 }
 
-// The first entry, from a place on, that ends the search: the one sought, or a free one. The table has mask + 1
-// entries, a power of two, and at least one of them is free.
+// The first entry at or after a place that ends the search: the one sought, or a free one. The table has mask + 1
+// entries, which is a power of two, and at least one entry is free.
 template <typename Ends>
 inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
 {

@@ -15,7 +15,7 @@ void hold(shingler& state, std::size_t from, std::size_t bytes) noexcept
     state.held_bytes = bytes - from;
 }
 
-// Finds where characters start in a text that is not valid UTF-8. Each invalid byte is one.
+// Finds where characters start in a text that is not valid UTF-8. Each invalid byte counts as a character.
 std::size_t find_any_characters(const std::uint8_t* text, std::size_t bytes, std::uint32_t* begin) noexcept
 {
     std::size_t characters = 0;
@@ -55,8 +55,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Hashes all shingles of the `words` words; the first held_words of these were held back before. Then holds back the
-// last words, with which the next shingle starts.
+// Makes and hashes all shingles of `words` words, of which the first held_words were kept from the last step. Then
+// keeps the last words, with which the next shingle starts.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;
@@ -69,15 +69,15 @@ void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexc
     std::memmove(state.word_hi, state.word_hi + batch.count, held);
 }
 
-// Words end at a space; the bytes after the last space are held until their word ends or, if it is longer than the
-// buffer, hashed by XXH3's streaming form.
+// A word ends at a space. The bytes after the last space are held until their word ends. If they are more than
+// max_held_bytes, they are instead hashed at once, by XXH3's streaming form.
 void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
     std::size_t ends = kernels->find_spaces(state.text, bytes, state.end);
     if (last && (bytes > 0 || state.inside_long_word))
         state.end[ends++] = static_cast<std::uint32_t>(bytes);
 
-    std::size_t first = 0; // word to be hashed from the buffer
+    std::size_t first = 0; // the first word to be hashed from the buffer
     if (ends > 0 && state.inside_long_word) {
         XXH3_64bits_update(&state.long_word, state.text, state.end[0]);
         split(XXH3_64bits_digest(&state.long_word), state.word_lo[state.held_words], state.word_hi[state.held_words]);

@@ -27,7 +27,7 @@ struct shingler {
     std::int64_t seed;
     bool cut_any;           // a whole window was seen, so the text is not too short
     std::size_t held_bytes; // folded bytes kept from the last step: unfinished windows or words
-    std::size_t held_words; // hashes of the last words, fewer than a window
+    std::size_t held_words; // how many hashes of the last words are kept: fewer than a window has
     bool inside_long_word;  // a word longer than max_held_bytes is being hashed piece by piece
     XXH3_state_t long_word;
 

@@ -17,7 +17,7 @@ struct set_signer {
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<std::uint32_t> bag_room; // a bag uses as much of it as its members need
+    std::span<std::uint32_t> bag_room; // the memory for bags: each uses as much as its members need
 };
 
 // Cuts texts into batches of shingles.
@@ -25,10 +25,10 @@ struct text_signer : set_signer {
     shingler cutter;
 };
 
-// Calls take(const shingle_batch&) for all members of a set, or for the numbered occurrences of a bag, some of which
+// Calls take(const shingle_batch&) for all members of a set or, for a bag, for all numbered occurrences, some of which
 // may come more than once. source.state is the signer. source.rewind() goes back to the first member. next_batch()
 // makes the next batch in state.batch and returns whether it was the last. For bags, bytes() is the length of the text
-// or the number of elements, and grow(old, words) replaces the memory of bags.
+// or the number of elements, and grow(old, words) replaces the memory for bags.
 template <typename Source, typename Take>
 void each_batch(Source source, Take&& take)
 {
@@ -40,7 +40,7 @@ void each_batch(Source source, Take&& take)
             std::uint32_t* const old = std::exchange(state.bag_room, {}).data();
             state.bag_room = {source.grow(old, wanted), wanted};
         }
-        // A small set must not pay for clearing the table of a large one before it.
+        // Use no more memory than this set needs: clearing the table of an earlier, larger set would take too long.
         start(state.bag, state.bag_room.first(wanted));
     }
     do {

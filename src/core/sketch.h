@@ -36,18 +36,18 @@ struct sketch {
     std::uint32_t num_hashes;
     bool fresh;     // nothing has been absorbed yet
     bool filled;    // FSS-4: every slot holds a value of round 0
-    bool repeating; // FSS-4: some slots are still unfilled after a batch: `seen` is used
+    bool repeating; // FSS-4: some slots were still unfilled after a batch, so `seen` is used
     alignas(64) std::uint32_t slots[max_num_hashes + padding];
-    std::uint64_t seen[1024]; // recently absorbed elements, by hash
+    std::uint64_t seen[1024]; // recently absorbed elements, each at a place that its hash determines
 };
 
 // Starts the signature of the empty set: all slots empty.
 void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
 
-// Continues from the slots of a signature, not of the empty set.
+// Continues from the slots of a finished signature, which must not be that of the empty set.
 void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept;
 
-// Adds `count` elements, given by the halves of their hashes. Both arrays must be readable for `padding` more.
+// Adds `count` elements, each in two halves of its hash. Both arrays must be readable for `padding` elements more.
 void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept;
 
 // Whether nothing was absorbed.

@@ -10,8 +10,8 @@ namespace minhash {
 
 namespace {
 
-// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Two segments on either side of the threshold
-// integrate the polynomials needed with errors far below the differences between choices.
+// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Each side of the threshold is integrated in
+// two segments; for the polynomials needed here, the errors are far below the differences between choices.
 struct quadrature_node {
     double place;
     double weight;
@@ -89,7 +89,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
-    // First the most rows for which all bands that fit reach the recall, then the fewest bands.
+    // First find the most rows with which as many bands as fit reach the recall, then the fewest bands that reach it.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
         rows--;
@@ -122,12 +122,12 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
         }
     }
 
-    // Choices are compared with a tolerance, so the weights' scale must not matter.
+    // Areas are compared with a fixed tolerance, so make the weights' sum 1.
     const double weights = false_candidate_weight + missed_pair_weight;
     false_candidate_weight /= weights;
     missed_pair_weight /= weights;
 
-    // One multiplication per point and choice: powers are kept from row to row and band to band.
+    // Powers are kept from row to row and from band to band, so a point costs one multiplication for each choice.
     band_choice best = {0, 0};
     double least = INFINITY;
     double power[2 * points]; // similarity^rows

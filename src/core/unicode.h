@@ -7,7 +7,7 @@
 
 namespace minhash {
 
-// Values are those of unicode_tables.pl.
+// The values are those that unicode_tables.pl writes.
 enum class separator : std::uint8_t {
     none = 0,
     white_space = 1, // property White_Space
@@ -37,8 +37,8 @@ inline char32_t fold_case(char32_t code_point) noexcept
     return code_point + static_cast<char32_t>(unicode_of(code_point).fold_delta);
 }
 
-// A code point, or one byte that starts no valid sequence: such a byte counts as a character of its own that folds to
-// itself and separates nothing, so that any bytes at all can be signed.
+// A code point, or one byte that starts no valid sequence. Such a byte counts as a character that folds to itself and
+// separates nothing, so that any bytes at all can be signed.
 struct utf8_character {
     char32_t code_point; // invalid_byte if the bytes are not UTF-8
     std::uint8_t bytes;  // 1 to 4
@@ -46,7 +46,7 @@ struct utf8_character {
 
 constexpr char32_t invalid_byte = 0xFFFFFFFF;
 
-// Reads one character from the first of `available` bytes (at least one).
+// Reads the character at the start of `available` bytes (at least one).
 inline utf8_character decode_utf8(const std::uint8_t* text, std::size_t available) noexcept
 {
     const char32_t first = text[0];
@@ -87,8 +87,8 @@ inline std::size_t encode_utf8(char32_t code_point, std::uint8_t* out) noexcept
     return length;
 }
 
-// How many of the bytes can be taken without cutting a character in two: all of them, or up to three fewer. Only an
-// unfinished sequence at the very end is held back.
+// How many of the bytes can be taken without cutting a character in two: all of them, or up to three fewer, if the text
+// ends with an unfinished sequence.
 inline std::size_t whole_characters(const std::uint8_t* text, std::size_t bytes) noexcept
 {
     for (std::size_t back = 1; back <= 3 && back <= bytes; back++) {

@@ -30,7 +30,7 @@ void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
             errhint("Use the signature before minhash_compress()."));
 }
 
-// Returns the one of two values that the argument names.
+// Returns that one of two values whose name the argument is.
 template <typename Value>
 Value choose(FunctionCallInfo fcinfo, int argument, const char* name, Value a, Value b, const char* choices)
 {
@@ -98,7 +98,7 @@ Datum make_signature(const signature& value, std::span<const std::uint8_t> front
     SET_VARSIZE(stored, bytes);
     std::uint8_t* const out = std::copy(front.begin(), front.end(), reinterpret_cast<std::uint8_t*>(VARDATA(stored)));
     encode_header(value.scheme, out);
-    std::copy(slots.begin(), slots.end(), out + header_bytes); // the empty set has none
+    std::copy(slots.begin(), slots.end(), out + header_bytes); // the empty set has no slots
     return PointerGetDatum(stored);
 }
 

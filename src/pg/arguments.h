@@ -16,8 +16,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Whether arguments are constants of the query, and so the same in every call. (A parameter is not: PL/pgSQL runs one
-// prepared expression with many values.)
+// Whether arguments are constants of the query, so that they are the same in every call. (A parameter does not count:
+// PL/pgSQL runs one prepared expression with many values.)
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
 
 // The object to which an argument of type internal points.
@@ -27,34 +27,34 @@ Value* arg_internal(FunctionCallInfo fcinfo, int argument)
     return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
 }
 
-// The bytes of a text that is not stored out of line, in the server's encoding.
+// The bytes of a text, in the server's encoding. The text must not be stored out of line.
 inline std::string_view view(const text* value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
 
-// Whether an argument is a literal or parameter that most probably is meant as an array. (A text in a table may well
-// look like one.)
+// Whether an argument is a literal or a parameter that is most probably meant as an array. (A text that comes from a
+// table is no such mistake, even if it looks like an array.)
 bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 
 // Reads stored bytes; an ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 
-// A stored signature, or the one in an argument, detoasted.
+// signature_of() detoasts a stored signature and decodes it; arg_signature() does so with an argument.
 signature signature_of(Datum stored);
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
-// The same, but an ERROR if the signature is compressed; `result` names the result that it cannot give.
+// Like arg_signature(), but an ERROR if the signature is compressed. `result` names what cannot be made from it.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
-// A new varlena; `front` has bytes that are written before the signature's bytes.
+// Makes a new varlena of a signature. The bytes in `front` are written before the signature's bytes.
 Datum make_signature(const signature& value, std::span<const std::uint8_t> front = {});
 
 // The row that a function with OUT parameters returns; none of its values is null.
 Datum make_row(FunctionCallInfo fcinfo, std::initializer_list<Datum> values);
 
-// Starts the rows that a set-returning function returns. (They have the row type that the query expects: looking it up
-// in each call would leak memory until the query ends.)
+// Prepares the result of a function that returns a set of rows. (The rows have the type that the query expects. Looking
+// the type up in each call instead would leak memory until the query ends.)
 ReturnSetInfo& start_rows(FunctionCallInfo fcinfo);
 
-// Adds one of these rows; none of its values is null.
+// Adds a row to the result. None of its values is null.
 void put_row(const ReturnSetInfo& result, std::initializer_list<Datum> values);
 
 Datum make_bigint_array(Datum* values, std::size_t count);
@@ -71,7 +71,7 @@ Datum make_bigint_array(std::size_t count, ValueAt value_at)
     return array;
 }
 
-// The values of an array without NULLs, of a type with a fixed length.
+// The values of an array, which has no NULLs and whose elements have a fixed length.
 template <typename Value>
 std::span<const Value> values_of(ArrayType* array)
 {
@@ -83,15 +83,15 @@ std::span<const Value> values_of(ArrayType* array)
 // The default way to cut texts into shingles.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
-// The arguments shingle_size, unit, fold and bag, from `first` on; an ERROR if one is out of range. NULL stands for the
-// default of each.
+// The arguments shingle_size, unit, fold and bag, of which `first` is the first; an ERROR if one is out of range. NULL
+// stands for an argument's default.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
 
 method arg_method(FunctionCallInfo fcinfo, int argument);
 
-// Bits per slot.
+// An argument that is a number of bits per slot; an ERROR if it is not valid.
 int arg_bits(FunctionCallInfo fcinfo, int argument);
 
 // The value of an integer argument; an ERROR if it is not between `least` and `most`.
@@ -106,8 +106,8 @@ double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 // The share of the pairs at the threshold that bands must find unless a call says otherwise.
 constexpr double default_recall = 0.95;
 
-// The recall that bands and rows must reach at a threshold; an ERROR if either is impossible. A NULL recall is the
-// default.
+// The recall that bands and rows must reach at a threshold; arg_aim() raises an ERROR if either is impossible. If the
+// recall is NULL, it is the default.
 struct aim {
     double threshold;
     double recall;
@@ -115,7 +115,7 @@ struct aim {
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
 
-// bands and rows, both at least 1, as two consecutive arguments.
+// Bands and rows, each at least 1, from two consecutive arguments.
 struct banding {
     int bands;
     int rows;

@@ -35,21 +35,21 @@ extern "C" {
 #endif
 }
 
-// The code below calls PostgreSQL as version 19 is called. These macros turn that into calls of older versions.
+// The code below calls PostgreSQL as one calls version 19. These macros turn such calls into calls of older versions.
 
-#if PG_VERSION_NUM < 190000 // 19 added flags for the purpose of a scan
+#if PG_VERSION_NUM < 190000 // 19 added flags that say what a scan is for
 #define table_beginscan_parallel(table, scan, flags) table_beginscan_parallel(table, scan)
 #define table_index_fetch_begin(table, flags)        table_index_fetch_begin(table)
 #endif
 
-#if PG_VERSION_NUM < 180000 // 18 changed these arguments
+#if PG_VERSION_NUM < 180000 // 18 changed the arguments of these functions
 #define ExecutorRun(...) ExecutorRun(__VA_ARGS__, true)
 #define heap_form_minimal_tuple(form, v, n, r)                                                                         \
     heap_form_minimal_tuple(form, const_cast<Datum*>(v), const_cast<bool*>(n))
 #define vacuum_delay_point(analyze) vacuum_delay_point()
 #endif
 
-#if PG_VERSION_NUM < 170000 // 17 added whether stronger locks count, too
+#if PG_VERSION_NUM < 170000 // 17 added an argument: whether stronger locks count, too
 #define LockHeldByMe(tag, mode, or_stronger) LockHeldByMe(tag, mode)
 #define AmAutoVacuumWorkerProcess            IsAutoVacuumWorkerProcess
 #endif
@@ -68,7 +68,7 @@ namespace minhash::pg {
 
 void materialize_rows(FunctionCallInfo fcinfo)
 {
-// 15.0 has this function only under its old name, 15.1 and later under both names.
+// 15.0 has this function only under its old name; 15.1 and later 15.x have it under both names.
 #if PG_VERSION_NUM >= 160000
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 #else
@@ -197,7 +197,7 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
 }
 
 // From 16 on, PostgreSQL can reserve disk space. Before, only the last page is written, which leaves a hole in the
-// file, as in PostgreSQL's hash indexes. Writing zeros instead would take a fifth of the time of an index build.
+// file, as PostgreSQL's own hash indexes do. Writing zeros instead would take a fifth of the time of an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000

@@ -1,11 +1,11 @@
-// All differences between PostgreSQL versions are here and in compat.cpp.
+// All differences between PostgreSQL versions are handled here and in compat.cpp.
 #pragma once
 
 #if PG_VERSION_NUM < 150000
 #error "minhash_lsh needs PostgreSQL 15 or later"
 #endif
 
-// 16 moved the macros for varlenas out of postgres.h.
+// PostgreSQL 16 moved the macros for varlenas out of postgres.h.
 #if PG_VERSION_NUM >= 160000
 extern "C" {
 #include "varatt.h"
@@ -27,7 +27,7 @@ struct TableScanDescData;
 struct TupleDescData;
 struct Tuplesortstate;
 
-// Soft errors came with 16. Before, input functions have no context to save an error in, so the error is raised.
+// Soft errors came with PostgreSQL 16. Before, input functions have no context to save an error in, so they raise it.
 #if PG_VERSION_NUM < 160000
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
@@ -40,14 +40,14 @@ struct Tuplesortstate;
 
 namespace minhash::pg {
 
-// Makes the caller's tuplestore for the rows of a set-returning function, of the row type that the query expects.
+// Makes a tuplestore for the rows of a function that returns a set. The rows have the type that the query expects.
 void materialize_rows(FunctionCallInfo fcinfo);
 
 bool owns_relation(Oid relation, Oid user);
 bool may_use_schema(Oid schema, Oid user);
 
-// The wait event of a bulk function that waits for its workers, or of a worker that waits for work: MinhashBulk, or
-// before 17 the event for all extensions.
+// The wait event while a bulk function waits for its workers, or a worker waits for work. It is MinhashBulk or, before
+// PostgreSQL 17, the event that all extensions share.
 std::uint32_t bulk_wait_event();
 
 // Whether parallel workers must be used whatever they cost (debug_parallel_query, for developers).
@@ -58,7 +58,8 @@ void run_to_end(QueryDesc& query);
 
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);
 
-// A worker's part of a parallel scan of a table; and fetching rows of a table by TID.
+// begin_parallel_scan() begins a worker's part of a parallel scan. begin_index_fetch() lets the caller fetch a table's
+// rows by TID.
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan);
 IndexFetchTableData* begin_index_fetch(RelationData* table);
 
@@ -74,8 +75,8 @@ int vacuum_memory();
 // Counts an index search for statistics, and for EXPLAIN in versions that show it.
 void count_index_scan(IndexScanDescData& scan);
 
-// Registers `show`, which is called for each index scan that EXPLAIN ANALYZE prints, so that it can add what the scan
-// did, with the functions below. Only 18 and later have such a hook.
+// Registers `show`, which is called for each index scan that EXPLAIN ANALYZE prints. It adds what the scan did to the
+// output, by show_property(). Only PostgreSQL 18 and later call it.
 void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
@@ -83,27 +84,27 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 // Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();
 
-// The file number of a relation; and a function that pins a buffer if it still holds a block of that file, which takes
-// a third of the time of looking the block up.
+// file_of() is the number of a relation's file. pin_recent() pins a buffer if it still holds a block of that file,
+// which takes a third of the time of looking the block up.
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
-// Appends empty pages to a relation's file. The caller has locked it against others that extend it.
+// Appends empty pages to a relation's file. The caller must hold the lock against other processes that extend the file.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 
-// Whether this session holds a lock, or may change a page, for assertions.
+// For assertions: whether this session holds a lock, and whether it may change a page.
 bool holds_lock(const LOCKTAG& tag, int mode);
 bool may_change(int buffer);
 
-// Lets index expressions run with a safe search path. (Before 17, PostgreSQL's own maintenance commands do not have one
-// either.)
+// Makes index expressions run with a safe search path. (Before PostgreSQL 17 this does nothing; PostgreSQL's own
+// maintenance commands do not have a safe path there either.)
 void restrict_search_path();
 
-// Keeps the planner from using a path with infinite costs. Before 18 the costs alone suffice.
+// Keeps the planner from using a path, whose costs are infinite. Before PostgreSQL 18, the costs alone are enough.
 void disable_path(Path& path);
 
-// An access method as its handler returns it: for 19, in memory that lasts as long as the process; before 19, in memory
-// that PostgreSQL frees.
+// An access method in the form in which its handler returns it. For PostgreSQL 19, it is in memory that lasts as long
+// as the process; before, in memory that PostgreSQL frees.
 Datum hand_out(const IndexAmRoutine& method);
 
 // Lets CREATE INDEX use parallel workers. Before 17, PostgreSQL plans workers only for its own index types.

@@ -12,7 +12,7 @@ namespace minhash::pg {
 
 namespace {
 
-// A hint for an argument out of range, by its name.
+// A hint for an argument with this name that is out of range.
 const char* advice(std::string_view name)
 {
     if (name == "num_hashes")
@@ -30,7 +30,7 @@ const char* advice(std::string_view name)
     return "Leave the argument out to get its default.";
 }
 
-// A hint for two different schemes, from the first differing part that shows how they came about.
+// A hint for two different schemes. The first differing part that shows how they came about decides.
 int hint_for(const scheme& a, const scheme& b)
 {
     const bool external = a.method == method::external;

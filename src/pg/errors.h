@@ -13,38 +13,38 @@ extern "C" {
 
 namespace minhash::pg {
 
-// An argument outside of its range.
+// For an argument that is out of range, or not one of the choices.
 [[noreturn]] void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
 [[noreturn]] void fail_fraction(const char* name, double value, const char* range);
 [[noreturn]] void fail_choice(const char* name, text* given, const char* choices);
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);
 
-// One of bands and rows without the other.
+// For a call that gives one of bands and rows, but not the other.
 [[noreturn]] void fail_half_banding();
 
-// Two signatures of different schemes.
+// For two signatures of different schemes.
 [[noreturn]] void fail_incomparable(const scheme& a, const scheme& b);
 
 // An ERROR if an argument is NULL.
 void refuse_null(FunctionCallInfo fcinfo, int argument);
 
-// A scheme as the text form of its signatures starts, such as fss1:128x32:char5:fold:set:42.
+// A scheme, in the form with which the text of its signatures starts, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 
-// What the input of a signature should have contained instead, as in "Expected %s."
+// What the input of a signature should have contained, for messages of the form "Expected %s."
 const char* expectation(status what);
 
 // A C string, or its first bytes and "..." if it is long.
 const char* clip(const char* given);
 
-// The text form of a signature. Soft: returns if `context` can keep the error.
+// For a wrong text form of a signature. The error is soft: the function returns if `context` can keep the error.
 void refuse_text(Node* context, const char* input, const parse_result& result);
 
-// A signature's bytes: sent by a client, or read from a table.
+// For wrong bytes of a signature that a client sent, or that a table stores.
 [[noreturn]] void fail_received(status what, std::size_t bytes);
 [[noreturn]] void fail_stored(status what, std::size_t bytes);
 
-// More than memory or an array can hold.
+// For more distinct shingles than memory or an array can hold.
 [[noreturn]] void fail_too_many_shingles(std::size_t most);
 
 } // namespace minhash::pg

@@ -1,5 +1,5 @@
-// An array that grows, in the memory context that is current when it starts. (The engine has its own,
-// bulk/memory/host.h: its memory comes from its host, which counts it and can refuse it.)
+// An array that grows, in the memory context that is current when start() is called. (The engine has another one, in
+// bulk/memory/host.h: its memory comes from the engine's host, which counts it and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"

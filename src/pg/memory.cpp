@@ -21,7 +21,7 @@ void map_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes
 {
 #ifdef MADV_POPULATE_WRITE // Linux 5.14
     constexpr std::size_t worth_it = 64 * 1024;
-    constexpr std::uintptr_t page = 4096; // if it is larger, the call fails, which does no harm
+    constexpr std::uintptr_t page = 4096; // if the system's pages are larger, the call fails, which does no harm
     if (bytes < worth_it)
         return;
     const std::uintptr_t first = TYPEALIGN(page, memory);

@@ -1,4 +1,4 @@
-// The library as PostgreSQL loads it: its version, its settings, the choice of kernels.
+// The library as PostgreSQL loads it: its version, its settings, and the choice of kernels.
 #include "pg/glue.h"
 
 #include "pg/index/am.h"
@@ -16,7 +16,7 @@ extern "C" {
 }
 
 extern "C" {
-// PostgreSQL 15 does not mark these for export, and we compile with -fvisibility=hidden.
+// PostgreSQL 15 does not mark these functions for export, and we compile with -fvisibility=hidden.
 [[gnu::visibility("default")]] const Pg_magic_struct* Pg_magic_func(void);
 [[gnu::visibility("default")]] void _PG_init(void);
 

@@ -49,8 +49,8 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// Estimates the time left: for the present phase from its own pace, once a tenth of it is done; for later phases from
-// their costs, at the pace of earlier phases with known costs.
+// Estimates the time left. For the present phase, it follows from the phase's own pace, once a tenth of it is done. For
+// later phases, it follows from their costs, at the pace of earlier phases with known costs.
 double time_left(const progress& call, const step_cost& expected, double share, double elapsed)
 {
     constexpr double enough = 0.1;
@@ -63,8 +63,8 @@ double time_left(const progress& call, const step_cost& expected, double share, 
     return of_phase + expected.after * pace;
 }
 
-// The progress as text: the progress of the call if that is known, otherwise of the phase. Once a tenth is done, it
-// includes the time left.
+// The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
+// a tenth is done, the text includes the time left.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

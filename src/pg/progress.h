@@ -1,7 +1,8 @@
 // Shows the progress of a long call: in a NOTICE every minhash_lsh.progress_interval, and every second in the title of
-// the process. A timeout says when, because reading the clock for every row could take longer than reading the row.
+// the process. A timeout says when it is time, because reading the clock for every row could take longer than reading
+// the row.
 //
-// A call can run within the query of another one. Each shows its own progress.
+// A call can run within the query of another call. Each shows its own progress.
 #pragma once
 
 #include "pg/glue.h"
@@ -15,14 +16,14 @@ extern "C" {
 
 namespace minhash::pg {
 
-// What a phase and those after it will cost (bulk/memory/host.h).
+// What a phase, and the phases after it, will cost (bulk/memory/host.h).
 struct step_cost {
     std::uint64_t rows;
     double phase;
     double after;
 };
 
-// How much of a phase is done, and its cost, if that is known.
+// How much of a phase is done, and what the phase costs, if that is known.
 struct progress_step {
     const char* phase;
     bool begins;

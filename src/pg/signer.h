@@ -19,7 +19,7 @@ struct sql_signer : text_signer {
 template <typename Signer>
 struct kept {
     Signer state;
-    bool parsed; // the signer has read the arguments, which are the same in each call
+    bool parsed; // the arguments have been read; they are the same in each call
 };
 
 template <typename Signer>
@@ -35,11 +35,11 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The arguments num_hashes, shingle_size, unit, fold, bag, seed and method, from `first` on. NULL stands for the
-// default of each.
+// The scheme from the arguments num_hashes, shingle_size, unit, fold, bag, seed and method, of which `first` is the
+// first. NULL stands for an argument's default.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
-// The same for elements: the arguments num_hashes, seed and method, from `first` on.
+// Like arg_scheme(), for elements: from the arguments num_hashes, seed and method.
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
 
 // The default scheme of minhash() and minhash_elements().
@@ -51,7 +51,7 @@ constexpr scheme default_scheme(shingling shingles)
 constexpr scheme default_text_scheme = default_scheme(default_shingling);
 constexpr scheme default_element_scheme = default_scheme(given_members(false));
 
-// Replaces the memory of bags (core/signer.h).
+// Replaces the memory for bags (core/signer.h).
 std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t words);
 
 // A detoasted text as a source for each_batch() and sign().

@@ -15,7 +15,7 @@ namespace minhash::pg {
 
 namespace {
 
-// This many bytes fit into a slice after conversion.
+// At most this many bytes are converted at once, so that the result fits into a slice.
 constexpr std::size_t convertible_bytes = slice_bytes / MAX_CONVERSION_GROWTH;
 
 std::size_t character_bytes(const text_reader& reader)
@@ -32,8 +32,8 @@ std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
     return slice;
 }
 
-// Converts the next bytes, as far as possible. A character that Unicode does not have is left unchanged, so that every
-// text that can be stored can be signed.
+// Converts the next bytes, as many as possible. A character that does not exist in Unicode is returned unchanged, so
+// that every text that can be stored can be signed.
 std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 {
     const int converted = pg_do_encoding_conversion_buf(reader.conversion,
@@ -56,8 +56,8 @@ void open(text_reader& reader, const text* value)
 {
     open(reader, bytes_of(value));
 
-    // A table's page is filled from its end. So the text of the next row most likely lies just before this one; it is
-    // fetched while this one is signed. (A prefetch may ask for any address.)
+    // A table's page is filled from its end, so the text of the next row most likely lies just before this one. Fetch
+    // it while this one is signed. (A prefetch may ask for any address.)
     if (reader.left <= slice_bytes) {
         for (std::size_t before = 64; before <= reader.left + 64; before += 64)
             __builtin_prefetch(reader.at - before);
@@ -70,7 +70,7 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
     reader.left = bytes.size();
     reader.conversion = InvalidOid;
 
-    // SQL_ASCII says nothing about bytes above 127: they count as UTF-8 where they are valid.
+    // SQL_ASCII says nothing about bytes above 127, so they are read as UTF-8 where they are valid.
     const int encoding = GetDatabaseEncoding();
     if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII) {
         reader.conversion = FindDefaultConversionProc(encoding, PG_UTF8);
@@ -90,7 +90,7 @@ std::span<const std::uint8_t> read(text_reader& reader)
     const std::size_t bytes = std::min(reader.left, slice_bytes);
     if (!OidIsValid(reader.conversion))
         return pass(reader, bytes < reader.left ? whole_characters(reader.at, bytes) : bytes);
-    // ASCII bytes mean the same in every server encoding, so only others need to be converted.
+    // ASCII bytes mean the same in every server encoding, so only slices with other bytes are converted.
     if (is_ascii({reader.at, bytes}))
         return pass(reader, bytes);
     std::size_t fitting = std::min(bytes, convertible_bytes);

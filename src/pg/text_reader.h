@@ -21,15 +21,15 @@ void open(text_reader& reader, const text* value);
 
 inline bool at_end(const text_reader& reader) { return reader.left == 0; }
 
-// The next slice, of at most slice_bytes bytes and whole characters; empty at the end. If the text is already in UTF-8,
-// the slice points into the text. Checks for cancel.
+// The next slice: whole characters, at most slice_bytes bytes; empty at the end. If the text is already in UTF-8, the
+// slice points into it. Checks for cancel.
 std::span<const std::uint8_t> read(text_reader& reader);
 
-// The next single character, if there is one; the reader advances by its length in the server's encoding. In SQL_ASCII,
-// characters are those of UTF-8. Checks for cancel.
+// The next single character; there must be one. The reader advances by its length in the server's encoding. In
+// SQL_ASCII, characters are those of UTF-8. Checks for cancel.
 std::span<const std::uint8_t> read_character(text_reader& reader);
 
-// ASCII white space; no server encoding has such bytes within its other characters.
+// Whether a byte is ASCII white space. No server encoding has such bytes inside its other characters.
 inline bool is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 } // namespace minhash::pg

@@ -36,7 +36,7 @@ CREATE FUNCTION _minhash_distance(a minhash_signature, b minhash_signature) RETU
 COMMENT ON FUNCTION _minhash_distance(minhash_signature, minhash_signature) IS
     'estimated Jaccard distance: 1 - minhash_similarity';
 
--- STABLE, as the setting may change between statements.
+-- STABLE, because the setting may change between statements.
 CREATE FUNCTION _minhash_similar(a minhash_signature, b minhash_signature) RETURNS boolean
     AS 'MODULE_PATHNAME', 'minhash_similar' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION _minhash_similar(minhash_signature, minhash_signature) IS

@@ -1,5 +1,5 @@
--- Sets whose elements the user gives, as arrays or tsvectors. None of these functions takes a text, so a list in a
--- literal without a type is an error here, and is not signed as a text.
+-- Sets whose elements the user gives, as arrays or tsvectors. None of these functions takes a text. So if a list is
+-- written as a literal without a type, the call is an error, and the list is not signed as a text.
 
 CREATE FUNCTION minhash_elements(
     elements anyarray,
@@ -24,7 +24,7 @@ CREATE FUNCTION minhash_elements(
 COMMENT ON FUNCTION minhash_elements(tsvector, integer, bigint, text, boolean) IS
     'MinHash signature of a tsvector''s lexemes. Example: minhash_elements(to_tsvector(''english'', body))';
 
--- Exact similarities of such sets.
+-- Exact similarities of such sets: no signatures are made.
 
 CREATE FUNCTION element_jaccard(a anycompatiblearray, b anycompatiblearray, bag boolean DEFAULT false)
     RETURNS double precision

@@ -1,6 +1,6 @@
--- Whether two signatures are similar by a threshold that is given, and does not depend on a setting. The type
--- minhash_query combines a signature to search for with its threshold: it is the right side of an operator that indexes
--- can serve.
+-- Whether two signatures are similar by a threshold that the call gives, so that no setting matters. The type
+-- minhash_query combines a signature to search for with its threshold. It is the type of the right side of an operator,
+-- which indexes can serve.
 
 CREATE TYPE minhash_query;
 

@@ -1,4 +1,4 @@
--- Signatures of columns. (Aggregates accept neither named arguments nor defaults.)
+-- Signatures of the values of a column. (In calls of aggregates, arguments have neither names nor defaults.)
 
 CREATE FUNCTION _minhash_agg_combine(internal, internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
@@ -13,7 +13,7 @@ CREATE FUNCTION _minhash_agg_final(internal) RETURNS minhash_signature
     AS 'MODULE_PATHNAME', 'minhash_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION _minhash_agg_final(internal) IS 'final function of minhash_agg and minhash_elements_agg';
 
--- Texts, by their shingles.
+-- For texts: the signature of their shingles.
 
 CREATE FUNCTION _minhash_agg_add(internal, text) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
@@ -25,7 +25,7 @@ CREATE AGGREGATE minhash_agg(document text) (
 COMMENT ON AGGREGATE minhash_agg(text) IS
     'signature of the shingles of all texts: that of minhash_union_agg(minhash(document)). Example: minhash_agg(body)';
 
--- Elements of a set.
+-- For values: the signature of the set of them.
 
 CREATE FUNCTION _minhash_elements_agg_add(internal, anyelement) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_elements_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE;

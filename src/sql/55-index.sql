@@ -6,8 +6,8 @@ COMMENT ON FUNCTION _lsh_handler(internal) IS 'the access method lsh';
 CREATE ACCESS METHOD lsh TYPE INDEX HANDLER _lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
--- In errors of an exclusion constraint, PostgreSQL shows values as the type of the operator class. The type
--- minhash_abridged shows only the start of a signature, which is enough there.
+-- In errors of an exclusion constraint, PostgreSQL shows values as the type of the operator class. So that type is
+-- minhash_abridged, which shows only the start of a signature: that is enough in such errors.
 CREATE TYPE minhash_abridged;
 CREATE FUNCTION _minhash_abridged_in(cstring) RETURNS minhash_abridged
     AS 'MODULE_PATHNAME', 'minhash_abridged_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -35,7 +35,7 @@ CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_abridged USING ls
 COMMENT ON OPERATOR CLASS lsh_minhash_ops USING lsh IS 'similar and nearest signatures';
 
 -- Operator classes for columns in which rows must be equal. Each type has its own class, because errors of an exclusion
--- constraint show values as the type of the operator class. For a type that is missing here, users can write CREATE
+-- constraint show values as the type of the operator class. For a type that has no class here, users can write CREATE
 -- OPERATOR CLASS ... FOR TYPE ... USING lsh FAMILY lsh_equality_ops AS OPERATOR 4 =, OPERATOR 5 <>.
 
 CREATE OPERATOR FAMILY lsh_equality_ops USING lsh;

@@ -5,12 +5,12 @@
 -- Statement triggers process all rows of a statement at once, from its transition tables, so that a bulk load stays
 -- fast. A partitioned table has a row trigger instead, which PostgreSQL copies to each partition.
 --
--- PL/pgSQL may use one plan both for a statement that changes one row and for one that changes a million. So the
--- trigger functions forbid joins that read the whole band table, which would be slow for few rows. They sort keys, so
--- that the pages of the index and of the table are visited in order.
+-- PL/pgSQL may use one plan both for a statement that changes one row and for a statement that changes a million. So
+-- the trigger functions forbid joins that read the whole band table, which would be slow for few rows. They also sort
+-- the keys, so that the pages of the index and of the table are visited in order.
 --
--- The search path has no schema in which others could create a function, type or operator. Names outside pg_catalog are
--- written with their schema, and functions there get arguments of exactly the declared types.
+-- The search path has no schema in which others could create a function, type or operator. Whatever is outside
+-- pg_catalog is named with its schema, and functions there get arguments of exactly the declared types.
 
 CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileges text) RETURNS boolean
     AS 'MODULE_PATHNAME', 'lsh_require_band_table' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -22,9 +22,9 @@ CREATE FUNCTION _lsh_tie_band_table(source regclass, band_table regclass, functi
 COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[]) IS
     'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind';
 
--- The triggers of a source, and the bodies of their functions as templates for format(). Its arguments are: 1 the band
--- table; 2 and 3 the keys of an old and of a new row; 4 and 5 their ids; 6 the operator that compares ids; 7 the cast
--- that this operator needs; 8 how to fill the band table again.
+-- The triggers of a source, and the bodies of their functions, which are templates for format(). The arguments of
+-- format() are: 1 the band table; 2 and 3 the keys of an old and of a new row; 4 and 5 their ids; 6 the operator that
+-- compares ids; 7 the cast that this operator needs; 8 how to fill the band table again.
 CREATE FUNCTION _lsh_band_table_triggers(by_rows boolean, OUT suffix text, OUT event text, OUT privileges text,
     OUT settings text, OUT body text) RETURNS SETOF record
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -61,7 +61,7 @@ BEGIN
 $body$    RETURN NULL;
 END
 $body$),
-    -- Most updates of single rows change neither id nor keys. For these, the trigger returns early.
+    -- Most updates of single rows change neither the id nor the keys. For these updates, the trigger returns early.
     (false, 'update', 'UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT',
         'SELECT, INSERT, DELETE', by_index,
 $body$
@@ -218,7 +218,7 @@ BEGIN
             found_table.relname, signature.atttypid::regtype
             USING ERRCODE = 'datatype_mismatch', HINT = 'Add a column: ' || add_one;
     END IF;
-    -- A partitioned table need not have such an index: its unique indexes must include the partition key.
+    -- A partitioned table needs no unique index on the id, because such an index would need the partition key, too.
     IF found_table.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = source AND indisunique
             AND indisvalid AND indimmediate AND indnkeyatts = 1 AND indkey[0] = id.attnum AND indpred IS NULL) THEN
         RAISE EXCEPTION 'column "%" of table "%" has no unique index', id_column, found_table.relname
@@ -226,7 +226,7 @@ BEGIN
                 HINT = 'Make it the primary key, or give it a unique constraint.';
     END IF;
 
-    -- The number of hashes is the column's type modifier if it has one, else that of some row, else the default.
+    -- The number of hashes is the column's type modifier or, without one, that of some row, or else the default.
     num_hashes := signature.atttypmod;
     IF num_hashes < 0 THEN
         EXECUTE format('SELECT (%s.minhash_scheme(s.%2$I)).num_hashes FROM %s s WHERE s.%2$I IS NOT NULL LIMIT 1',
@@ -245,8 +245,8 @@ BEGIN
                 HINT = format('With rows => %s, bands can be at most %s.', rows, num_hashes / rows);
     END IF;
 
-    -- Finds the equality operator of the default order of the id's type. If it is not in pg_catalog, ids are cast to
-    -- the type, because another operator could match a domain better.
+    -- Finds the equality operator of the default order of the id's type. If this operator is not in pg_catalog, ids are
+    -- cast to its type, because another operator could match a domain better.
     base := id.atttypid;
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
         base := (SELECT typbasetype FROM pg_type WHERE oid = base);
@@ -275,7 +275,7 @@ BEGIN
     wanted := format('SELECT pg_catalog.unnest(%s.lsh_band_keys(s.%I, %s, %s)), s.%I FROM %s s WHERE s.%5$I IS NOT NULL'
         ' ORDER BY 1, 2', extension, signature.attname, bands, rows, id.attname, source_name);
 
-    -- Creates the triggers before the work, because some tables do not allow triggers.
+    -- Creates the triggers before the rest of the work, because some tables do not allow triggers.
     WHILE octet_length(stem || '_truncate') > 63 LOOP
         stem := left(stem, -1);
     END LOOP;
@@ -303,7 +303,7 @@ BEGIN
     END LOOP;
     EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
 
-    -- The sorts below are as large as those that build an index, so they may use as much memory.
+    -- The following statements sort as much as building an index does, so they may use as much memory.
     IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
         PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
     END IF;
@@ -319,7 +319,7 @@ COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double pre
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 
--- DROP TABLE does the same, unless the table was restored: a dump does not keep the dependencies that this needs.
+-- DROP TABLE does the same, except after a restore: a dump does not contain the dependencies that it follows.
 CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     COST 10000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

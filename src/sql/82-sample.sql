@@ -1,19 +1,19 @@
 -- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will take.
 --
--- Rows are sampled by hashes of their ids. (Ids are hashed twice, because the upper bits of one hash are not
--- independent for consecutive ids.) If an lsh index can serve the query, the rows near a thousand sampled rows are
--- looked up. The share of rows that have near rows then follows, with a binomial confidence interval (Wilson 1927).
+-- Rows are sampled by hashes of their ids. (Ids are hashed twice, because for consecutive ids, the upper bits of one
+-- hash are not independent.) If an lsh index can serve the query, the rows near a thousand sampled rows are looked up.
+-- From this follows the share of rows that have near rows, with a binomial confidence interval (Wilson 1927).
 --
--- Without an index, only pairs of two sampled rows are found; the probability that both rows of a pair are in the
--- sample is the square of that for one row. The sampled rows are divided into twenty groups. The jackknife estimates
--- how much the number of pairs varies, from the pairs that are found when each group is left out (Efron 1982: The
--- Jackknife, the Bootstrap and Other Resampling Plans). In addition, a cluster may have no pair in the sample at all: a
--- cluster of 4.75 / share rows has one with a probability of 95%. As in 85-clusters.sql, no function that others create
--- can match a call better.
+-- Without an index, only pairs of two sampled rows are found. The probability that both rows of a pair are in the
+-- sample is the square of the probability for one row. The sampled rows are divided into twenty groups. How much the
+-- number of pairs varies is estimated by the jackknife, from the pairs that are left when each group is left out (Efron
+-- 1982: The Jackknife, the Bootstrap and Other Resampling Plans). Besides, a cluster may have no pair in the sample at
+-- all: if it has 4.75 / share rows, it has a pair with a probability of 95%. As in 85-clusters.sql, calls have all
+-- arguments, so that no function that others create can match them better.
 
 -- How to look up the rows o that are near a row n of a query, through an index if there is one. `condition` finds
--- candidates with the recall that the arguments ask for, `near` tells which of them are near, and `cost` is the
--- planner's estimate of one lookup, NULL without an lsh index.
+-- candidates, with the recall that the arguments ask for. `near` says which candidates are near. `cost` is the
+-- planner's estimate for one lookup; it is NULL without an lsh index.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
     OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -34,11 +34,11 @@ BEGIN
         ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
             CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
             coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
-    -- A lookup misses rows whose estimate is too low, and rows that share no band. At the threshold of the lookup,
-    -- bands miss 5% of the rows, and fewer above it. So the lookup has a lower threshold than ours. Of the rows at our
-    -- threshold, it then misses no more than the settings allow, half of them for each reason. For estimates, this
-    -- follows from normal quantiles; for bands, it assumes bands of two slots, whose recall rises least with the
-    -- similarity.
+    -- A lookup misses rows whose estimate is too low, and rows that share no band. Bands miss 5% of the rows at the
+    -- lookup's own threshold, and fewer rows above it. So the lookup gets a lower threshold than the user's. Of the
+    -- rows at the user's threshold, it then misses no more than the settings allow, half of these for each of the two
+    -- reasons. For estimates, the threshold follows from normal quantiles. For bands, it is chosen as if they had two
+    -- slots: the recall of such bands rises least with the similarity.
     IF arguments ? 'bands' THEN
         EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
             USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
@@ -61,7 +61,7 @@ BEGIN
         (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
         source, condition) INTO plan;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- In a partitioned table, the indexes of all partitions are looked up. (The path is strict, because in lax mode it
+    -- In a partitioned table, the indexes of all partitions are searched. (The path is strict, because in lax mode it
     -- would return each node twice.)
     cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
         FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Index Name"))') AS node
@@ -145,7 +145,7 @@ BEGIN
         USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
             'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
             kept.is_signature, kept.has_scope;
-    -- Uses the equality operator of the default order of the ids' type, if there is one, so that an index can serve it.
+    -- Uses the equality operator of the default order of the ids' type, if it has one, so that an index can serve it.
     same_id := coalesce((SELECT format('q.id OPERATOR(%I.%s) CAST(u.x AS %I.%I)',
             o.nspname, p.oprname, n.nspname, t.typname)
         FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace JOIN pg_opclass AS c ON c.opcintype = t.oid
@@ -194,13 +194,13 @@ BEGIN
         share := least(1, looked_up::double precision / row_count);
         error := coalesce(error, 0) / sqrt(looked_up) * sqrt(1 - share);
         pairs := row_count * mean / 2;
-        -- A cluster of 3 / share rows has a row in the sample with a probability of 95%.
+        -- If a cluster has 3 / share rows, one of them is in the sample with a probability of 95%.
         unseen := (1 - share) * (3 / share) ^ 2 / 2;
         pairs_low := CASE WHEN mean = 0 THEN 0
             ELSE greatest(mean * looked_up / 2, pairs * exp(-least(quantile * error / mean, 50))) END;
         pairs_high := least(row_count::numeric * (row_count - 1) / 2,
             CASE WHEN mean = 0 THEN 0 ELSE pairs * exp(least(quantile * error / mean, 50)) END + unseen);
-        -- Wilson's interval for 95%, corrected for a finite number of rows.
+        -- Wilson's interval of 95%, corrected because the number of rows is finite.
         near_share := have_near::double precision / looked_up;
         error := 3.8416 * (1 - share) / looked_up;
         SELECT greatest(0, middle - half), least(1, middle + half) INTO near_share_low, near_share_high
@@ -237,7 +237,7 @@ BEGIN
             INTO found, wedges
             USING sampled, threshold, verify, num_hashes, shingle_size, unit, fold, bag;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        -- When a group is left out, (19/20)^2 of the pairs and (19/20)^3 of the wedges are expected to remain.
+        -- When one group is left out, (19/20)^2 of the pairs and (19/20)^3 of the wedges are expected to be left.
         SELECT sqrt((1 - share) * 0.95 * 20 * var_pop(f / 0.95 ^ 2)),
             sqrt((1 - share) * 0.95 * 20 * var_pop(w / 0.95 ^ 3))
         INTO pair_error, wedge_error FROM unnest(found[2:], wedges[2:]) AS u(f, w);
@@ -247,20 +247,20 @@ BEGIN
             ELSE greatest(found[1], found[1] * exp(-quantile * pair_error / found[1]) / share ^ 2) END;
         pairs_high := (found[1] * exp(least(quantile * pair_error / greatest(found[1], 1), 50)) + unseen) / share ^ 2;
         pairs_high := least(pairs_high, row_count::numeric * (row_count - 1) / 2);
-        -- Let d be how many near rows a row has. The number of rows with any is at least (sum of d)^2 / (sum of d^2),
-        -- and at most the sum of d.
+        -- Let d be how many near rows a row has. The number of rows that have any near rows is at least (sum of d)^2 /
+        -- (sum of d^2), and at most the sum of d.
         near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
         near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
             + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
-        -- This assumes that all rows with near rows have equally many.
+        -- The estimate itself assumes that all rows that have near rows have equally many of them.
         near_share := CASE WHEN pairs = 0 THEN 0 ELSE least(near_share_high, greatest(near_share_low,
             2.0 * pairs ^ 2 / (pairs + wedges[1] / share ^ 3) / row_count)) END;
     END IF;
 
-    -- Signing is about half of the work. (sample_bench.sh)
+    -- Signing is about half of the work (test/bench/sample_bench.sh).
     seconds := 2 * signing * row_count;
-    -- As measured (doc/operations.md, Memory): bytes for each pair and for each row, and for texts that cannot be read
-    -- again.
+    -- These numbers were measured (doc/operations.md, Memory): the bytes for each pair, for each row, and for texts
+    -- that cannot be read again.
     memory := pairs * 24 + row_count * CASE
         WHEN kept.is_signature OR verify = 'estimate' THEN 100 + 4 * coalesce(num_hashes, 128)
         WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 400

@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// At most this many rows can be grouped, even if all have one key: the table numbers its slots with 32 bits.
+// The most rows that can be grouped, even if all have one key: the table numbers its slots with 32 bits.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
@@ -48,8 +48,8 @@ struct bucket_room {
     std::uint32_t* rows;
 };
 
-// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a partition share; the rows
-// are in the order of the entries.
+// Calls visit(std::span<const std::uint32_t> rows) for each key that at least two rows of a partition share. The rows
+// are in the order of their entries.
 template <typename Visit>
 void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room, Visit&& visit)
 {
@@ -60,7 +60,7 @@ void each_bucket(std::span<const std::uint64_t> entries, const bucket_room& room
         room.table[slot] = no_row;
 
     std::size_t shared = 0;
-    // Goes from the last to the first, so that chains are in the order of the entries.
+    // Go from the last entry to the first, so that chains are in the order of the entries.
     for (std::size_t i = entries.size(); i-- > 0;) {
         const std::uint32_t key = key_of(entries[i]);
         std::size_t slot = key & (slots - 1);

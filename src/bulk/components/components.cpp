@@ -29,7 +29,7 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
     }
 }
 
-// Replaces each parent by its root. Parents come before their rows, so one pass suffices.
+// Replaces each parent by its root. A parent is never after its row, so one pass suffices.
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)

@@ -1,6 +1,6 @@
-// Connected components of a stream of pairs, for one or several thresholds (levels) at once, from the highest to the
+// Connected components of a stream of pairs, for one threshold or for several (levels) at once, from the highest to the
 // lowest. A pair is joined only at the first level whose threshold it reaches; at the end, each level takes over the
-// connections of the previous one.
+// connections of the level before it.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -22,13 +22,13 @@ struct component_finder {
     growing<std::uint32_t> parents[most_levels]; // union_find.h; no_row: the row is not at this level
 };
 
-// Starts without rows. `fresh` must be zeroed.
+// Starts a finder without rows. `fresh` must be zeroed.
 void start_finder(component_finder& fresh, host& owner, int levels);
 
-// Makes room for `count` rows, if there are fewer.
+// Makes room for `count` rows, if the finder has fewer.
 void take_rows(component_finder& finder, std::uint32_t count);
 
-// Joins two rows, which may be the same, at a level and at all levels after it.
+// Joins two rows at a level and at all later levels. They may be the same row.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
 // Prefetches the memory that joining a row at a level reads first.
@@ -37,7 +37,7 @@ void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int l
     __builtin_prefetch(&finder.parents[level].values[row]);
 }
 
-// The rows of a component. `later` rows, which belong to the components visited next, follow them in memory.
+// The rows of a component. The rows of the components visited after it, `later` in number, follow them in memory.
 struct component_rows {
     std::span<const std::uint32_t> rows;
     std::size_t later;
@@ -47,9 +47,9 @@ struct component_rows {
 void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
 // Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
-// component, or no_row for a row in none. Rows are in ascending order. In memory, `later` rows of the next components
-// follow them. (A counting sort orders them: walking a linked list of a component's rows would wait for memory at each
-// row.)
+// component, or no_row for a row that is in none. The rows of a component are in ascending order. In memory, `later`
+// rows of other components follow them. (A counting sort orders all rows: a walk along a linked list of a component's
+// rows would wait for memory at each row.)
 template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {

@@ -1,6 +1,6 @@
 // Numbers values in the order in which they first occur, with a hash table that uses open addressing (core/probe.h).
-// The engine does not know the values. An entry has 64 bits: a part of the value's hash, and its number. The caller,
-// who has the values, says whether two are the same.
+// The engine does not have the values, only 64-bit entries: a part of a value's hash, and the value's number. The
+// caller, who has the values, says whether two are the same.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -35,8 +35,8 @@ inline numbering start_numbering(host& owner)
     return {&owner, make_free_entries(owner, entries), entries - 1, 0};
 }
 
-// Doubles the table. It is at most three quarters full, so a value takes at most 22 bytes, and 32 while both tables
-// exist.
+// Doubles the table. Between doublings, a table is between three eighths and three quarters full. So a value takes at
+// most 22 bytes, and 32 while both tables exist.
 inline void widen(numbering& numbers)
 {
     const std::size_t mask = numbers.mask * 2 + 1;
@@ -66,8 +66,8 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
     })]);
 }
 
-// The number of a value. A value without a number gets the next one, which is numbers.count before the call. The hash
-// must be unpredictable to users; is_same(number) says whether the value with that number is this one. At most
+// The number of a value. A value without a number gets the next number, which is numbers.count before the call. Users
+// must not be able to predict the hash. is_same(number) says whether this value is the one with that number. At most
 // `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)

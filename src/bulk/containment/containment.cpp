@@ -1,6 +1,6 @@
 // The steps are: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
-// rows with equal digests; look each row up in the index. Sizes and digests are stored by row number. Witnesses are in
-// a store, and only their place in it is stored by row number.
+// rows with equal digests; look each row up in the index. Sizes and digests are stored by row number. Witnesses lie in
+// stores, one for each process; by row number, only their store and their place in it are stored.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
 
-constexpr int member_shift = 48; // an entry of witness_at has the member in the bits from this one up
+constexpr int member_shift = 48; // the bits of a witness_at entry from here up are the member
 
 // How many plans are kept. The lowest bits of a set's size choose where the plan for this size is kept.
 constexpr std::size_t kept_plans = 1024;
@@ -95,10 +95,11 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
     return plan;
 }
 
-// Counts the shingles of the current row.
+// Counts the shingles of the current row, in self.counts.
 void count_shingles(containment_part& self)
 {
-    // Counters stop here: in the last class, and far enough from overflow even if several processes count at once.
+    // Counters stop at this value: it is in the last class, and even if several processes count at once, none
+    // overflows.
     constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
     const bool alone = self.rows->shared->processes == 1;
     for (std::size_t i = 0; i < self.set.count; i++) {
@@ -112,7 +113,7 @@ void count_shingles(containment_part& self)
     }
 }
 
-// Notes size, digest and witnesses of the current row; witnesses go to the store.
+// Notes size, digest and witnesses of the current row. The witnesses are appended to the store.
 void note_row(containment_part& self, witness_choice& choice, byte_store& store)
 {
     const std::uint32_t row = self.in_hand;
@@ -145,7 +146,7 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
            (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
 }
 
-// Sorts rows by descending numbers of shingles, then by row number. It is a heap sort, because other sorts cannot be
+// Lists rows by descending number of shingles, then by row number. This is a heap sort, because std::sort() cannot be
 // cancelled.
 void order_by_size(const row_set& rows, std::uint32_t* order)
 {
@@ -169,13 +170,13 @@ struct containment_search {
     containment_part part;
     byte_store** witnesses; // the store of each member's witnesses
     pair_sink emit;
-    growing<byte_store*> of_parts; // the pairs found with each part of the index; rows are given by positions
+    growing<byte_store*> of_parts; // the pairs found with each part of the index, by positions
     std::size_t parts;
 };
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
-// Makes the first of equal rows their leader, after comparing rows with equal digests.
+// Makes the first of equal rows their leader. Rows with equal digests are compared first, in a step of their own.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
@@ -208,7 +209,7 @@ void find_same(containment_search& self)
     release(owner, leaders);
 }
 
-// Chooses the rows of the next part of the index: from a position on, as many as fit into `room` bytes, and at least
+// Chooses which rows the next part of the index has: from a position on, as many as fit into `room` bytes, but at least
 // one.
 index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
@@ -232,7 +233,7 @@ index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32
     return shape;
 }
 
-// Makes the part of the index that begins at a position. The part is smaller if shared memory is scarce.
+// Makes the part of the index that begins at a position. If shared memory is scarce, the part gets smaller.
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;
@@ -271,7 +272,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     make_index(owner, index);
 }
 
-// Looks up all rows that may contain a row of the indexed part, and keeps the pairs that it finds.
+// Looks up all rows that may contain a row of the current part of the index, and keeps the pairs that are found.
 void search_part(containment_search& self)
 {
     containment_part& part = self.part;
@@ -291,8 +292,8 @@ void search_part(containment_search& self)
         owner.release_shared(owner, number);
 }
 
-// Emits the pairs of equal rows, and then the pairs that were found, in the order of their positions, however the index
-// was split into parts.
+// Emits the pairs of equal rows, and then the pairs that were found, in the order of their positions. So the order does
+// not depend on how the index was split into parts.
 void emit_all(containment_search& self)
 {
     const containment_part& part = self.part;

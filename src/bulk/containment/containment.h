@@ -12,8 +12,8 @@
 namespace minhash::bulk {
 
 // Finds pairs whose left row is contained in the right one, and the share of the left row's shingles that the right row
-// has. The left row is the one with fewer shingles; if both have equally many, it is the one with the larger number.
-// But if `crossing`, the left row is always the one below rows.first_count.
+// has. The left row is the one with fewer shingles, or if both have equally many, the one with the larger number. But
+// if `crossing`, the left row is always a row of the first query (below rows.first_count), and the right one is not.
 void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 // The number of distinct shingles of a row. Call it only while pairs are emitted.

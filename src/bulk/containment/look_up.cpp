@@ -16,7 +16,7 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // tags of the current row's possible witnesses; open addressing; 0: a free entry
+    growing<std::uint32_t> tags; // the current row's tags of possible witnesses, by open addressing; 0: free
     std::size_t tag_mask;
     growing<std::uint64_t> places;                  // first the place_in() of each of these tags, then its bucket
     growing<std::span<const std::uint32_t>> having; // the list of places in each of these buckets
@@ -35,7 +35,7 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t ro
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// The entry of a tag in the table of the current row's tags, or a free one.
+// The entry of a tag in the table of the current row's tags, or a free entry if the tag is not there.
 std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, std::uint64_t place)
 {
     assert(tag != 0 && place == place_in(self.index, tag));
@@ -43,7 +43,7 @@ std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, s
     return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
 }
 
-// Keeps the tags of those shingles of the current row that may be witnesses. Returns their number.
+// Enters the tags of those shingles of the current row that may be witnesses. Returns how many there are.
 std::size_t take_tags(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -71,8 +71,8 @@ std::size_t take_tags(containment_lookup& self)
     return count;
 }
 
-// Finds the index buckets of the current row's tags: each lists the places of rows with such a witness. Returns the
-// number of lists.
+// Finds the buckets of the current row's tags in the index. Each bucket lists the places of rows that have such a
+// witness. Returns the number of lists that are not empty.
 std::size_t find_having(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -96,7 +96,7 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on. `met` is how many were decremented, and decides which way is faster.
+// Resets the counts of the places from `from` on. `met` is how many were decremented; it decides which way is faster.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -111,8 +111,9 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
             self.missing[places[at]] = least[places[at]];
 }
 
-// Decrements the counts of a list's places from `from` on, and writes to `to` the places that need no more witnesses.
-// Returns how many it wrote; adds to `met` how many it decremented. Not inlined, because it needs all registers.
+// Decrements the counts of the places in a list that are not below `from`, and writes to `to` those that need no more
+// witnesses. Returns how many it wrote; adds to `met` how many it decremented. Not inlined, because it needs all
+// registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -132,7 +133,7 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the rows of which the current row may have enough indexed witnesses, and lists their places. Looks only at
+// Finds rows of which the current row may have enough of the indexed witnesses, and lists their places. Looks only at
 // places from `from` on. Returns how many it found.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
@@ -148,7 +149,8 @@ std::size_t find_enough(containment_lookup& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the current row has enough of all witnesses of the row at a place, not just of the indexed ones.
+// Whether the current row has enough witnesses of the row at a place, of all its witnesses and not only the indexed
+// ones.
 bool has_enough(const containment_lookup& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
@@ -160,7 +162,7 @@ bool has_enough(const containment_lookup& self, std::uint32_t place)
     return least == 0;
 }
 
-// Adds the pairs of a row with the indexed rows that it contains; both are given by positions.
+// Adds the pairs of a row with the indexed rows that it contains. Rows in pairs are given by their positions.
 void look_up(containment_lookup& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;

@@ -10,8 +10,8 @@ namespace minhash::bulk {
 // How many rows are looked up as a unit.
 constexpr std::uint32_t looked_up_at_once = 64;
 
-// The state that all processes share. Rows are identified by their positions in `order`, where a row comes after all
-// that may contain it, unless there are two queries.
+// The state that all processes share. Rows are identified by their positions in `order`. In it, each row comes after
+// all rows that may contain it; only if there are two queries, rows are in the order of their numbers.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
@@ -26,7 +26,7 @@ struct shared_containment {
     // The current part of the index.
     shared_number index;
     index_shape shape;
-    std::uint32_t first; // the position of its first row
+    std::uint32_t first; // the position of the part's first row
 };
 
 // The state of a process during its part of a step.
@@ -42,8 +42,8 @@ struct containment_part {
     growing<std::uint8_t> text;
     std::uint32_t in_hand; // the current row, which was read last; or no_row
     distinct_elements set; // the shingles of the current row
-    // For each element of `set`, by its number: the pair of rows for which it was counted last (the current row and
-    // another one), or 0. An element counts only once for a pair, so a process must not compare the same two rows
+    // For each element of `set`, by its number: the pair of rows (the current row and another one) for which it was
+    // counted last, or 0. An element counts only once for a pair. So a process must not compare the same two rows
     // twice.
     growing<std::uint64_t> met_by;
     size_plan* plans;
@@ -52,7 +52,8 @@ struct containment_part {
 // Call this at the beginning of a process's part of a step.
 containment_part start_part(row_set& rows);
 
-// A number to mix into the shingles of a row, so that rows of different scopes meet only by accident.
+// A number to mix into the shingles of a row. It depends on the row's scope, so rows of different scopes share mixed
+// shingles only by accident.
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
 
 // Reads a row, which becomes the current one.

@@ -12,15 +12,15 @@ namespace minhash::bulk {
 
 namespace {
 
-// A row usually has this many witnesses. If it had fewer, more rows would have enough of them without containing the
-// row; if it had more, the index would be larger.
+// The usual number of witnesses of a row. With fewer, more other rows would have enough of them without containing the
+// row. With more, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// The pool from which witnesses are drawn has at least twice as many shingles as may be missing, and this many more, so
-// that there is a pool even at thresholds near 1.
+// Witnesses are drawn from a pool of shingles. The pool has twice as many shingles as may be missing, and this many
+// more, so that there is a pool even at thresholds near 1.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// The most rows whose shingles are counted (a counter holds no more), and the number of counters for each of them.
+// The most rows whose shingles are counted (a counter counts no further), and the number of counters for each of them.
 // Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
@@ -38,7 +38,7 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
     const double count = drawn;
     double number = std::max(0.0, count - others);
     double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) - log_choose(all, count));
-    // At least `number` are always shared. (The probability may be too small for a double.)
+    // Among `count` drawn shingles, at least `number` are always shared. (A probability may be too small for a double.)
     if (missed <= 0 || chance <= 0)
         return static_cast<std::uint32_t>(number);
     double below = chance;
@@ -115,7 +115,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     while (pool < plan.pool)
         pool += of_class[++most_frequent];
 
-    // Collects up to twice as many marks as are wanted, and keeps the smallest.
+    // Collect up to twice as many marks as are wanted, then keep the smallest, and so on.
     const std::size_t count = plan.witnesses.count;
     grow(owner, choice.marks, 0, 2 * count);
     std::uint64_t* const marks = choice.marks.values;
@@ -139,7 +139,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sorts by count, the rarest first: the count replaces the upper half of a mark.
+    // Sort by count, the rarest first: the count takes the place of a mark's upper half.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
@@ -196,7 +196,8 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // Counts become the ends of buckets. Filling from the last row to the first moves the ends down to the starts.
+    // Make each count the end of its bucket. Filling buckets from the last row to the first moves these ends down to
+    // the starts.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)

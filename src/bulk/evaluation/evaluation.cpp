@@ -1,7 +1,7 @@
-// Of equal rows, whether anchors or not, one is the leader and represents all of them, so thousands of copies of a text
-// are compared as fast as one. True pairs are found with enough bands to lose hardly any pair; rows that share a band
-// key are verified as in lsh_pairs(). The bands are processed one by one: a table of the anchors' slots is made, and
-// each row is looked up in it. A pair counts in the first band whose key it shares.
+// One of equal rows, whether they are anchors or not, is the leader and represents all of them, so thousands of copies
+// of a text are compared as fast as one. True pairs are found with enough bands to lose hardly any pair; rows that
+// share a band key are verified as in lsh_pairs(). The bands are processed one by one: a table of the anchors' slots is
+// made, and each row is looked up in it. A pair counts only in the first band whose key its rows share.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -19,13 +19,13 @@ namespace {
 // The recall of the bands that are used to search for the true pairs.
 constexpr double truth_recall = 1 - 1e-6;
 
-// With fewer slots in a band, nearly every row would share a band with every other.
+// If bands had fewer slots, nearly every row would share a band with every other.
 constexpr int least_rows = 3;
 
-// The number of anchors is not halved below this, however many pairs there are.
+// However many pairs there are, there are never fewer anchors than this because of halving.
 constexpr std::size_t least_anchors = 64;
 
-// A pair of leaders: the number of an anchors' leader, and the row of another leader.
+// A pair of leaders: one of an anchor, by its number, and any other, by its row.
 struct candidate {
     std::uint32_t anchor;
     std::uint32_t row;
@@ -43,14 +43,14 @@ struct evaluation {
     std::uint32_t* members; // how many rows each leader represents
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;         // how many leaders the anchors have; these are numbered in order of appearance
+    std::uint32_t count;         // how many leaders the anchors have; they are numbered as they appear
     std::uint32_t* leaders;      // the row of each of these leaders
-    std::uint32_t* first_anchor; // the first anchor that each of them represents
-    std::uint32_t* anchors_of;   // how many anchors each of them represents
-    std::uint32_t* slots;        // the signature of each of them
+    std::uint32_t* first_anchor; // the first anchor that each of these leaders represents
+    std::uint32_t* anchors_of;   // how many anchors each of these leaders represents
+    std::uint32_t* slots;        // the signature of each of these leaders
     std::uint32_t* number;       // for each row, its number among these leaders, or no_row
 
-    // The table of a band: the anchors' leaders, chained if they hash to the same place.
+    // The table of a band: the anchors' leaders, chained if they hash to the same place in `heads`.
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
@@ -60,10 +60,10 @@ struct evaluation {
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each leader of anchors, the number of true pairs with these anchors
-    double* found;      // the same, but only for pairs that a setting finds
+    double* near;       // for each leader of anchors: how many true pairs one of its anchors has
+    double* found;      // for each leader of anchors: how many of these pairs a setting finds
     double* seen_near;  // for each row, the number of anchors near it
-    double* seen_found; // for each row, the number of these anchors that a setting finds
+    double* seen_found; // for each row, the number of anchors near it that a setting finds
     void* buffer;       // a buffer for slots
 };
 
@@ -75,7 +75,7 @@ std::uint64_t hash_slots(const std::uint32_t* slots, int count)
     return place_of(hash);
 }
 
-// The first band that two signatures share, or the number of bands.
+// The first band in which two signatures agree, or the number of bands if there is none.
 int first_shared(const std::uint32_t* a, const std::uint32_t* b, band_choice shape)
 {
     int band = 0;
@@ -130,7 +130,7 @@ void number_anchors(evaluation& self)
     self.keys = allocate<std::uint32_t>(owner, self.count);
 }
 
-// Calls visit(anchor, row) for leaders that share this band and no earlier one.
+// Calls visit(anchor, row) for pairs of leaders that share this band and no earlier one.
 template <typename Visit>
 void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
 {
@@ -153,7 +153,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         const auto key = static_cast<std::uint32_t>(hash >> 32);
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
             pause(*self.rows->owner);
-            // If both rows are leaders of anchors, the first one counts the pair.
+            // If both rows are leaders of anchors, the pair counts only for the one with the lower number.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
@@ -185,7 +185,7 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
         halve_anchors(self);
 }
 
-// Compares all pairs. Used for thresholds at which only very short bands, or none, would find them.
+// Makes candidates of all pairs. Used for thresholds at which only very short bands, or none, would find them.
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
@@ -249,7 +249,7 @@ std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32
     return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
 }
 
-// The same for pairs of rows of one leader. Such pairs share every band.
+// How many pairs of rows of one leader contain an anchor. Such pairs share every band.
 std::uint64_t pairs_within(const evaluation& self)
 {
     std::uint64_t pairs = 0;
@@ -260,7 +260,7 @@ std::uint64_t pairs_within(const evaluation& self)
     return pairs;
 }
 
-// Starts the counts of pairs by anchor and by row with the pairs of equal rows.
+// Sets the counts of pairs by anchor and by row to the pairs of equal rows.
 void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
 {
     std::fill_n(of_rows, self.rows->count, 0);
@@ -281,7 +281,7 @@ void add_to_counts(const evaluation& self, const candidate& pair, double* of_anc
     }
 }
 
-// Counts how many of the true pairs a setting finds, and its candidates.
+// Counts how many of the true pairs a setting finds, and how many candidates it has.
 void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint64_t total)
 {
     const band_choice shape = tried.shape;
@@ -308,8 +308,8 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
 }
 
 // Sums the square of (found - recall * near) over the rows that are not anchors, where `found` and `near` would count
-// all pairs of a row. Only the pairs of a row with anchors are known. They give an unbiased estimate, because every row
-// is an anchor with the same probability `drawn`.
+// all pairs of a row. Only a row's pairs with anchors are known. The sum is estimated from these without bias, because
+// every row is an anchor with the same probability `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -328,11 +328,11 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. The pairs of one anchor are not independent, so they count as more
-// or fewer independent pairs, depending on how much anchors differ. A row whose pairs are all missed is seldom an
-// anchor itself; usually such a row shows only in the counts of the anchors near it. So the variance is also estimated
-// from all rows, and the larger estimate is used. If all pairs are found, nothing tells how much anchors differ. Then
-// the pairs of an anchor count as one pair.
+// A confidence interval for the recall of a setting. The pairs of one anchor are not independent: depending on how much
+// anchors differ, they count as more or as fewer independent pairs. A row all of whose pairs are missed is seldom an
+// anchor; usually it shows only in the counts of the anchors near it. So the variance is estimated a second time, from
+// all rows, and the larger estimate is used. If all pairs are found, nothing tells how much anchors differ. Then the
+// pairs of an anchor count as one pair.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

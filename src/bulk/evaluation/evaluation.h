@@ -1,11 +1,11 @@
 // Estimates how well bands and rows would do on a user's own texts. Some rows, drawn at random, are anchors, and the
-// rows near an anchor are searched for among all rows. For each setting, the share of these true pairs that it would
-// have found estimates its recall among all rows, because every pair has the same chance to contain an anchor. This
-// uses rows better than a sample does: a sample of one row in 100 has one true pair in 10,000, but if the same rows are
-// anchors, one true pair in 50 contains an anchor.
+// rows near an anchor are searched for among all rows: these are the true pairs. The share of the true pairs that a
+// setting would have found estimates the setting's recall among all rows, because every pair has the same chance to
+// contain an anchor. Anchors use rows better than a sample does: a sample of one row in 100 has one of 10,000 true
+// pairs, but if the same rows are anchors, one true pair in 50 contains an anchor.
 //
-// The error of the share is estimated from how much it differs between anchors, as for any cluster sample (Cochran
-// 1977: Sampling Techniques, section 2.11 on ratios), because pairs of one anchor are not independent.
+// The error of the share is estimated from how much it differs between anchors, because pairs of one anchor are not
+// independent. This is how cluster samples are treated (Cochran 1977: Sampling Techniques, section 2.11 on ratios).
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -31,8 +31,8 @@ struct evaluation_result {
 // If there may be more true pairs than this, the number of anchors is halved until there cannot be.
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
-// Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows of an exact task, in
-// any order.
+// Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows, in any order; the task
+// is exact.
 evaluation_result evaluate(row_set& rows,
                            std::span<const std::uint32_t> anchors,
                            std::span<setting> settings,

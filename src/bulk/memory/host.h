@@ -1,11 +1,11 @@
-// What the engine asks of its host: memory, files, and a chance to stop. The glue implements it with PostgreSQL, and
-// tests implement their own.
+// What the engine asks of its host: memory, files, and a chance to stop. The glue (src/pg) implements a host with
+// PostgreSQL, and tests implement their own.
 //
-// A call need not return: pause() may leave by longjmp() when a user cancels, and so may every other call when memory
-// or disk is short. Therefore nothing in src/bulk has a destructor, and after such an exit the host frees all memory
-// and files that it gave. The engine itself frees only what must go early to bound the memory of a call.
+// A call to the host may not return: pause() may leave by longjmp() when a user cancels, and so may every other call
+// when memory or disk is short. So nothing in src/bulk has a destructor, and after such an exit the host frees all
+// memory and files that it gave. The engine itself frees only what it must free early to bound the memory of a call.
 //
-// The engine calls the host once per chunk, not once per value, so calls through pointers cost nothing.
+// The engine calls the host once per chunk, not once per value, so that calls through pointers cost hardly any time.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace minhash::bulk {
 
-// A number of shared memory that is the same in all processes. 0 is none.
+// Identifies a piece of shared memory, by the same number in all processes. 0 stands for none.
 using shared_number = std::uint64_t;
 
-// How long a phase, and the phases after it, are expected to keep each process busy, in nanoseconds.
+// How long the current phase, and all later phases, will probably keep each process busy, in nanoseconds.
 struct expected_cost {
     std::uint64_t rows; // the number of rows in the call
     double phase;
@@ -28,10 +28,10 @@ struct expected_cost {
 };
 
 struct host {
-    // Memory for any type, not cleared. Never null.
+    // Allocates memory for values of any type, without clearing it. The result is never null.
     void* (*allocate)(host& self, std::size_t bytes);
     void (*release)(host& self, void* memory);
-    // Memory that is allocated in a phase, and is not shared, is freed when the phase ends. Phases do not nest.
+    // Memory that is allocated in a phase and is not shared is freed when the phase ends. Phases do not nest.
     void (*begin_phase)(host& self);
     void (*end_phase)(host& self);
 
@@ -41,27 +41,27 @@ struct host {
     void (*read_file)(host& self, int file, void* bytes, std::size_t count, std::uint64_t offset);
     void (*close_file)(host& self, int file);
 
-    // Called while `*stopping` is not 0: the host then checks whether to stop the engine.
+    // Called while `*stopping` is not 0. The host then checks whether it must stop the engine.
     void (*pause)(host& self);
     const volatile int* stopping;
 
-    // Called with the progress of a phase when it begins, and while `*reporting` is not 0. `total` is 0 if it is not
-    // known.
+    // Called with the progress of a phase: when the phase begins, and while `*reporting` is not 0. `total` is 0 if it
+    // is not known.
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
-    const char* phase; // the current phase; while report() is called, still the previous one
+    const char* phase; // the current phase; during a call of report(), still the previous phase
 
-    std::optional<expected_cost> cost; // the expected cost of the phase; empty if there is no estimate
+    std::optional<expected_cost> cost; // the expected cost of the current phase; empty: no estimate
 
     // Reads the document of a row again, from the place that came with the row (bulk/rows/rows.h). The bytes are valid
-    // until the next call.
+    // until the next call of read_again().
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
-    // Whether the documents that can be read again are larger than memory. Then each should be read only once, in the
-    // order of places.
+    // Whether the documents that can be read again are larger than memory. If so, each document should be read only
+    // once, and all in the order of their places.
     bool far;
-    // Says which places will be read again next, in this order, so that they can be fetched ahead. The array `places`
-    // must last until all are read, or others are expected.
+    // Says which places will be read again next, in this order, so that the host can fetch them ahead. The array
+    // `places` must stay as it is until all of them have been read, or the next call of expect_reads().
     void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
 
     // Reports that there are more different shingles than can be counted. Does not return.
@@ -70,15 +70,15 @@ struct host {
     // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
     // most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // workers are worthwhile from this many bytes of texts on
-    bool sharing;             // workers are possible: shared memory and files are accessible to them
-    // Sets `sharing`, if workers are possible.
+    std::uint64_t least_work; // the least work for workers: bytes of texts, and an eighth of the bytes of signatures
+    bool sharing;             // workers are possible, because they can access shared memory and files
+    // Sets `sharing` if workers are possible.
     void (*start_sharing)(host& self);
-    // Resets `sharing` if `bytes` of shared memory are not available. Used for data that cannot be in a file instead.
+    // Resets `sharing` if less than `bytes` of shared memory are available. Used for data that cannot go to a file.
     void (*keep_sharing)(host& self, std::size_t bytes);
-    // Memory that outlives phases, and that workers can access while `sharing`; otherwise it is private memory,
-    // numbered by private_number(). If no memory is left, the result is 0 or, if the memory is `needed`, the call does
-    // not return.
+    // Allocates memory that outlives phases. While `sharing`, workers can access it; otherwise it is private memory,
+    // with a number from private_number(). If no memory is left, the result is 0, unless the memory is `needed`; then
+    // the call does not return.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -90,7 +90,7 @@ struct host {
     void (*end_workers)(host& self);
 };
 
-// Call this at least every ten milliseconds or so of work.
+// Call this at least every ten milliseconds or so while the engine works.
 inline void pause(host& asked)
 {
     if (*asked.stopping != 0) [[unlikely]]
@@ -113,7 +113,7 @@ Value* allocate(host& asked, std::size_t count = 1)
     return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
 }
 
-// The number of memory that only this process can access.
+// This bit marks the number of memory that only this process can access.
 constexpr shared_number private_mark = shared_number{1} << 63;
 
 inline shared_number private_number(const void* memory)
@@ -157,14 +157,14 @@ void clear(host& asked, Value* values, std::size_t count)
     }
 }
 
-// An array that grows. Clear it to start with an empty one.
+// An array that grows. All zeros are an empty array.
 template <typename Value>
 struct growing {
     Value* values;
     std::size_t room;
 };
 
-// Makes room for `wanted` values and some more; the first `kept` stay as they are.
+// Makes room for at least `wanted` values. The first `kept` values stay.
 template <typename Value>
 void grow(host& asked, growing<Value>& array, std::size_t kept, std::size_t wanted)
 {
@@ -179,7 +179,7 @@ void grow(host& asked, growing<Value>& array, std::size_t kept, std::size_t want
     array = {fresh, room};
 }
 
-// Adds a value after the first `count`.
+// Adds a value after the first `count` values.
 template <typename Value>
 void add(host& asked, growing<Value>& array, std::size_t& count, const Value& value)
 {

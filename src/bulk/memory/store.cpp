@@ -1,5 +1,5 @@
-// A store's first `filed` bytes are in a file, the others in chunks in memory; only the newest chunk is written to.
-// When the budget is used up, the store with the most full chunks writes its oldest one to its file.
+// A store's first `filed` bytes are in a file, and the others in chunks in memory. Only the newest chunk is written to.
+// When the budget is used up, the store with the most full chunks writes its oldest chunk to its file.
 #include "bulk/memory/store.h"
 
 #include <bit>
@@ -8,8 +8,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Allocates a chunk for a store. It counts as used, even beyond the budget. If there is no shared memory for a shared
-// store, the chunk is private memory if `needed`, and will be written to the file later; otherwise there is none.
+// Allocates a chunk for a store. The chunk counts as used, even beyond the budget. If there is no shared memory for a
+// shared store, the result depends on `needed`: private memory, which will be written to the file later, or no chunk.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     host& owner = *store.budget->owner;
@@ -50,8 +50,8 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Moves a chunk to a file, from the largest of the stores that are read least often. Stores that are read more often
-// than `most_read` keep their chunks.
+// Moves one chunk to a file: of the stores that are read least often, the largest gives a chunk. Stores that are read
+// more often than `most_read` keep their chunks. Returns false if no store has a chunk to give.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
@@ -71,7 +71,7 @@ bool make_room(memory_budget& budget, reading most_read = reading::often)
     return true;
 }
 
-// Frees a store's own bookkeeping, not its chunks and file.
+// Frees a store's own bookkeeping, but not its chunks and file.
 void forget_store(byte_store* store)
 {
     memory_budget& budget = *store->budget;
@@ -83,7 +83,7 @@ void forget_store(byte_store* store)
     release(*budget.owner, store);
 }
 
-// Gets the next chunk to write to. A store gets its first chunk even beyond the budget.
+// Gets the next chunk to write to. If the store has no chunk, it gets one even beyond the budget.
 void advance(byte_store& store)
 {
     memory_budget& budget = *store.budget;

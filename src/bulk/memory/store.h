@@ -1,11 +1,13 @@
-// Bytes that are appended and then read at random: in memory while there is room, then in a temporary file. Several
-// stores share a budget. When it is used up, the store with the most bytes in memory writes its oldest chunk to its
-// file. Stores that are read in order do so first, because random reads of a file take longer.
+// Bytes that are appended, and then read at random. They are in memory while there is room; then they go to a temporary
+// file. Several stores share a budget. When the budget is used up, the store with the most bytes in memory writes its
+// oldest chunk to its file. Stores that are read in order are written first, because random reads of a file take
+// longer.
 //
-// When everything has been appended to a shared store, the store can be left to other processes: each opens a view.
+// When everything has been appended to a shared store, it can be left to other processes; each of them opens a view of
+// it.
 //
-// (PostgreSQL's BufFile would copy each chunk once more, and random reads would be of whole blocks; sorting all entries
-// with its tuplesort took longer: test/bench/RESULTS.md.)
+// (PostgreSQL's BufFile would copy each chunk once more, and each random read would read whole blocks. Sorting all
+// entries by PostgreSQL's tuplesort took longer: test/bench/RESULTS.md.)
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -17,7 +19,7 @@ namespace minhash::bulk {
 
 struct byte_store;
 
-// How a store will be read: once from start to end, at random, or at random and most often.
+// How a store will be read: once from start to end; at random; or at random, and more often than other stores.
 enum class reading { in_order, at_random, often };
 
 // A chunk of a store, with the number of its memory.
@@ -57,28 +59,28 @@ struct byte_store {
     memory_budget* budget;
     std::size_t chunk_bytes; // a power of two
     std::uint64_t size;
-    std::uint64_t filed; // bytes in the file, a multiple of chunk_bytes; the others are in chunks
+    std::uint64_t filed; // how many bytes are in the file, a multiple of chunk_bytes; the others are in chunks
     growing<store_chunk> chunks;
     std::size_t chunk_count;
-    // The next byte goes to `at`; `end` is the end of its chunk.
+    // The next byte is written at `at`; `end` is the end of the chunk there.
     char* at;
     char* end;
     int file;         // 0: none
-    reading how;      // how it will be read; the first values of `reading` go to files first
-    bool shared;      // it is shared with other processes, if there are any
+    reading how;      // how the store will be read; stores with lower values go to files first
+    bool shared;      // other processes, if there are any, will read the store
     bool view;        // this is a view of a store that was left to a note
     void* buffer;     // holds a piece read from the file; null: none has been read yet
     byte_store* next; // the next store in the budget's list
 };
 
-// The chunk size for `stores` stores, at most `wanted`, such that one chunk of each store fits into the budget; that
-// chunk always stays in memory.
+// The size of chunks, at most `wanted`, for which one chunk of each of `stores` stores fits into the budget: that chunk
+// always stays in memory.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 // A store with chunks of `chunk_bytes`, a power of two.
 byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// The same for a store that other processes will read.
+// Opens a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
 // Call this once the host is `sharing`. It moves shared stores to memory or files that workers can access, until shared
@@ -90,19 +92,19 @@ void share_stores(memory_budget& budget);
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Ends a shared store, but leaves its bytes to the note, where they still count in the budget. Chunks that are in
-// private memory, because shared memory was scarce, go to the file.
+// Closes a shared store, but leaves its bytes to the note; they still count in the budget. Chunks that are in private
+// memory, because shared memory was scarce, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// Opens a view of a store that was left to a note. An empty note, from a process that took no part in a step, gives an
-// empty store. Several processes can have a view of one store.
+// Opens a view of a store that was left to a note. If the note is empty, because its process took no part in a step,
+// the view is an empty store. Several processes can have a view of one store.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
 // Frees the bytes that a note refers to. The note and its views must not be used again.
 void free_noted(host& owner, const store_note& note);
 
-// How much memory would have been enough to hold everything.
+// How large the budget would have to be for everything to stay in memory.
 std::size_t needed_bytes(const memory_budget& budget);
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count);
@@ -125,7 +127,7 @@ inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t 
     return offset >= store.filed && inside + count <= store.chunk_bytes;
 }
 
-// The address of a byte if it is in memory.
+// The address of a byte that is in memory.
 inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 {
     assert(offset >= store.filed && offset < store.size);
@@ -134,8 +136,8 @@ inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// `count` bytes from an offset, all of them inside the store: in place if they are in one chunk, otherwise copied into
-// the buffer.
+// Returns `count` bytes from an offset, all of which must be inside the store. If they are in one chunk, the result
+// points into the chunk; otherwise they are copied into the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);
@@ -152,7 +154,7 @@ Value fetch_value(byte_store& store, std::uint64_t number)
     return *static_cast<const Value*>(fetch(store, number * sizeof(Value), sizeof(Value), &copy));
 }
 
-// The contiguous bytes that start at an offset. Valid until the next call for this store.
+// The contiguous bytes that start at an offset. They stay valid until the next call of fetch_piece() for this store.
 std::span<const char> fetch_piece(byte_store& store, std::uint64_t offset);
 
 // Calls take(std::span<const Value>) for the values between two offsets, in their order and piece by piece.

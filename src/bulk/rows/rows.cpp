@@ -1,4 +1,4 @@
-// Only 32 bits of a band's key are kept: rows whose kept halves are equal by chance are false candidates, which
+// Only 32 bits of a band's key are kept. Rows whose kept halves are equal by chance are false candidates, which
 // verification drops. Each band has its own store, because bands are read one after the other. One more store has a key
 // of the whole signature, by which equal rows are found.
 #include "bulk/rows/steps.h"
@@ -22,8 +22,8 @@ constexpr std::size_t large_stores = 4;                     // slots, documents,
 // Bytes of memory per row that later steps need: two links to twins, a root, and two entries.
 constexpr std::size_t fixed_bytes = 28;
 
-// Marks an offset as one in the engine's own stores, and not a place that the host reads. The bits from store_shift on
-// name the store: 0 is rows.documents, n + 1 is rows.brought[n].
+// This bit marks an offset in one of the engine's own stores; without it, a number is a place that the host reads. The
+// bits from store_shift on say which store: 0 is rows.documents, n + 1 is rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -38,7 +38,7 @@ std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
     return fetch_value<std::uint64_t>(*rows.document_at, row);
 }
 
-// Mixed into keys, so that rows of different scopes share keys only by accident.
+// A mask that is mixed into keys, so that rows of different scopes share keys only by accident.
 std::uint32_t scope_mask(const row_set& rows, std::uint32_t row)
 {
     return rows.task.scoped ? (rows.scopes.values[row] + 1) * 0x9E3779B1 : 0;
@@ -61,7 +61,7 @@ constexpr auto factors = [] {
     return made;
 }();
 
-// The sum of words times their factors. Words have 64 bits as long as enough bytes are left.
+// The sum of words, each multiplied by its factor. Words have 64 bits as long as enough bytes are left.
 std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
@@ -75,10 +75,10 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
     return sum;
 }
 
-// The upper halves of sums of products. Two bands that differ in one word share them with a probability of at most two
-// in 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem, 2.1). Band tables
-// and indexes use other keys (core/bands.h), which must never change and are several times slower to compute. `mask`
-// changes all keys.
+// A key is the upper half of a sum of products. Two bands that differ in one word have the same key with a probability
+// of at most two in 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem,
+// 2.1). Band tables and indexes use other keys (core/bands.h), which must never change, and which take several times as
+// long to compute. Each key is XORed with `mask`.
 void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
@@ -94,7 +94,8 @@ void make_keys(const signature& value, band_choice shape, std::uint32_t mask, st
     *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
 }
 
-// The slots of a signature in the form that rows keep: in place, or converted into the buffer.
+// The slots of a signature in the form that rows keep. The result points to the signature, or to the buffer if the
+// slots had to be converted.
 const std::uint8_t* kept_slots(const row_set& rows, const signature& value, std::uint8_t* buffer)
 {
     if (value.scheme.bits == rows.kept.bits)
@@ -110,7 +111,7 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Notes where the next row's document can be read again, or else keeps the document.
+// Notes where the next row's document can be read again or, if it cannot, keeps the document.
 void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
 {
     assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
@@ -135,8 +136,8 @@ void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std
     rows.owner->expect_reads(*rows.owner, {places, known});
 }
 
-// The number of rows that are signed at once: small enough to keep all processes busy, and large enough to write to
-// files in large pieces.
+// How many rows are signed at once: few enough to keep all processes busy to the end, but enough to write to files in
+// large pieces.
 std::uint32_t rows_at_once(const shared_rows& shared)
 {
     constexpr std::uint32_t least = 16;
@@ -145,7 +146,8 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to the work that is known so far. Once there is enough work for workers, if any are possible, rows are shared.
+// Adds to the work that is known so far. Once there is enough of it for workers, and if workers are possible, the
+// stores are shared.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -166,7 +168,8 @@ void count_work(row_set& rows, std::size_t bytes)
 void set_task(row_set& rows, const task& task)
 {
     constexpr std::uint8_t enough = 8;
-    const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4; // at high thresholds few slots are left to agree by chance
+    // Bits per slot. Near rows at a high threshold have few unequal slots, so few can agree by chance.
+    const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4;
     rows.task = task;
     rows.kept = task.scheme;
     if (task.exact && !task.whole_slots)
@@ -207,7 +210,7 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
-    constexpr std::size_t share_of_text = 8; // this many bytes are as much work as one byte of text
+    constexpr std::size_t share_of_text = 8; // eight bytes of slots are as much work as one byte of text
     if (value.empty())
         return false;
     assert(rows.task.scheme == value.scheme);
@@ -239,7 +242,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
     std::uint32_t* end = chosen + std::min(rows.count, most_sampled);
     for (std::uint32_t i = 0; i < end - chosen; i++)
         chosen[i] = rows.count <= most_sampled ? i : static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
-    std::sort(chosen, end); // so that they are read in order
+    std::sort(chosen, end); // so that rows are read in their order
     end = std::unique(chosen, end);
     const std::size_t size = slot_bytes(scheme.bits, scheme.num_hashes);
     const auto count = static_cast<std::size_t>(end - chosen);
@@ -264,7 +267,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 
 void open_signatures(row_set& rows)
 {
-    // How much of the budget the signatures may take if not all of them fit.
+    // How much of the budget may be in use when not all signatures fit.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
     const std::size_t count = key_count(rows.task.shape);
     memory_budget& budget = *rows.budget;

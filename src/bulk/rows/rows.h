@@ -1,7 +1,8 @@
 // The rows that the engine works on, numbered from 0 in order of arrival. On arrival, only a row's document is stored
-// (a text, or the slots of a signature), or the place where the host can read it again. When all rows have come, a
-// sample of them decides the hashes, bands and rows. Then all processes together make the signatures and the halves of
-// the band keys (steps.h), which have their own stores. Only the host knows the users' ids of the rows.
+// (a text, or the slots of a signature), or the place where the host can read the document again. When all rows have
+// come, a sample of them decides the number of hashes, and bands and rows. Then all processes together make the
+// signatures and the halves of the band keys (steps.h), which have their own stores. Only the host knows the users' ids
+// of the rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -25,12 +26,12 @@ struct task {
     bool scoped;                         // rows can only be near others of the same scope
     bool sets_only = false;              // texts are compared as sets, and not signed
     double recall = 0.99;                // the share of pairs that an exact task is to find
-    bool whole_slots = false;            // exact tasks, too, keep signatures unshortened
+    bool whole_slots = false;            // signatures are kept with all their bits, even in exact tasks
     bool given = false;                  // rows come as signatures
-    std::optional<bands_plan> plan = {}; // how the shape was chosen, if by cost
+    std::optional<bands_plan> plan = {}; // how the shape was chosen; empty unless it was chosen by cost
 };
 
-// Whether documents are compared, and not only signed.
+// Whether documents are needed after signing, because they are compared.
 inline bool has_documents(const task& task) { return task.exact || task.given; }
 
 struct shared_rows;
@@ -44,7 +45,7 @@ struct row_set {
     minhash::scheme kept;
     minhash::scheme start; // the scheme of the slots in `starts`: the first slots, or all of them
     std::uint32_t count;
-    std::uint32_t first_count; // rows of the first of two queries; set by the caller
+    std::uint32_t first_count; // how many rows belong to the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8, or slots, that the host cannot read again
     byte_store** brought;           // documents that the host has read again (bulk/search/far_documents.cpp)
@@ -52,7 +53,7 @@ struct row_set {
     byte_store* document_sizes;     // the sizes of texts; null for signatures
     byte_store* starts;             // the first slots of each row
     byte_store* rests;              // the other slots of each row
-    byte_store** keys;              // the keys of each band; the last store has those of the whole signature
+    byte_store** keys;              // the keys of each band; the last store has keys of whole signatures
     host_signer* signer;            // signs texts; null if there are none
     const std::uint32_t* set_sizes; // the size of each row's set, in tasks with sets only (containment.h)
     growing<std::uint32_t> scopes;  // the scope of each row, in scoped tasks
@@ -65,36 +66,37 @@ struct row_set {
     std::uint32_t member; // the number of this process
 };
 
-// How many keys a row has: one for each band, and one for the whole signature.
+// How many keys a row has: one for each band, and one more for the whole signature.
 constexpr std::size_t key_count(band_choice shape) { return static_cast<std::size_t>(shape.bands) + 1; }
 
 // Sets the task, and the schemes that follow from it.
 void set_task(row_set& rows, const task& task);
 
-// Starts without rows. `texts` says that rows will come as texts. The number of hashes for texts, bands and rows may
-// still be chosen until start_steps() (steps.h).
+// Makes a set without rows. `texts` says that rows will come as texts. Bands and rows, and for texts the number of
+// hashes, may still be chosen until start_steps() (steps.h).
 row_set* make_rows(memory_budget& budget, task task, bool texts);
 
-// In scoped tasks: sets the scope of the row that is taken next, which can be any number.
+// In scoped tasks: sets the scope of the row that will be taken next. A scope can be any number.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row; there may be at most most_rows. A signature has the task's scheme. Returns false if it is the
-// empty set, which is near nothing and is not taken. If `place` is not 0, the host can use it to read the text, or the
-// stored slots, again; then they are not kept.
+// Takes the next row; there may be at most most_rows. The signature must have the task's scheme. Returns false for the
+// empty set, which is near nothing and is not taken. If `place` is not 0, the host can use it to read the signature's
+// stored slots again; then the slots are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// The same for a text of `size` bytes. If the text can be read again, its beginning is enough. If the beginning has no
-// shingles, the result is false, and the whole text must be taken.
+// Takes the next row, a text of `size` bytes. If `place` is not 0, the host can read the text again, and `start` may be
+// only its beginning. If `start` has no shingles, the result is false; if it is only a beginning, the whole text must
+// then be taken.
 bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
 // Compares the signatures of some rows, chosen at random by number, so that bands can be chosen from the result
-// (tally_agreements()). Also computes the mean size of their documents.
+// (tally_agreements()). Also computes the mean size of these rows' documents.
 agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes);
 
 // Opens the stores of signatures and keys.
 void open_signatures(row_set& rows);
 
-// Whether scopes allow two rows to be near.
+// Whether two rows are in one scope, so that they can be near.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 {
     assert(a < rows.count && b < rows.count);
@@ -103,7 +105,8 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 
 inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
 
-// A row's first slots as they are kept: in place, or copied into the buffer. fetch_rest() returns its other slots.
+// A row's first slots as they are kept: the result points into the store, or into the buffer to which they were copied.
+// fetch_rest() returns the row's other slots.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
@@ -127,10 +130,11 @@ std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 // Records that the document of a row is kept from now on: in a store of rows.brought, at an offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
-// The document of a row: in place, or copied into the buffer, which grows as needed. Valid until the next call.
+// The document of a row. The result points into a store, or into the buffer, to which the document was copied and which
+// grows as needed. Valid until the next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
-// The document's size in bytes.
+// The size of a row's document in bytes.
 std::size_t document_size(row_set& rows, std::uint32_t row);
 
 } // namespace minhash::bulk

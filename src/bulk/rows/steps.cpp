@@ -7,10 +7,11 @@ namespace minhash::bulk {
 
 namespace {
 
-// The shared bytes for each row: leader, link to a twin, root or first row of the other query, scope.
+// How many shared bytes each row needs: its leader, a link to a twin, a root or first row of the other query, its
+// scope.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 24;           // containment.cpp asks for more
-constexpr std::size_t shared_member_bytes = 64 * 1024; // notes of each process
+constexpr std::size_t shared_set_bytes = 24;           // how many more containment.cpp needs
+constexpr std::size_t shared_member_bytes = 64 * 1024; // for the notes of each process
 
 // Gives up on workers if shared memory has no room for the data that must be there.
 void check_shared_memory(row_set& rows)
@@ -37,7 +38,7 @@ void each_store(row_set& rows, Take&& take)
         take(rows.keys[i], notes[i]);
 }
 
-// Frees texts that are not needed once they are signed.
+// Frees the texts, which are not needed any more once they are signed.
 void drop_documents(const row_set& rows)
 {
     shared_rows& shared = *rows.shared;

@@ -1,10 +1,11 @@
 // What all processes of a call (its own process and its workers) do together, step by step. A step has a number of
-// units of work (blocks of rows, bands, ranges of rows), and each process takes the next one until all are done. No
+// units of work (blocks of rows, bands, ranges of rows), and each process takes the next unit until all are done. No
 // process owns a row, and the result of a unit is found by the unit's number, so results do not depend on which process
 // did what.
 //
 // Processes share what is in `shared_rows`, and the memory whose numbers are there. In a step, each process appends to
-// its own stores, which it leaves to all when the step ends. Everything else that it makes is freed with the step.
+// its own stores, and leaves them to all processes when the step ends. Everything else that a process makes is freed
+// with the step.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -35,16 +36,16 @@ struct shared_rows {
     std::uint32_t first_count;
     bool texts;
     std::uint32_t processes; // how many processes take part in steps
-    bool helped;             // workers wait for the next step
+    bool helped;             // workers are waiting for the next step
     std::size_t memory;      // how much memory all processes may use
     double foretold_cost;    // the predicted cost of verifying candidates; only process 0 knows it
     double foretold_candidates;
 
     bulk::step step;         // the current step
-    std::uint64_t next_unit; // its next unit; atomic
+    std::uint64_t next_unit; // the next unit of the current step; atomic
     std::size_t allowance;   // how many bytes each process may keep in memory in this step
     std::uint64_t used;      // bytes in memory that processes have left to the others in this step; atomic
-    std::uint64_t filed;     // the same for bytes in files
+    std::uint64_t filed;     // bytes in files that processes have left to the others in this step; atomic
 
     store_note starts;
     store_note rests;
@@ -86,11 +87,11 @@ struct shared_rows {
     shared_number containment; // shared_containment
 };
 
-// Call this when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough work,
-// and signs all rows together with them.
+// Call this when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough work
+// for them, and signs all rows together with them.
 void start_steps(row_set& rows);
 
-// Does one process's part of each step: its units, until none is left.
+// Each of these does one process's part of a step: it works on units until none is left.
 using part = void(row_set& rows);
 part sign_units; // rows.cpp
 part mark_units; // search/far_documents.cpp
@@ -105,30 +106,30 @@ part choose_witnesses_of_units;
 part compare_same_of_units;
 part look_up_units; // containment/look_up.cpp
 
-// The part of the current step (bulk/parts.cpp).
+// Does this process's part of the current step (bulk/parts.cpp).
 void do_part(row_set& rows);
 
-// Does a step.
+// Does a step, with all processes. Only process 0 calls it.
 void do_step(row_set& rows, step what);
 
-// Tells the host how many candidates a process has recorded so far. If the sample predicted too few, verifying will
-// cost more.
+// Tells the host how many candidates this process has recorded so far. If they are more than the sample predicted,
+// verifying will cost more.
 void expect_candidates(row_set& rows, std::uint64_t recorded);
 
-// Called in process `member`: does its part of the current step, in a phase of its own host and with its own row_set.
+// Called in process `member`. Does its part of the current step, in a phase of its own host and with its own row_set.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
 // Call this when there will be no more steps. The rows stay.
 void end_steps(row_set& rows);
 
-// The next unit of the current step, from 0 on.
+// The next unit of the current step, counted from 0.
 inline std::uint64_t next_unit(const row_set& rows)
 {
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
 }
 
-// Calls work(first, end) for those ranges of the numbers below `count` that this process gets. A unit is a range of
-// `at_once` numbers.
+// Calls work(first, end) for ranges of the numbers below `count`: for those ranges that this process gets. A unit is a
+// range of `at_once` numbers.
 template <typename Work>
 void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
 {
@@ -149,10 +150,10 @@ Value* find_shared(const row_set& rows, shared_number number)
 // Call this before a step in which each process leaves a store to the others.
 void expect_stores(const row_set& rows, shared_number& notes);
 
-// Leaves what this process has appended in the step to the others.
+// Leaves a store, to which this process has appended in the step, to the other processes.
 void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
-// Opens views of what each process has left to the others.
+// Opens views of the stores that each process has left.
 byte_store** open_left(const row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

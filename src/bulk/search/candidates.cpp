@@ -1,5 +1,5 @@
-// Equal rows are found like rows with equal band keys (bulk/buckets/buckets.h), but by the key of the whole signature,
-// and are then compared.
+// Equal rows are found as rows with equal band keys are (bulk/buckets/buckets.h), but by the key of the whole
+// signature. Then they are compared.
 #include "bulk/search/candidates.h"
 
 #include <bit>
@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a slice of a band that are their own leaders. The upper bits of a key, which are
-// equal in the whole slice, are shifted out.
+// Calls take(key, row) for the rows of a slice of a band that are their own leaders, or if `leader` is null, for all
+// rows of the slice. The upper bits of the keys are equal in the whole slice, so they are shifted out.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -27,7 +27,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     });
 }
 
-// The number of bits by which slices of a band differ: enough slices to keep all processes busy.
+// How many bits of the key choose a slice of a band: enough for as many slices as keep all processes busy.
 int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;
@@ -74,7 +74,7 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
-    assert(starts[partitions] == starts[partitions + 1]); // both calls gave the same rows
+    assert(starts[partitions] == starts[partitions + 1]); // both calls of each_key() gave the same rows
 }
 
 void find_twins(row_set& rows)

@@ -1,5 +1,5 @@
-// Finds rows that share band keys, band by band. Before that it finds equal rows, of which only one takes part in
-// banding. A unit of work is a slice of a band: the rows whose keys begin with the same bits.
+// Finds rows that share band keys, band by band. Before that it finds equal rows; of these, only one takes part in
+// banding. A unit of work is a slice of a band: the rows whose keys begin with certain bits.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -14,14 +14,14 @@ struct bucket_walk {
     const std::uint32_t* leader; // only rows that are their own leaders are visited; null: all rows are
     int bits;                    // how many bits choose a row's partition
     growing<std::uint64_t> entries;
-    std::uint32_t* starts;         // where partitions start, and the end of the last
+    std::uint32_t* starts;         // where each partition starts, and where the last one ends
     growing<std::uint32_t> memory; // the memory behind `room`
     bucket_room room;
 };
 
 void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
 
-// Brings the rows of a slice of a band into partitions.
+// Sorts the entries of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
 
 // Calls visit(std::span<const std::uint32_t>) for all buckets of a slice that have at least two rows.
@@ -46,8 +46,8 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
-// Calls visit(std::span<const std::uint32_t>) for the buckets of the next slice of a band that this process gets.
-// Returns false if none is left.
+// Takes the next slice of a band, and calls visit(std::span<const std::uint32_t>) for its buckets. Returns false if no
+// slice is left for this process.
 template <typename Visit>
 bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 {
@@ -62,13 +62,13 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
     return true;
 }
 
-// Call this before documents are compared. If the table with the documents is larger than memory, reading a page for
-// each comparison would read it many times and wait each time. So rows that will be compared are marked first, and then
-// their documents are read once, in the order of their places, and kept (far_documents.cpp).
+// Call this before documents are compared. If the table with the documents is larger than memory, and each comparison
+// read a page, pages would be read many times, and each read would have to be waited for. So rows that will be compared
+// are marked first. Then their documents are read once, in the order of their places, and kept (far_documents.cpp).
 void bring_documents(row_set& rows);
 
-// Finds all twins: rows that equal an earlier row, their leader, which represents them in banding. More than max_bucket
-// equal rows are not twins, because bands leave out such buckets.
+// Finds all twins: rows that equal an earlier row, their leader, which represents them in banding. If more than
+// max_bucket rows are equal, they do not become twins, because banding leaves out such large buckets.
 void find_twins(row_set& rows);
 
 } // namespace minhash::bulk

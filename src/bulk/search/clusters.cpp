@@ -1,9 +1,10 @@
-// Large buckets come first. Each of their rows is compared with a few others of the bucket, which connects most rows
-// that are near, and the bucket is written down as groups of connected rows. Then each row is compared with its
-// candidates from all bands, as for pairs, but skips those that are already connected with it, in large buckets a whole
-// group at once. Because rows are processed in order, the first row of a component is compared with all its candidates,
-// and few other rows are. Finally the components are emitted, split around representatives if that is requested. The
-// similarity of a row to its representative is known if the two were compared; otherwise it is computed now.
+// Large buckets come first. Each row of a large bucket is compared with a few others of the bucket, which connects most
+// rows that are near, and the bucket is written down as groups of connected rows. Then each row is compared with its
+// candidates from all bands, as for pairs. But it skips those that are already connected with it, and in large buckets
+// whole groups of them at once. Because rows are processed in order, the first row of a component is compared with all
+// its candidates, and few other rows are. Finally the components are emitted; if that is requested, they are first
+// split around representatives. If a row was compared with its representative, their similarity is known; otherwise it
+// is computed now.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"
@@ -26,10 +27,10 @@ struct connector {
     verifier check;
     found_pairs found;
 
-    byte_store** groups;            // for each member
+    byte_store** groups;            // a store for each member
     growing<std::uint32_t> bucket;  // a large bucket
-    growing<std::uint32_t> roots;   // the roots of the bucket's rows
-    growing<std::uint32_t> grouped; // the bucket's groups, as they are written
+    growing<std::uint32_t> roots;   // the root of each of the bucket's rows
+    growing<std::uint32_t> grouped; // the bucket's groups, in the form in which they are written
     std::uint32_t* places;          // where the next row of each root goes
 };
 
@@ -38,8 +39,8 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the groups of a large bucket are written: first the rows that are not connected with any other row of the
-// bucket; then, for each group, its size, with a mark, and its rows in ascending order.
+// Where the groups of a large bucket are written. First come the rows that are not connected with any other row of the
+// bucket. Then comes, for each group, its size, with a mark, and its rows in ascending order.
 struct bucket_groups {
     std::uint32_t member;
     std::uint32_t count; // how many numbers are written: rows and sizes together
@@ -56,7 +57,7 @@ std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
     return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
 }
 
-// One more than the highest number of a large bucket. Some of the numbers are unused (has_bucket()).
+// One more than the highest possible number of a large bucket. Some of the numbers below are unused (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
     std::uint32_t most = 0;
@@ -70,7 +71,7 @@ bool has_bucket(const row_set& rows, std::uint32_t number)
     return number / rows.shared->processes < bucket_count(rows, number % rows.shared->processes);
 }
 
-// Compares the rows of the current bucket with its first few unconnected rows.
+// Compares the rows of the current bucket with the first few of them that are not connected.
 void connect_some(connector& self, std::uint32_t size)
 {
     constexpr std::size_t most_heads = 4;
@@ -93,7 +94,7 @@ void connect_some(connector& self, std::uint32_t size)
     }
 }
 
-// Writes the groups of the current bucket, and returns how many numbers they take.
+// Puts the groups of the current bucket into self.grouped, and returns how many numbers they take.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
     host& owner = *self.rows->owner;
@@ -129,7 +130,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
     return end;
 }
 
-// Reads the numbers of a bucket's groups from their store, which returns them in pieces.
+// Reads the numbers of a bucket's groups from a store that returns them in pieces.
 struct group_reader {
     byte_store* from;
     std::uint64_t begin; // where the piece begins
@@ -255,8 +256,8 @@ struct cluster_finder {
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // the first row that each row was found to be near
-    double* met_similarity; // the similarity of these two rows
+    std::uint32_t* met;     // the first of the earlier rows to which each row was found to be near
+    double* met_similarity; // the similarity of each row and that earlier row
     verifier check;
 
     // The cluster that is being made.
@@ -291,8 +292,8 @@ void connect(cluster_finder& finder)
     });
 }
 
-// The similarity of two rows, if it is known without comparing them. Most clusters have two rows, and these were
-// compared when they were connected.
+// The similarity of two rows, if it is known without a comparison. Most clusters have two rows, and these were compared
+// when they were connected.
 std::optional<double> known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     const auto [first, second] = std::minmax(finder.rows->leader[a], finder.rows->leader[b]);
@@ -301,7 +302,7 @@ std::optional<double> known_similarity(const cluster_finder& finder, std::uint32
     return finder.met[second] == first ? std::optional(finder.met_similarity[second]) : std::nullopt;
 }
 
-// The similarity of two rows if they are near; after accept_all(), of any two rows of one scope.
+// The similarity of two rows if they are near; after accept_all(), the similarity of any two rows of one scope.
 std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     if (const std::optional<double> known = known_similarity(finder, a, b))
@@ -309,8 +310,8 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
     return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
-// Emits a component, whose rows are sorted, the best first: as one cluster, or split into the rows near the best one,
-// then those near the best of the rest, and so on.
+// Emits a component, whose rows are sorted with the best first, as one or more clusters: the rows near the best row,
+// then of the others those near the best of them, and so on. After accept_all(), all rows are one cluster.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     host& owner = *finder.rows->owner;
@@ -331,7 +332,7 @@ void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
                 rows[left++] = row;
             }
         }
-        assert(count > 0 && members[0] == best); // so the loop ends
+        assert(count > 0 && members[0] == best); // the best row is always taken, so the loop ends
         if (count > 1 || finder.options.singletons)
             finder.to.emit(owner, {members, count}, {similarities, count});
         rows = rows.first(left);
@@ -344,7 +345,8 @@ void emit_components(cluster_finder& finder)
     start_verifier(finder.check, *finder.rows);
     if (!finder.options.near_representative)
         accept_all(finder.check);
-    // Roots come before their rows, and leaders before the rows that equal them.
+    // A root is never after its rows, and a leader never after the rows that equal it, so entries may be replaced in
+    // order.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.rows->leader[row]);
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {

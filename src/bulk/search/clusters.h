@@ -2,7 +2,7 @@
 //
 // Two rows are compared only if they are not connected yet, so each of many similar rows takes about one comparison. No
 // connection is lost, because all candidates that end up unconnected have been compared. The similarity of near rows is
-// computed exactly, because one of the two may be the other's representative.
+// always computed exactly, because one of the two may become the other's representative.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -18,7 +18,7 @@ struct cluster_sink {
 
 struct cluster_options {
     bool near_representative; // members must be near their representative
-    bool singletons;          // a row with no near rows is also a cluster
+    bool singletons;          // a row that is near no other is a cluster, too
 };
 
 // Finds the clusters of at least one row. Returns how many buckets were left out because they have more than

@@ -1,4 +1,5 @@
-// Documents that are far are read once, before rows are compared (candidates.h).
+// Documents that are far, as those of a table larger than memory, are read once, before rows are compared
+// (candidates.h).
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The number of rows whose documents are sorted by place at once. Most scans return rows in that order anyway.
+// How many rows' documents are sorted by place at once. Most scans return rows in the order of places anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;
@@ -65,7 +66,7 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Lists the marked documents of some rows, in the order of their places. Returns how many.
+// Lists the marked documents of some rows that must be read, in the order of their places. Returns how many there are.
 std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, wanted_document* wanted)
 {
     std::size_t count = 0;
@@ -90,7 +91,7 @@ void bring_documents(row_set& rows)
     expect_stores(rows, shared.bringing);
     allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
     do_step(rows, step::mark);
-    shared.large_buckets = 0; // they are counted later
+    shared.large_buckets = 0; // marking also counts them, but they are counted when candidates are collected
     do_step(rows, step::bring);
     shared.brought = std::exchange(shared.bringing, 0);
     rows.brought = open_left(rows, shared.brought);

@@ -1,5 +1,5 @@
-// The near pairs that were found by verifying ranges of candidates. Each process keeps the pairs that it finds; at the
-// end they are read in the order of the ranges.
+// The near pairs that were found by verifying ranges of candidates. Each process keeps the pairs that it finds. At the
+// end, all pairs are read in the order of the ranges.
 #pragma once
 
 #include "bulk/rows/steps.h"
@@ -7,10 +7,10 @@
 
 namespace minhash::bulk {
 
-// Where the pairs of a range are in the store of a member.
+// Where a range's pairs are in the store of a member.
 struct found_range {
     std::uint32_t member;
-    std::uint64_t first; // the first of its pairs
+    std::uint64_t first; // the number of the range's first pair in the store
     std::uint64_t count;
 };
 
@@ -42,7 +42,7 @@ inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store
 
 inline void add_pair(found_pairs& found, const found_pair& pair) { append(*found.store, &pair, sizeof(pair)); }
 
-// Calls verify(range), which adds the pairs of a range, for the ranges that this process gets.
+// Calls verify(range) for the ranges that this process gets; verify() adds the pairs of a range.
 template <typename Verify>
 void each_range(found_pairs& found, Verify&& verify)
 {
@@ -54,7 +54,7 @@ void each_range(found_pairs& found, Verify&& verify)
     }
 }
 
-// Gives a pair to the caller.
+// Passes a pair to the caller of the engine.
 inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pair)
 {
     pause(*rows.owner);

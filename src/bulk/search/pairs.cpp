@@ -9,8 +9,9 @@ namespace minhash::bulk {
 
 namespace {
 
-// Emits pairs whose left row is a copy of one leader, in the first query, and whose right row is a copy of the other
-// leader, in the second query. (The list of a leader's copies begins with those in the first query.)
+// Emits the pairs of a left row and a right row, where the left row is a row of the first query that near.left
+// represents, and the right row is a row of the second query that near.right represents. (A leader's rows of the first
+// query come first in its list.)
 void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);
@@ -21,7 +22,7 @@ void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
             emit_pair(rows, emit, {a, b, near.similarity});
 }
 
-// Emits the pairs of the rows that two leaders represent, or the pairs among the rows of one leader.
+// Emits the pairs between the rows of two leaders, or if the leaders are the same, among its rows.
 void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;
@@ -51,7 +52,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     const row_set& all = *self.candidates.rows;
     std::uint32_t* const met = self.candidates.met;
     each_part(self.candidates, number, [&](std::span<const std::uint32_t> rows) {
-        // Within one query, a row verifies only rows after it. `rows` is sorted.
+        // Within one query, a row verifies only rows after it; `rows` is sorted.
         const auto after = all.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
         for (std::size_t i = 0; i < rows.size(); i++) {
@@ -67,7 +68,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     });
 }
 
-// Verifies a row's candidates, and adds its pairs in the order of the other rows.
+// Verifies a row's candidates, and adds its pairs in ascending order of the other row.
 void verify_candidates(void* of,
                        std::uint32_t row,
                        std::span<std::uint32_t> others,

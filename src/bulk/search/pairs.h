@@ -16,8 +16,8 @@ struct found_pair {
 // Takes a pair. Each pair comes only once.
 using pair_sink = void (*)(host& owner, const found_pair& pair);
 
-// Finds the pairs of at least two rows. If `crossing`, one row of each pair is below rows.first_count, and the other is
-// not. Returns how many buckets were left out because they have more than task.max_bucket rows.
+// Finds the pairs of at least two rows. If `crossing`, the left row of each pair is below rows.first_count, and the
+// right row is not. Returns how many buckets were left out because they have more than task.max_bucket rows.
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 } // namespace minhash::bulk

@@ -12,18 +12,18 @@ namespace {
 // A bucket with more likely pairs per row than this counts as large.
 constexpr std::size_t most_likely = 16;
 
-// Marks the number of a large bucket, to tell it from the number of a row. (No row has so high a number.)
+// Marks the number of a large bucket, to tell it from a row, because no row's number is as high.
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
 // The state of a process while it collects.
 struct collector {
     row_set* rows;
     verifier check;
-    byte_store** ranges;      // stores of candidates; the upper half of each is the row that verifies
-    std::uint32_t* bucket_of; // the last bucket of each row; 0: none yet
+    byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
+    std::uint32_t* bucket_of; // the number of the last bucket that had each row; 0: none yet
     std::uint32_t bucket_count;
-    growing<std::uint32_t> before; // for each row of a bucket, the last bucket before this one that had it
-    growing<std::array<std::uint32_t, 2>> likely; // pairs of a bucket that may be near, by their places in the bucket
+    growing<std::uint32_t> before; // for each row of a bucket: the last earlier bucket that had the row
+    growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, by places in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
     std::uint64_t recorded; // the number of candidates
@@ -65,7 +65,7 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
             record_candidate(all, left, right);
 }
 
-// Notes that these rows have shared a bucket.
+// Notes in which bucket each of these rows was before, and that now they share this one.
 void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     grow(*all.rows->owner, all.before, 0, bucket.size());
@@ -76,7 +76,8 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records the pairs that may be near. Returns false if they are too many for clusters; then the bucket is large.
+// Records the pairs that may be near. Returns false if there are too many for clusters; then the bucket counts as
+// large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = !all.rows->shared->for_clusters;
@@ -134,7 +135,7 @@ void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Visits a row with its candidates, which are unsorted and have duplicates.
+// Visits a row with its candidates, which come unsorted and with duplicates.
 void visit_row(
     row_candidates& all, std::uint32_t row, std::span<std::uint32_t> candidates, void* self, row_visitor visit)
 {
@@ -268,7 +269,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
 
     // Candidates are read once for each group of rows that fits into memory.
     for (std::uint32_t from = 0; from < count;) {
-        // Takes as many rows as fit, and at least one.
+        // Take as many rows as fit, and at least one.
         const std::uint64_t base = starts[from];
         std::uint32_t to = from + 1;
         while (to < count && starts[to + 1] - base <= room)
@@ -277,7 +278,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         if (wanted > 0) {
             grow(owner, all.others, 0, wanted);
             std::uint32_t* const others = all.others.values;
-            // Where the next candidate of a row goes: the start moves, and is put back below.
+            // starts[row] says where the row's next candidate goes, so it moves. It is put back below.
             each([&](std::uint32_t a, std::uint32_t b) {
                 const std::uint32_t row = a - first;
                 if (row >= from && row < to)
@@ -299,7 +300,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
         from = to;
     }
-    // The notes stay as they are: a process that comes later adds their sizes up, too (start_candidates()).
+    // The notes stay as they are, because a process that comes later also adds up their sizes (start_candidates()).
     for (std::uint32_t member = 0; member < shared.processes; member++)
         free_noted(owner, note_of(rows, member, range));
 }

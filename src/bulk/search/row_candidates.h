@@ -19,7 +19,7 @@ struct row_candidates {
     row_set* rows;
     byte_store** large_buckets; // the store of each member
     byte_store** large_rows;
-    std::uint32_t* met;             // the last row that had each row as a candidate
+    std::uint32_t* met;             // for each row, the last row that had it as a candidate
     growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
@@ -29,8 +29,8 @@ struct row_candidates {
 // The most rows that a bucket may have to be written as pairs without comparing signatures.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets of these sizes, pairs are written only if the starts of their signatures are similar. This pays off,
-// because such a bucket has far fewer signatures than pairs, and they fit into the processor's cache.
+// In buckets of these sizes, only pairs whose signatures start similarly are written. This pays off, because such a
+// bucket has far fewer signatures than pairs, and its signatures fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
@@ -38,7 +38,7 @@ constexpr std::size_t most_gathered = 1024;
 // its pairs may be near.
 void collect_candidates(row_set& rows, bool for_clusters);
 
-// Starts reading the collected candidates.
+// Prepares to read the collected candidates.
 void start_candidates(row_candidates& all, row_set& rows);
 
 using row_visitor = void (*)(void* self,
@@ -46,12 +46,12 @@ using row_visitor = void (*)(void* self,
                              std::span<std::uint32_t> others,
                              std::span<const std::uint32_t> buckets);
 
-// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in row order. `others` are its
-// candidates, sorted and without duplicates, which visit() may change; `buckets` are the numbers of its large buckets.
-// Frees what was collected for the range.
+// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in row order. `others` are the
+// row's candidates, sorted and without duplicates; visit() may change this array. `buckets` are the numbers of the
+// row's large buckets. At the end, what was collected for the range is freed.
 void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
-// Whether a leader represents rows of the first query, and of the second one.
+// Whether a leader represents rows of the first query (is_left()), or of the second one (is_right()).
 inline bool is_left(const row_set& rows, std::uint32_t row) { return rows.rights == nullptr || row < rows.first_count; }
 
 inline bool is_right(const row_set& rows, std::uint32_t row)
@@ -59,14 +59,14 @@ inline bool is_right(const row_set& rows, std::uint32_t row)
     return rows.rights == nullptr || rows.rights[row] != no_row;
 }
 
-// Whether a left row verifies a right one. If each could verify the other, only the first row does.
+// Whether a left row verifies a right row. If each of the two could verify the other, only the lower one does.
 inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t right)
 {
     return left < right || (left > right && !(is_right(rows, left) && is_left(rows, right)));
 }
 
-// Where the rows of a large bucket are. Bucket n of member m, of p processes, has the number n * p
-// + m.
+// Where the rows of a large bucket are stored. The bucket n of member m has the number n * p + m, where p is the number
+// of processes.
 struct large_bucket {
     std::uint64_t offset;
     std::uint32_t count; // how many rows
@@ -85,11 +85,11 @@ void each_part(row_candidates& all, std::uint32_t number, Take&& take)
                               take);
 }
 
-// A row is prefetched this many candidates before its turn.
+// A row is prefetched this many candidates before it is verified.
 constexpr std::size_t fetched_ahead = 4;
 
-// Calls take(other, similarity) for the others that are near a row, except those that skip(other) refuses. Signatures,
-// which are prefetched, are compared first; then sets, for texts.
+// Calls take(other, similarity) for those of the others that are near the row, except if skip(other). Signatures are
+// compared first, and are prefetched; then, for texts, sets are compared.
 template <typename Skip, typename Take>
 void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {

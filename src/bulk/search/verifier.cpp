@@ -1,6 +1,6 @@
-// Signatures are compared first, because they are small and contiguous in memory; texts are compared only if the
-// estimate leaves a chance. How far an estimate may be below the threshold is a quantile of its error, chosen so that
-// it causes only a few of the pairs that may be missed.
+// Signatures are compared first, because they are small and contiguous in memory. Texts are compared only if the
+// estimate from the signatures leaves a chance. An estimate may be below the threshold by a quantile of its error,
+// chosen so that it loses only a small part of the pairs that may be missed.
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// The fewest equal slots whose share reaches the threshold, computed exactly as the comparison does.
+// The fewest equal slots whose share reaches the threshold, computed with the same rounding as in the comparison.
 std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
     std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
@@ -25,7 +25,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-// A comparison goes on only if at least this many slots at the start of the two signatures are equal.
+// How many slots at the start of two signatures must be equal, so that the comparison goes on.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;
@@ -37,7 +37,7 @@ std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
     return least_equal > others ? least_equal - others : 0;
 }
 
-// The number of equal slots of two rows, if it is large enough for the rows to be near.
+// The number of equal slots of two rows, if there are enough for the rows to be near.
 std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -74,8 +74,8 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text: a shortcut, because most equal sets come from equal texts. False for large
-// texts.
+// Whether two rows have the same text. This is a shortcut, because most equal sets come from equal texts. The result is
+// false for large texts.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;
@@ -102,7 +102,7 @@ void start_verifier(verifier& state, row_set& rows)
     state.least_equal =
         task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
                    : least_reaching(task.threshold, task.scheme);
-    state.start = rows.kept; // evaluation.cpp keeps all slots together
+    state.start = rows.kept; // all kept slots: evaluation.cpp does not split them into `starts` and `rests`
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);
     assert(state.least_at_start <= state.start.num_hashes);

@@ -15,14 +15,14 @@ namespace minhash::bulk {
 struct verifier {
     row_set* rows;
     double least;                 // the similarity that near rows reach
-    std::uint32_t least_equal;    // the fewest equal slots; in exact tasks, few true pairs have fewer
+    std::uint32_t least_equal;    // the fewest equal slots of near rows; in exact tasks, few near rows have fewer
     scheme start;                 // the scheme of the slots that are compared first
-    std::uint32_t least_at_start; // least_equal for these slots alone; if they are all slots, equal to least_equal
+    std::uint32_t least_at_start; // the same for these first slots alone; at most least_equal
     void* slots[3];               // buffers for signatures that are in a file
     std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
-    growing<std::uint16_t> agreements; // for one of these rows, how many slots it shares with each later one
+    growing<std::uint16_t> agreements; // how many slots one of these rows shares with each later one
 
     exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;
@@ -37,15 +37,16 @@ void start_verifier(verifier& state, row_set& rows);
 // From now on verify() accepts any two rows of one scope.
 void accept_all(verifier& state);
 
-// Whether two rows may be near, by their signatures: the check before an exact comparison.
+// Whether the signatures of two rows allow them to be near. This check comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// The same for all pairs of many rows, by the starts of their signatures alone, which are first copied side by side.
-// can_gather() says whether slots have 8 bits; otherwise this is not worth it.
+// gather_starts() copies the starts of many rows' signatures side by side, and each_likely() compares these starts
+// alone. can_gather() says whether slots have 8 bits; otherwise gathering is not worth it.
 bool can_gather(const verifier& state);
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 
-// Calls take(other) for each gathered row after the one at `place` that may be near it. `count` rows were gathered.
+// Calls take(other) for each gathered row that comes after the row at `place` and may be near it. `count` rows were
+// gathered; rows are given by their places among them.
 template <typename Take>
 void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
 {
@@ -59,10 +60,11 @@ void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& t
             take(other);
 }
 
-// The similarity of two rows, if it reaches the threshold. It is cheaper if `a` is the same as in the previous call.
+// The similarity of two rows, if it reaches the threshold. A call is cheaper if `a` is the same row as in the previous
+// call.
 std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// Prefetches what verify() reads first of a row.
+// Prefetches the part of a row that verify() reads first.
 [[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)
 {
     const byte_store& starts = *state.rows->starts;

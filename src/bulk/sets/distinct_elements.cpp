@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t most_elements = std::size_t{1} << 28;
 
-// The number of elements that are added at once.
+// How many elements are added at once.
 constexpr std::size_t step = 256;
 constexpr std::size_t first_step = 4096;
 
 // The size of a table for `elements` elements, with at least one free entry.
 std::size_t entries_for(std::size_t elements) noexcept { return std::bit_ceil(3 * elements + 2); }
 
-// Makes a table for `elements` elements, and enters the listed ones.
+// Makes a table for `elements` elements, and enters the elements that are listed.
 void make_table(distinct_elements& set, std::size_t elements)
 {
     assert(set.listed <= elements || set.listed == 0);
@@ -47,7 +47,7 @@ void make_table(distinct_elements& set, std::size_t elements)
 // How many repeated elements are listed again; more would not be worth their memory.
 constexpr std::size_t most_repeats = 64 * 1024;
 
-// Adds some elements, which lie after those in the list: at most `step`.
+// Adds up to `step` elements, which the caller has put after those in the list.
 void insert(distinct_elements& set, std::size_t count)
 {
     if (set.listed + count >= set.entries / 4 * 3)
@@ -77,10 +77,10 @@ void insert(distinct_elements& set, std::size_t count)
     set.listed = last;
 }
 
-// Adds the first elements, which lie at the start of the list. Whether an element is new is unpredictable, and each
-// mispredicted branch costs as much as ten elements. So all elements are entered without a look at the entries they
-// overwrite, backwards, so that the first of equal ones stays. Then the elements that were overwritten are gathered,
-// and then the repeated ones among these.
+// Adds the first elements of a set, which the caller has put at the start of the list. Whether an element is new is
+// unpredictable, and a mispredicted branch costs as much as ten elements. So all elements are entered without a look at
+// the entries that they overwrite. This is done backwards, so that the first of equal elements stays. Then the elements
+// that were overwritten are gathered, and the repeated elements among these.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -128,8 +128,8 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks the elements that the leader has. Moves the others to the front, and returns their number. After a difference,
-// the leader's list is expected to continue in step, because elements are usually replaced one for one.
+// Marks the elements that the leader has. Moves the others to the front, and returns how many there are. After a
+// difference, the leader's list is expected to continue in step, because elements are usually replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
@@ -165,7 +165,7 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     return others;
 }
 
-// Adds `count` elements in parts: write(to, from, part) writes `part` of them after `from`.
+// Adds `count` elements in parts: write(to, from, part) writes `part` of them to `to`, beginning with element `from`.
 template <typename Write>
 void add_parts(distinct_elements& set, std::size_t count, Write&& write)
 {
@@ -229,7 +229,7 @@ void take_elements(distinct_elements& set, std::span<const std::uint64_t> elemen
 
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set)
 {
-    start_elements(set, text.size() + 1); // no text has more shingles
+    start_elements(set, text.size() + 1); // a text has at most this many shingles
     each_batch(source_of(signer, text),
                [&set](const shingle_batch& batch) { add(set, batch.lo, batch.hi, batch.count); });
 }

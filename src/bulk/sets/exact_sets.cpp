@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 
-// The number of elements that are compared before checking whether the rest can still matter.
+// How many elements are compared before the next check whether the rest can still matter.
 constexpr std::size_t step = 64;
 
 // A row that is kept by itself gets a second record, relative to a leader (kept_rows.h), only after that leader has met
-// `least_met` rows that share at least half of their elements with it. For rows with few candidates, a record that is
-// faster to compare is not worth making.
+// `least_met` rows that share at least half of their elements with it. If rows have few candidates, it is not worth
+// making a record that is faster to compare.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }
@@ -33,7 +33,7 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-// Makes a record for a row that is kept by itself. Returns where its list goes, or null.
+// Makes a record for a row that is kept by itself. Returns where the row's list must be written, or null.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
     kept_row* const record = keep(state, row, header_words + count);
@@ -44,7 +44,7 @@ std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t 
     return find_at(state, list);
 }
 
-// Writes the loaded row's list, with 0 for each repeated element.
+// Writes the loaded row's list to `to`, with 0 in place of each repeated element.
 void write_list(const exact_sets& state, std::uint64_t* to)
 {
     const distinct_elements& loaded = state.loaded;
@@ -53,9 +53,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it. Its
-// list need not be written yet: reading the row again gives the same list, so bits of other rows that refer to it stay
-// valid.
+// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it. The
+// record's list need not be written yet: if the row is read again, its list will be the same, so bits of other rows
+// that refer to the list stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -79,7 +79,7 @@ std::uint64_t place_of_loaded(exact_sets& state)
     return state.loaded_at;
 }
 
-// Writes the list of the loaded row, which is kept by itself, if there is room for it.
+// Writes the list of the loaded row, if there is room for the list. The row must be kept by itself.
 void list_loaded(exact_sets& state)
 {
     const std::uint64_t list = take_room(state, state.loaded.listed);
@@ -91,7 +91,8 @@ void list_loaded(exact_sets& state)
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
-// Whether the elements of a record can be listed, because its own list, or its leader's, is still there.
+// Whether the elements of a record can be listed: whether its own list, or if it has a leader the leader's, is still
+// there.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
     assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
@@ -100,7 +101,7 @@ bool is_listed(const exact_sets& state, const kept_row& record)
     return find_at(state, listed.list) != nullptr;
 }
 
-// Calls take(number) for the loaded row's elements that `fresh` has marked.
+// Calls take(number) for those elements of the loaded row that the row in `fresh` has marked.
 template <typename Take>
 void each_marked(const exact_sets& state, Take&& take)
 {
@@ -109,14 +110,15 @@ void each_marked(const exact_sets& state, Take&& take)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// How many of the loaded row's elements `fresh` has marked. Sets state.marked to them.
+// How many elements of the loaded row the row in `fresh` has marked. Sets the bits of these elements in state.marked.
 std::size_t take_marked(exact_sets& state)
 {
     grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
     return take_marks(state.fresh, state.marked.values);
 }
 
-// Keeps the row in `fresh`, with the loaded row as its leader. `had` of the leader's elements are in state.marked.
+// Keeps the row in `fresh`, with the loaded row as its leader. It has `had` of the leader's elements, those in
+// state.marked.
 void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);
@@ -172,7 +174,7 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// Lists the elements of a record; is_listed() must be true of it. The list is valid until the next call, or until
+// Lists the elements of a record, for which is_listed() must be true. The list is valid until the next call, or until
 // something is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
@@ -188,7 +190,7 @@ std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& re
     return {state.scratch.values, record.count()};
 }
 
-// The same, without the zeros for repeated elements.
+// Lists the elements of a record, as elements_of() does, but without the zeros for repeated elements.
 std::span<const std::uint64_t> distinct_of(exact_sets& state, const kept_row& record)
 {
     const std::span<const std::uint64_t> listed = elements_of(state, record);
@@ -216,13 +218,13 @@ void load_text(exact_sets& state, std::uint32_t row)
 {
     state.loaded_row = no_row;
     state.loaded_at = nowhere;
-    state.loaded.repeating = true; // rows read later may be compared with it run by run
+    state.loaded.repeating = true; // so that rows that are read later can be compared with this one run by run
     state.source.read(state.source.from, row, state.loaded);
     state.sizes[row] = static_cast<std::uint32_t>(state.loaded.count);
     state.loaded_row = row;
 }
 
-// Loads the row that is kept by itself at a place.
+// Loads the row that is kept by itself, and whose record is at this place.
 void load_at(exact_sets& state, std::uint64_t place)
 {
     if (state.loaded_at == place)
@@ -238,7 +240,7 @@ void load_at(exact_sets& state, std::uint64_t place)
         list_loaded(state);
 }
 
-// Loads a row: others are looked up in it from now on.
+// Loads a row: from now on, others are looked up in it.
 void load(exact_sets& state, std::uint32_t row)
 {
     if (state.loaded_row == row)
@@ -260,18 +262,18 @@ void load(exact_sets& state, std::uint32_t row)
 
 // What a comparison has to find out.
 struct question {
-    std::uint64_t needed; // shared elements needed to reach the similarity
+    std::uint64_t needed; // how many shared elements reach the similarity
     bool exactly;
 };
 
-// The answer. If counting stopped early, `shared` counts only the elements that were looked at.
+// The result of a comparison. If counting stopped early, `shared` counts only the elements that were looked at.
 struct answer {
     bool reached;
     std::uint64_t shared;
     std::size_t looked_at;
 };
 
-// Counts the elements that the set also has, and adds them to `shared`.
+// Counts those of the elements that the set also has, and adds their number to `shared`.
 answer count_in(host& owner,
                 const distinct_elements& set,
                 std::span<const std::uint64_t> elements,
@@ -291,7 +293,7 @@ answer count_in(host& owner,
     return {shared >= asked.needed, shared, elements.size()};
 }
 
-// Counts the shared elements of two rows of one leader.
+// Counts the shared elements of two rows that have the same leader.
 answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, const question& asked)
 {
     assert(a.leader == b.leader && a.bits == b.bits);
@@ -301,7 +303,7 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
         return {true, shared, 0};
     if (shared + std::min(a.others, b.others) < asked.needed)
         return {false, shared, 0};
-    // A bit that only one of them has set stands for at least one element that the other lacks.
+    // A bit that only one row has set stands for at least one of its elements that the other row lacks.
     const std::size_t different = different_bits(a.bits_of_others(), b.bits_of_others(), words);
     const std::size_t only_a = (different + a.other_bits - b.other_bits) / 2;
     const std::size_t only_b = different - only_a;
@@ -315,7 +317,7 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
     return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a kept row with the loaded one, which becomes its leader if they share enough.
+// Compares a kept row with the loaded row, which becomes the leader of the kept row if they share enough.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(state, record);
@@ -350,7 +352,7 @@ answer compare_rows(exact_sets& state, std::uint32_t a, std::uint32_t b, double 
     if (!is_at_hand(state, a) && is_at_hand(state, b))
         std::swap(a, b);
     if (!is_at_hand(state, a))
-        load(state, a); // a, because the next pairs are more likely to contain a than b
+        load(state, a); // not b, because the next pairs are more likely to contain a
     if (!is_at_hand(state, b)) {
         if (const kept_row* const record = record_of(state, a))
             load_at(state, leader_of(state, *record));
@@ -407,7 +409,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     const auto guess =
         static_cast<std::uint64_t>(std::floor(least / (1 + least) * static_cast<double>(first + second)));
     std::uint64_t shared = std::min(guess, most + 1);
-    // The division in jaccard() rounds, too: take a step or two to the exact boundary.
+    // The division in jaccard() also rounds, so take a step or two to the exact boundary.
     while (shared > 0 && jaccard({first, second, shared - 1}) >= least)
         shared--;
     while (shared <= most && jaccard({first, second, shared}) < least)
@@ -418,7 +420,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // If one of the rows was also in the previous call, it is at hand: make it `a`.
+    // If one of the rows was also in the previous call, its elements are probably at hand: make that row `a`.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

@@ -8,7 +8,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// Cuts the first bytes of what is left, about `most`. Returns whether these were the last.
+// Cuts about `most` bytes, the first of those that are left. Returns whether they were the last.
 bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
 {
     pause(*state.owner);
@@ -25,7 +25,7 @@ bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
 
 host_signer* make_signer(host& owner, const scheme& scheme)
 {
-    // Its vectors need a stricter alignment than allocate() promises.
+    // The signer's vectors need a stricter alignment than allocate() promises.
     char* const raw = allocate<char>(owner, sizeof(host_signer) + alignof(host_signer));
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(raw) % alignof(host_signer);
     host_signer* const made = reinterpret_cast<host_signer*>(raw + (alignof(host_signer) - past));
@@ -51,7 +51,7 @@ bool text_source::next_batch() { return cut_next(state, left, slice_bytes); }
 
 bool has_shingles(host_signer& state, text_bytes text)
 {
-    constexpr std::size_t at_once = 32; // one slice is enough for most texts
+    constexpr std::size_t at_once = 32; // one slice of this size is enough for most texts
     start(state.cutter, state.scheme.shingles, state.scheme.seed);
     while (!cut_next(state, text, at_once) && state.batch.count == 0)
         ;

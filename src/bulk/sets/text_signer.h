@@ -17,7 +17,7 @@ struct host_signer : text_signer {
 
 host_signer* make_signer(host& owner, const scheme& scheme);
 
-// A text, for each_batch() and sign().
+// A text as a source for each_batch() and sign().
 struct text_source {
     host_signer& state;
     text_bytes text;
@@ -32,7 +32,7 @@ struct text_source {
 
 inline text_source source_of(host_signer& state, text_bytes text) { return {state, text, text}; }
 
-// Whether a text has any shingles; if not, its signature is that of the empty set.
+// Whether a text has any shingles. If it has none, its signature is that of the empty set.
 bool has_shingles(host_signer& state, text_bytes text);
 
 } // namespace minhash::bulk

@@ -10,10 +10,10 @@ namespace minhash::bulk {
 
 namespace {
 
-// Numbers of hashes that are tried, besides the limits. A multiple of 64 fills vectors.
+// Numbers of hashes that are tried, besides the fewest and the most. A multiple of 64 fills vectors.
 constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
 
-// The probability that `rows` slots, chosen at random, are all among the `equal` ones of `slots`.
+// The probability that `rows` slots chosen at random from `slots` slots are all among the `equal` ones.
 double share_of_band(double equal, double slots, int rows) noexcept
 {
     double share = 1;
@@ -32,10 +32,10 @@ double share_checked(double similarity, int num_hashes, int least) noexcept
     return std::erfc(distance / deviation / std::sqrt(2.0)) / 2;
 }
 
-// The fewest bands that reach the recall, or 0 if that takes more than `most`.
+// The fewest bands that reach the recall, or 0 if `most` bands do not reach it.
 int bands_for(double threshold, int rows, double recall, int most) noexcept
 {
-    // (1 - threshold^rows)^bands is the share missed. The loop corrects for rounding.
+    // The share missed is (1 - threshold^rows)^bands. Solve for bands, and let the loop correct for rounding.
     const double agree = std::pow(threshold, rows);
     int first = 1;
     if (agree < 1 && recall < 1) {
@@ -93,10 +93,10 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs a pair of the sample represents
+    const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs of all rows one sampled pair stands for
     double meetings = 0;
     double candidates = 0;
-    double rests = 0; // candidates whose starts agree, so that the rest is compared
+    double rests = 0; // candidates whose starts agree enough, so that the rests are compared
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
         const double pairs = static_cast<double>(sample[equal]) * of_each;

@@ -1,10 +1,10 @@
-// Chooses hashes, bands and rows by cost: the cost of signing, of reading bands, and of verifying false candidates. A
-// sample predicts the number of candidates: if two signatures agree in k of K slots, the probability that they agree in
-// r slots chosen at random is
+// Chooses hashes, bands and rows by cost: the cost of signing, of reading bands, and of verifying false candidates. How
+// many candidates there will be is predicted from a sample. If two signatures agree in k of K slots, the probability
+// that they agree in r slots chosen at random is
 //
 //     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
 //
-// which is an unbiased estimate of how often rows like these share a band.
+// which is an unbiased estimate of how often two such rows share a band.
 //
 // The rows of the sample are chosen at random, so each pair of them represents equally many pairs of all rows, whether
 // they are copies or unrelated.
@@ -23,7 +23,7 @@ namespace minhash::bulk {
 // memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
-// The size of a sample: a larger one would take more time than its better choice saves.
+// The size of a sample. With a larger one, sampling would take more time than a better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
 // Only the first slots of a signature are compared, at most this many.
@@ -31,12 +31,12 @@ constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 
-// How many pairs of different rows of a sample agree in 0, 1, 2, ... slots: the list has one entry more than a
+// How many pairs of different rows in a sample agree in 0, 1, 2, ... slots. The list has one entry more than a
 // signature has slots.
 using agreement_counts = std::span<const std::uint64_t>;
 
-// Compares the signatures of a sample, which have this scheme and lie one after the other. The result lies in `counts`.
-// Pairs that agree in all slots do not count, because one of several equal rows represents all.
+// Compares the signatures of a sample, which have this scheme and lie one after the other. The result refers to
+// `counts`. Pairs that agree in all slots do not count, because one of several equal rows represents all of them.
 agreement_counts
 tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 
@@ -44,18 +44,18 @@ tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t
 struct work_costs {
     double hash;    // signing a row, for each hash
     double band;    // banding a row, for each band
-    double meeting; // handling two rows that meet, for each band that they share
+    double meeting; // handling two rows that share bands, for each of these bands
     double look;    // comparing the start of the signatures of a candidate
     double slot;    // comparing the rest of the signatures, for each hash
-    double check;   // comparing its texts
+    double check;   // comparing the texts of a candidate
 };
 
-// Costs for documents of this mean size in bytes, as measured (test/bench/RESULTS.md). Candidates of exact comparisons
-// cost less, because their signatures are compared inside the buckets.
+// Costs for documents with this mean size in bytes, as measured (test/bench/RESULTS.md). In exact tasks, candidates
+// cost less, because the starts of their signatures are compared inside the buckets.
 work_costs costs_of(double text_bytes, bool exact) noexcept;
 
-// The share of pairs at the threshold that each comparison of signatures before the exact one may lose: a tenth of the
-// share that may be missed in all.
+// In exact tasks, several comparisons of signatures come before the exact comparison. Each may lose this share of the
+// pairs at the threshold: a tenth of the share that may be missed in all.
 constexpr double share_missed(double promised) noexcept { return (1 - promised) / 10; }
 
 struct bands_wanted {
@@ -63,7 +63,7 @@ struct bands_wanted {
     double pairs; // how many pairs there are to compare: n (n - 1) / 2 among n rows
     double threshold;
     double recall;    // the recall wanted for pairs at the threshold
-    double missed;    // share_missed(), of exact comparisons
+    double missed;    // in exact tasks, share_missed()
     int least_hashes; // equals most_hashes if signatures are given
     int most_hashes;
     bool exact; // candidates whose signatures agree enough are compared by their texts
@@ -72,23 +72,23 @@ struct bands_wanted {
 struct bands_plan {
     int num_hashes;
     band_choice shape; // bands = 0: no choice reaches the recall
-    double candidates; // expected for each row
-    double checks;     // candidates that are compared by their texts
-    double cost;       // the cost of all rows in nanoseconds, the sum of the next three
+    double candidates; // the expected number for each row
+    double checks;     // the expected number of candidates compared by their texts, for each row
+    double cost;       // the cost of all rows in nanoseconds: the sum of the three below
     double signing;
     double banding;
     double verifying;
 };
 
-// The recall for which to choose bands, so that the promised recall is reached although results scatter around the
-// expected recall: pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are
-// chosen to miss a quarter of what may be missed.
+// The recall for which bands are chosen, so that the promised recall is reached. Results scatter around the expected
+// recall, because pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are
+// chosen to miss only a quarter of what may be missed.
 double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that reaches the wanted recall at the threshold.
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
-// The cost of given hashes, bands and rows.
+// The predicted cost of a certain number of hashes, and of certain bands and rows.
 bands_plan foretell(const bands_wanted& wanted,
                     int num_hashes,
                     band_choice shape,

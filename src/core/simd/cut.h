@@ -7,18 +7,18 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// Lead bytes that are invalid, or that restrict the continuation byte: C0 C1, E0 ED, F0 F4..FF. Looked up by the halves
-// of the byte.
+// These tables, indexed by the halves of a byte, have a bit in common for lead bytes that are invalid or that restrict
+// the byte after them: C0 C1, E0 ED, F0 F4..FF.
 constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 4, 4}};
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
 
-// Whether the bytes of a vector continue a valid UTF-8 text. `continuation` has a bit for each continuation byte among
-// them. `owed` has a bit for each byte that must be one because a character began in the previous vector; it is then
-// set for the next vector.
+// Whether the vector `given` continues a valid UTF-8 text. `next` holds, for each byte, the byte after it.
+// `continuation` has a bit for each continuation byte in `given`. `owed` has a bit for each byte that must be a
+// continuation byte because its character began in the previous vector; on return, `owed` is for the next vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
-    const bytes twice = given + given; // each bit a place higher
+    const bytes twice = given + given; // each bit one place higher
     const u64 two = high_bits(given) & ~continuation;
     const u64 three = two & high_bits(twice + twice);
     const u64 four = three & high_bits(twice + twice + twice + twice);
@@ -39,7 +39,7 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
                ((bytes)(given == 0xF0) & (bytes)(next < 0x90)) | ((bytes)(given == 0xF4) & (bytes)(next >= 0x90))) == 0;
 }
 
-// Writes where the set bits are, counted from `base`; whole vectors are written.
+// Writes the positions of the set bits, each plus `base`, and returns where they end. Whole vectors are written.
 MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 {
 #if defined(MINHASH_AVX512)

@@ -46,7 +46,7 @@ constexpr lookup_table separators_low = {{10, 2, 2, 2, 2, 2, 2, 2, 2, 3, 7, 55, 
 constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
 #endif
 
-// 0xFF in each byte that is an ASCII separator: white space, and if asked for, punctuation.
+// 0xFF in each byte that is an ASCII separator: white space and, with `punctuation`, punctuation.
 template <bool punctuation>
 MINHASH_INLINE bytes find_separators(bytes given)
 {
@@ -60,8 +60,8 @@ MINHASH_INLINE bytes find_separators(bytes given)
 #endif
 }
 
-// One bit for each byte that may start a character that must not simply be copied. `next` holds the byte after each,
-// `third` the byte after that.
+// One bit for each byte that may start a character that must not simply be copied. For each byte in `given`, `next`
+// holds the byte after it, and `third` the one after that.
 template <int kind>
 MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[maybe_unused]] bytes third)
 {
@@ -75,8 +75,8 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
     if (kind != 0 || high_bits(changed) == 0)
         return high_bits(changed);
 
-    // Frequent characters of three bytes that share a flag with others: kana and CJK punctuation with the ideographic
-    // space, typographic punctuation with spaces, full-width forms with capitals.
+    // Some frequent characters of three bytes can be copied, but share a flag with others that cannot: kana and CJK
+    // punctuation with the ideographic space, typographic punctuation with spaces, full-width forms with capitals.
     const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
     const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
     const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
@@ -99,15 +99,15 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
         *to++ = ' ';
     u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
 
-    // Half of all vectors have punctuation and then a space: a branch on that is unpredictable.
+    // In half of all vectors a space follows punctuation and is dropped, so a branch on that is unpredictable.
 #if defined(MINHASH_HAS_LOOKUP)
     constexpr bool drops_often = punctuation;
 #else
     constexpr bool drops_often = false; // appending is slow
 #endif
 
-    // Folds the front of a vector, of which `left` bytes are text; two bytes after it must be readable, too. Returns
-    // how many bytes it folded.
+    // Folds the front of a vector, of which `left` bytes are text. Two bytes after the vector must be readable, too.
+    // Returns how many bytes it folded.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
         const bytes given = load_as<bytes>(from);
         std::size_t taken = smaller(left, vector_bytes);

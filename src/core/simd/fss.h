@@ -1,5 +1,5 @@
 // FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and then scattered one by one.
-// Scattering limits the speed, so as few as possible are scattered:
+// Scattering limits the speed, so as few codes as possible are scattered:
 //
 // - few elements: all four rounds in one go, without checks;
 // - otherwise round 0 first, then the later rounds only at slots that still need them;
@@ -16,18 +16,18 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes waiting to be scattered to slots. Their count is a separate variable that can stay in a register: as a member,
-// it would make each store wait for the count to come back from memory.
+// Codes waiting to be scattered to slots. How many there are is in a separate variable, which can stay in a register.
+// If the number were a member, each store would wait for it to come back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
 };
 
-// Without a branch, because it is unpredictable whether a code is smaller.
+// Lowers a slot to a code if that is smaller. There is no branch, because it would be unpredictable.
 MINHASH_INLINE void lower(u32& slot, u32 code) { slot = in_register(smaller(slot, code)); }
 
-// The same for four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or two
-// slot numbers.
+// Lowers the slots of four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or
+// two slot numbers.
 MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 {
 #if defined(__SSE4_1__)
@@ -48,8 +48,8 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 #endif
 }
 
-// The number of codes is unpredictable, so they are padded to whole groups, with codes that lower nothing, for the slot
-// after the last one.
+// Lowers the slots of all thrown codes, in whole groups, because the number of codes is unpredictable. The last group
+// is filled up with codes that lower nothing, for the slot after the last one.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
@@ -75,7 +75,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
     return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
 }
 
-// Throws the elements in rounds `first` to `last` at all slots.
+// Throws the elements at all slots, in rounds `first` to `last`.
 template <u32 first, u32 last>
 MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -106,7 +106,7 @@ struct slot_set {
     u32 count;
 };
 
-// Finds the slots that hold `least` or more, that is, no value of an earlier round.
+// Finds the slots that hold `least` or more: those that have no value of an earlier round.
 MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
 {
     found.count = 0;
@@ -163,7 +163,7 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
 #endif
 }
 
-// Throws the elements in rounds `first` to `last`, but only those lanes whose bits chooses(slot, code) sets.
+// Throws the elements in rounds `first` to `last`, but only in the lanes for which chooses(slot, code) sets bits.
 template <u32 first, u32 last, typename Chooses>
 MINHASH_INLINE void
 throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
@@ -194,7 +194,7 @@ throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u
 #endif
 
 #if defined(MINHASH_AVX512)
-// The eight bits below the highest of 64 slots or codes, one byte each.
+// The lowest byte of each of 64 words, in their order.
 MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 {
     static constexpr byte_table<64> order([](std::size_t index) { return index % 32 * 4; });
@@ -207,9 +207,9 @@ MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 
 constexpr u32 bounded_slots = 128;
 
-// Round 0 of many elements at up to 128 slots. Most elements are not below what their slot already holds. This is
-// checked for 64 at a time by the upper bits of all slots, which are kept in two registers and updated now and then;
-// outdated bits let more elements pass, which does no harm.
+// Round 0 of many elements at up to 128 slots. Most codes are not below what their slot already holds, and are skipped.
+// The test compares the upper bits of 64 codes at a time with those of their slots. Two registers hold the upper bits
+// of all slots and are updated now and then. Outdated bits let more codes pass, which does no harm.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr std::size_t elements_between_looks = thrown_at_most;
@@ -259,18 +259,18 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
     return most;
 }
 
-// The least code that any element throws in a round at one slot; empty_slot if none does. There must be at least one
-// vector of elements.
+// The least code that any element throws at one slot in this round; empty_slot if none does. There must be at least one
+// whole vector of elements.
 template <u32 round>
 MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
-    // slot_of() maps words from ceil(slot * 2^32 / num_hashes) on to this slot.
+    // The first word that slot_of() maps to a slot is ceil(slot * 2^32 / num_hashes).
     const auto first_word = [&](u32 of) { return ((u64{of} << 32) + num_hashes - 1) / num_hashes; };
     const vec first = splat(low(first_word(slot)));
     const vec behind_first = splat(low(first_word(slot + 1) - 1 - first_word(slot)));
     vec least = splat(empty_slot);
     for (std::size_t at = 0; at < count; at += lanes) {
-        const std::size_t from = smaller(at, count - lanes); // some are read twice: no harm
+        const std::size_t from = smaller(at, count - lanes); // may read some elements twice, which does no harm
         const vec l = load(lo + from);
         const vec h = load(hi + from);
         const vec word = l * multiplier.bin[round] + h;
@@ -283,7 +283,7 @@ MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* 
 constexpr u32 few_slots = 4;
 
 // Throws in rounds `first` to `last`, only at slots that hold no value of an earlier round. Returns whether there were
-// any.
+// such slots.
 template <u32 first, u32 last>
 bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -312,7 +312,7 @@ bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::
     return true;
 }
 
-// The classic minimum for the slots that no round has hit.
+// The guarantee round: lowers the slots that no other round has hit to their classic minimum.
 void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr u32 step = 256;

@@ -8,8 +8,8 @@
 namespace minhash::simd {
 namespace {
 
-// Mixes `count` hashes of 64 bits, a vector at a time; load(at, a, b) sets `a` and `b` to the halves of those from `at`
-// on.
+// Mixes `count` hashes of 64 bits, a vector at a time. load(at, a, b) sets `a` and `b` to the halves of the vector of
+// hashes that starts at `at`.
 template <typename Load>
 MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
 {
@@ -24,7 +24,7 @@ MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
     }
 }
 
-// The same for numbers in memory, which are first XORed with `flip`.
+// Mixes numbers in memory. Each is first XORed with `flip`.
 MINHASH_INLINE void mix_numbers(const u64* numbers, std::size_t count, u64 flip, u32* lo, u32* hi)
 {
     mix_each(count, lo, hi, [&](std::size_t at, vec& a, vec& b) {
@@ -34,7 +34,8 @@ MINHASH_INLINE void mix_numbers(const u64* numbers, std::size_t count, u64 flip,
     });
 }
 
-// The first bytes of the windows that start at the next `lanes` bytes: 0 to 3 of each in `a`, 4 to 7 in `b`.
+// Loads bytes 0 to 3 (into `a`) and 4 to 7 (into `b`) of the `lanes` windows that start at `from` and the bytes after
+// it.
 MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
 {
 #if defined(MINHASH_AVX512)

@@ -56,7 +56,7 @@ void hash_medium(
         };
         hash_lanes(index);
         hash_lanes(index + lanes64);
-        // The lower 64 bits of the product, computed from 32-bit halves.
+        // The lower 64 bits of the product with `factor`, computed from 32-bit halves.
         vec a, b;
         load_halves(fronts + index, a, b);
         const vec high_half = high_product(a, splat(low(medium_hash::factor))) + a * high(medium_hash::factor) +
@@ -85,7 +85,7 @@ struct some_ranges {
     std::size_t count;
 };
 
-// Finds the ranges whose length is from `least` to `most`. Without a branch, because it is unpredictable whether a
+// Finds the ranges whose length is from `least` to `most`. There is no branch, because it is unpredictable whether a
 // vector holds any.
 MINHASH_INLINE void
 find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
@@ -102,8 +102,8 @@ find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u
     found.count = ready;
 }
 
-// Hashes up to `step` ranges. First all are hashed as if they were short, or of medium length, whichever most are,
-// without a branch on the length; then the others are gathered and hashed again.
+// Hashes up to `step` ranges without a branch on the length of each. First all ranges are hashed as if they were short,
+// or all as if they were of medium length, whichever is more frequent. Then the others are gathered and hashed again.
 void hash_step(const u8* text, const u32* begin, const u32* end, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
     alignas(64) u32 length[step + lanes];

@@ -7,7 +7,8 @@
 namespace minhash::simd {
 namespace {
 
-// out[i] = min over the elements of multipliers[i] * lo + hi, for `blocks` vectors of i, kept in registers.
+// out[i] = the minimum over all elements of multipliers[i] * lo + hi, for `blocks` vectors of i, which stay in
+// registers.
 template <std::size_t blocks>
 MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
 {
@@ -30,18 +31,18 @@ MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t c
         store(out + index * lanes, least[index]);
 }
 
-// The same for one multiplier, a vector of elements at a time; there must be at least one vector.
+// The minimum for one multiplier. Takes a vector of elements at a time; there must be at least one whole vector.
 MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 multiplier)
 {
     vec least = splat(~0u);
     for (std::size_t at = 0; at < count; at += lanes) {
-        const std::size_t from = smaller(at, count - lanes); // some twice, which does no harm
+        const std::size_t from = smaller(at, count - lanes); // may read some elements twice, which does no harm
         least = smaller(least, load(lo + from) * multiplier + load(hi + from));
     }
     return least_lane(least);
 }
 
-// The same for `rows` multipliers. These and `out` are padded.
+// The minima for `rows` multipliers. `multipliers` and `out` are padded.
 void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, std::size_t rows, u32* out)
 {
     constexpr std::size_t most = vector_bytes == 64 ? 8 : vector_bytes == 32 ? 6 : 4;
@@ -53,7 +54,7 @@ void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipli
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // The number of rows varies, but mostly one or two vectors are enough, so the processor predicts these branches
+    // The number of rows varies, but one or two vectors are mostly enough, so the processor predicts these branches
     // well.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
@@ -75,7 +76,7 @@ void absorb_classic(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, st
 
 u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
 {
-    vec differences = {}; // counted down from 0, one in each lane
+    vec differences = {}; // each lane counts equal slots, from 0 downwards
     std::size_t slot = 0;
     for (; slot + lanes <= num_hashes; slot += lanes)
         differences += (vec)(load(a + slot) == load(b + slot));
@@ -99,7 +100,7 @@ void compress_slots(const u32* slots, u32 num_hashes, u8* packed) noexcept
         packed[slot] = static_cast<u8>(slots[slot] * compress_factor >> 24);
 }
 
-// Slots of whole bytes that differ, counted byte by byte.
+// Counts the bytes that lie in slots that differ: a slot of two bytes counts twice.
 template <typename Slots>
 u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
 {
@@ -107,7 +108,7 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
     u32 count = 0;
     std::size_t at = 0;
     while (at < size) {
-        bytes counts = {}; // counted down from 0, up to 255 times
+        bytes counts = {}; // each byte counts from 0, at most up to 255
         const std::size_t end = smaller(size, at + 255 * vector_bytes);
         for (; at + vector_bytes <= end; at += vector_bytes)
             counts -= different(load_as<bytes>(a + at), load_as<bytes>(b + at));
@@ -123,7 +124,7 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
     return count;
 }
 
-// Slots that differ, 64 bits at a time: a slot's bits are ORed into its lowest one, to be counted.
+// Counts the slots that differ, 64 bits at a time. The bits of a slot are ORed into its lowest one, which is counted.
 template <int bits>
 u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
 {

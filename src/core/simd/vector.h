@@ -55,7 +55,7 @@ MINHASH_INLINE void store(Element* to, Value value)
     std::memcpy(to, &value, sizeof(value));
 }
 
-// Bytes made at compile time: make(index) for each index.
+// A table of bytes that is made at compile time: byte `index` is make(index).
 template <std::size_t count>
 struct byte_table {
     alignas(64) u8 of[count];
@@ -67,8 +67,8 @@ struct byte_table {
     }
 };
 
-// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads, lane by lane, which is slower
-// by half, and makes an unpredictable branch of a minimum.
+// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads lane by lane, which is slower
+// by half. It would also compile a minimum to a branch, which would be unpredictable.
 template <typename Value>
 MINHASH_INLINE Value in_register(Value value)
 {
@@ -98,7 +98,7 @@ constexpr std::size_t chains = 4;
 constexpr std::size_t chains = 1; // 32-bit multiplications are emulated
 #endif
 
-// Vectors to which each operation is applied one after the other.
+// As many vectors as there are chains. Each operation is applied to one after the other.
 struct vecs {
     vec of[chains];
 };
@@ -146,7 +146,7 @@ MINHASH_INLINE void store(u32* to, const vecs& value)
 #if defined(__x86_64__)
 typedef u64 vec64 __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
 
-// The products of the low halves.
+// The product of the low halves of each pair of 64-bit lanes.
 MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 {
 #if defined(MINHASH_AVX512)
@@ -159,7 +159,7 @@ MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 }
 #endif
 
-// The lanes of two vectors, alternately.
+// Alternates lanes: the even ones of the first vector and the even ones of the second.
 template <int... lane>
 MINHASH_INLINE vec take_turns(vec even, vec odd, std::integer_sequence<int, lane...>)
 {
@@ -227,7 +227,7 @@ MINHASH_INLINE vec lane_numbers()
 
 MINHASH_INLINE u32 count_bits(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
 
-// For each value of a byte, the positions of its set bits, one byte each, then zeros.
+// For each value of a byte: eight bytes with the positions of its set bits, then zeros.
 constexpr byte_table<256 * 8> positions([](std::size_t index) {
     std::size_t bits = index / 8;
     for (std::size_t before = index % 8; before > 0; before--)
@@ -235,8 +235,8 @@ constexpr byte_table<256 * 8> positions([](std::size_t index) {
     return bits == 0 ? 0 : __builtin_ctzll(bits);
 });
 
-// Writes the lanes whose bits are set one after the other (a whole vector is written, the rest of it arbitrary) and
-// returns where the next ones go.
+// Writes those lanes whose bits are set, without gaps, and returns where the next lanes go. A whole vector is written;
+// what follows the lanes is arbitrary.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -258,7 +258,7 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_SPREAD 1
 
-// The inverse of append(): the first lanes in the places whose bits are set, all ones in the others.
+// The inverse of append(): moves the first lanes to the places whose bits are set. The other places get all ones.
 MINHASH_INLINE vec spread(vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -274,17 +274,17 @@ MINHASH_INLINE vec spread(vec value, u32 bits)
 }
 #endif
 
-// A mask of the first `count` of eight bytes.
+// A mask for the first `count` of eight bytes.
 MINHASH_INLINE u64 byte_mask(std::size_t count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
 
-// Every second lane of two vectors, from lane `first` on.
+// Every second lane of two vectors in a row, from lane `first` on.
 template <int first, int... lane>
 MINHASH_INLINE vec every_second(vec a, vec b, std::integer_sequence<int, lane...>)
 {
     return __builtin_shufflevector(a, b, (first + 2 * lane)...);
 }
 
-// `lanes` numbers as vectors of their low and of their high halves.
+// Loads `lanes` 64-bit numbers, and splits them into a vector of low halves and a vector of high halves.
 MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halves)
 {
     const vec front = load_as<vec>(from);
@@ -300,9 +300,9 @@ MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halv
 #endif
 }
 
-// Bytes.
+// --- bytes ----------------------------------------------------------------------------------
 
-// 0xFF in the first `count` bytes, at most a vector.
+// 0xFF in the first `count` bytes of a vector; `count` is at most its size.
 MINHASH_INLINE bytes front_mask(std::size_t count)
 {
     static constexpr byte_table<2 * vector_bytes> ones(
@@ -310,7 +310,7 @@ MINHASH_INLINE bytes front_mask(std::size_t count)
     return load_as<bytes>(ones.of + vector_bytes - count);
 }
 
-// The `count` bytes at an address, at most a vector, and zeros. Nothing else is read.
+// The first `count` bytes at an address (at most a vector), followed by zeros. Nothing else is read.
 MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
 {
 #if defined(MINHASH_AVX512)
@@ -322,14 +322,14 @@ MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
 #endif
 }
 
-// The vector of bytes from `at` on, of a padded text of this size; zeros after its end.
+// The vector of bytes from `at` on, of a padded text of `count` bytes; zeros after the text's end.
 MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
 {
     const bytes given = load_as<bytes>(text + at);
     return at + vector_bytes <= count ? given : given & front_mask(count - at);
 }
 
-// The last bytes of a text that is not padded, fewer than two vectors, followed by zeros.
+// A copy of the last bytes of a text that is not padded. They are fewer than two vectors, and zeros follow them.
 struct end_of_text {
     alignas(64) u8 room[4 * vector_bytes];
 
@@ -364,7 +364,7 @@ MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
 MINHASH_INLINE u32 sum_of(bytes value)
 {
     constexpr u64 even = 0x00FF00FF00FF00FF;
-    u64 sums = 0; // sums of up to 2 * 255 times the vector's words, in 16 bits each
+    u64 sums = 0; // in 16 bits each: for each of the vector's words, at most 2 * 255
     for (std::size_t word = 0; word < vector_bytes / 8; word++) {
         const u64 given = load_as<u64>(reinterpret_cast<const u8*>(&value) + word * 8);
         sums += (given & even) + (given >> 8 & even);
@@ -397,7 +397,7 @@ MINHASH_INLINE u64 high_bits(bytes value)
 #if defined(__SSSE3__) || defined(MINHASH_NEON)
 #define MINHASH_HAS_LOOKUP 1
 
-// For each 16 bytes, picks the bytes that the low four bits of an index select.
+// Within each 16 bytes, picks the bytes that the low four bits of each byte of `index` select.
 MINHASH_INLINE bytes shuffle(bytes value, bytes index)
 {
 #if defined(MINHASH_AVX512)
@@ -425,8 +425,8 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 }
 #endif
 
-// Writes the bytes whose bits are set one after the other (a whole vector is written, the rest of it arbitrary) and
-// returns where the next ones go.
+// Writes those bytes whose bits are set, without gaps, and returns where the next bytes go. A whole vector is written;
+// what follows the bytes is arbitrary.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
 #if defined(MINHASH_AVX512)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t lanes64 = lanes / 2;
 
-// For each of `count` ascending places, the eight bytes from there on.
+// Loads eight bytes from each of `count` places in the text. The places are in ascending order.
 MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
 {
     const auto one_by_one = [&] {
@@ -53,7 +53,8 @@ MINHASH_INLINE vec64 widen(const u32* from)
 #endif
 }
 
-// The first bytes of each lane and zeros; any value if there are more than eight.
+// The first `count` bytes of each lane, followed by zeros. If a lane's count is more than eight, its value is
+// arbitrary.
 MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 {
     const vec64 all = vec64{} + ~0ull;
@@ -76,7 +77,7 @@ MINHASH_INLINE vec64 swap_bytes(vec64 value)
 #endif
 }
 
-// The halves of the 128-bit products, xored.
+// The two halves of each 128-bit product, XORed.
 MINHASH_INLINE vec64 fold_products(vec64 a, vec64 b)
 {
     constexpr u64 low_half = 0xFFFFFFFF;

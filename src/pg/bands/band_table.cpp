@@ -1,4 +1,4 @@
-// The parts of lsh_create_band_table() and its triggers that SQL cannot do.
+// The parts of lsh_create_band_table() and of its triggers that SQL cannot do.
 #include "pg/extension.h"
 
 extern "C" {
@@ -23,7 +23,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Records a dependency, so that DROP TABLE leaves nothing behind. A dump does not keep it.
+// Makes an object depend on a table, so that DROP TABLE leaves nothing behind. A dump does not contain the dependency.
 void tie(Oid object_class, Oid object, Oid table)
 {
     const ObjectAddress tied = {object_class, object, 0};
@@ -53,8 +53,8 @@ void require_function_owner(Oid function)
 
 // lsh_tie_band_table(source, band_table, functions) -> void
 //
-// From now on the band table is dropped with the source; and these functions, with the source's triggers that call
-// them, are dropped with the band table.
+// From now on, dropping the source also drops the band table. Dropping the band table also drops these functions, and
+// those triggers of the source that call them.
 MINHASH_FUNCTION(lsh_tie_band_table)
 {
     const Oid source = PG_GETARG_OID(0);
@@ -81,7 +81,7 @@ MINHASH_FUNCTION(lsh_tie_band_table)
 
 namespace {
 
-// Whether a user has a privilege on a table, or on each of its columns, such as by GRANT INSERT (key, id).
+// Whether a user has a privilege on a table, or on each of its columns (for instance by GRANT INSERT (key, id)).
 bool has_privilege(Oid table, Oid user, AclMode mode)
 {
     return pg_class_aclcheck(table, user, mode) == ACLCHECK_OK ||
@@ -106,9 +106,9 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// Returns true, or raises an ERROR. Triggers call it in their WHEN, so that a writer learns which privilege is missing.
-// It also checks the name, which the trigger functions use: if tables were renamed, another table may have this name
-// now.
+// Returns true, or raises an ERROR. Triggers call it in their WHEN clause, so that a writer learns which privilege is
+// missing. It also checks that the band table still has the name by which trigger functions call it: after renaming,
+// another table may have this name.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);
@@ -121,7 +121,7 @@ MINHASH_FUNCTION(lsh_require_band_table)
                 errdetail("Trigger functions name it."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 
-    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // the same schema has lsh_band_keys()
+    require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // lsh_band_keys() is in the same schema
     require_usage(get_rel_namespace(table));
 
     constexpr struct {

@@ -5,8 +5,8 @@
 
 namespace minhash::pg {
 
-// The key of each band, in new memory; none for the empty set. An ERROR if the signature cannot have these bands
-// (core/bands.h).
+// The key of each band of a signature, in new memory; no keys for the empty set. An ERROR if the signature cannot have
+// these bands (core/bands.h).
 std::span<Datum> make_band_keys(const signature& value, const banding& shape);
 
 } // namespace minhash::pg

@@ -1,14 +1,14 @@
-// Both ends of an exchange of band keys between servers: lsh_scatter() packs keys into blocks, one part of the keys per
-// block; lsh_gather() finds the texts in the blocks of a part that share a key.
+// Both ends of an exchange of band keys between servers. lsh_scatter() packs keys into blocks; a block has keys of one
+// part of all keys. lsh_gather() finds, in the blocks of one part, the texts that share a key.
 //
 // A block has entries of one place (a server or a shard), whose keys are in one part of all keys:
 //
 //   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
 //   then an id
 //
-// Numbers are little-endian. The part of a key is the product key * parts without its lower 64 bits; the key's 5 bytes
-// are the highest of these 64 bits. An id is stored as its difference from the base, the block's smallest id, in as few
-// bytes as the largest difference needs.
+// Numbers are little-endian. The upper 64 bits of the product key * parts are the part to which the key belongs, and
+// the key's 5 bytes are the highest of the product's lower 64 bits. An id is stored as its difference from the base,
+// the block's smallest id, in as few bytes as the largest difference needs.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/growing.h"
@@ -31,7 +31,7 @@ namespace minhash::pg {
 namespace {
 
 struct key_entry {
-    std::uint64_t key; // the part of the key that a block stores
+    std::uint64_t key; // the bits of the key that a block stores
     std::int64_t id;
 };
 
@@ -63,7 +63,7 @@ inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
             errhint("Read the signatures again: drop the job, and call lsh_distributed_pairs() once more."));
 }
 
-// A new varlena. There is at least one entry.
+// Makes a new varlena from at least one entry.
 bytea* make_block(int place, std::span<const key_entry> entries)
 {
     Assert(!entries.empty() && place >= 0);
@@ -86,14 +86,14 @@ bytea* make_block(int place, std::span<const key_entry> entries)
     return block;
 }
 
-// A stored block that is not toasted.
+// A stored block, after it has been detoasted.
 struct stored_block {
     block_header header;
     const char* entries;
     std::size_t count;
 };
 
-// An ERROR if the block is damaged.
+// Raises an ERROR if the block is damaged.
 stored_block open_block(bytea* stored, int places)
 {
     const std::size_t bytes = VARSIZE_ANY_EXHDR(stored);
@@ -131,8 +131,8 @@ constexpr int most_parts = 65536;
             errhint("Only lsh_distributed_pairs() is meant to call this function."));
 }
 
-// Calls `take(values)` for each row of a query that has no NULL. Call it between SPI_connect() and SPI_finish(). Memory
-// that `take` allocates in the current context is freed after `at_once` rows.
+// Calls `take(values)` for each row of a query, except rows with a NULL. Call it between SPI_connect() and
+// SPI_finish(). Memory that `take` allocates in the current context is freed after every `at_once` rows.
 template <int count, typename Take>
 void each_row(const char* query, const Oid (&types)[count], long at_once, Take take)
 {
@@ -210,8 +210,8 @@ struct placed_entry {
 
 struct gathering {
     const ReturnSetInfo* result;
-    growing<placed_pair> pairs; // emitted, each pair once, when there are most_pairs of them
-    int star_above;             // more texts than this with one key make a star; 0: no limit
+    growing<placed_pair> pairs; // when there are most_pairs of these, each pair is emitted once
+    int star_above;             // if more texts than this have one key, they make a star; 0: no limit
     std::int32_t stars;         // how many stars have not been reported yet
 };
 
@@ -254,8 +254,8 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         emit_pairs(call);
 }
 
-// Pairs the entries of one key, sorted by id: each with every other or, if there are many, only with the first (a
-// star).
+// Makes pairs of the entries of one key, which are sorted by id: each entry with every other or, if there are too many,
+// only with the first one (a star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
     const bool is_star = call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
@@ -269,8 +269,8 @@ void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 
 bool is_less(const placed_entry& a, const placed_entry& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; }
 
-// Takes entries with keys from `lower` to below `upper`. They are scattered by the upper bits of their keys, so that
-// each group that is sorted fits into the cache.
+// Takes entries whose keys are at least `lower` and below `upper`. They are scattered into groups by the upper bits of
+// their keys, so that each group fits into the cache while it is sorted.
 void take_entries(gathering& call, std::span<const placed_entry> entries, std::uint64_t lower, std::uint64_t upper)
 {
     const int bits = static_cast<int>(std::bit_width(entries.size() / 64));
@@ -354,8 +354,8 @@ MINHASH_FUNCTION(lsh_gather)
     call.result = &result;
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
-    // This many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept,
-    // halved again as often as needed, and the query is run again for the other keys.
+    // This many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept, and
+    // halved again as often as needed. Then the query is run again for the other keys.
     const std::size_t most = static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
     growing<placed_entry> entries;
     entries.start(1024);

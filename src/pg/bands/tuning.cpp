@@ -25,7 +25,7 @@ MINHASH_FUNCTION(lsh_probability)
     PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
 }
 
-// lsh_threshold(bands, rows) -> float8: the rule of thumb.
+// lsh_threshold(bands, rows) -> float8, by the rule of thumb
 MINHASH_FUNCTION(lsh_threshold)
 {
     const banding shape = arg_banding(fcinfo, 0);
@@ -118,8 +118,8 @@ MINHASH_FUNCTION(lsh_params)
 
 namespace {
 
-// Estimates a row count for the planner: the value of an integer argument plus `more`, if the argument is known at plan
-// time.
+// Estimates for the planner how many rows a function returns: the value of an integer argument plus `more`, if the
+// argument is known at plan time.
 Node* estimate_rows(FunctionCallInfo fcinfo, int argument, int more)
 {
     Node* const asked = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));

@@ -13,22 +13,22 @@ enum class verification { by_default, estimate, exact };
 struct bulk_request {
     double threshold;
     double recall;
-    banding shape; // bands = 0: to be chosen (pg/bulk/choice.h)
+    banding shape; // bands = 0: still to be chosen (choice.cpp)
     verification verify;
     int max_bucket;         // 0: no limit
     scheme texts;           // how texts are signed
     bool hashes_given;      // the user has given texts.num_hashes
-    const char* signing;    // an argument that was given and says how texts are signed, or null
+    const char* signing;    // the name of an argument that the user gave and that says how texts are signed, or null
     const char* texts_only; // why signatures cannot be used; null: they can
     bool sets_only;         // texts are compared as sets, and not signed
-    Oid id_type;            // InvalidOid: the type that the query returns
+    Oid id_type;            // InvalidOid: the type of ids that the query returns
     bool ranked;            // the query may have a column "rank"
     bool lone_ids;          // ids of empty and NULL texts are kept, too
     bool whole_slots;       // signatures of texts must keep all their slots
 };
 
 // The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the threshold are NULL if
-// not given, because giving one that would have no effect is an error.
+// the user does not give them. (To give an argument that would have no effect is an error.)
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -42,9 +42,9 @@ enum bulk_argument {
 };
 
 // The forms of a function, which differ in how they learn the type of ids. Two forms have an extra argument after the
-// query. In the typed form it is a value of that type (without a name, because PostgreSQL resolves polymorphic result
-// columns by the order of arguments in the call). In the named form it is a regtype: so all argument types are fixed,
-// and no function that others create can match a call better.
+// query. In the typed form, it is a value of the type of ids. (It has no name, because PostgreSQL resolves polymorphic
+// result columns by the order of arguments in the call.) In the named form, it is a regtype. So all argument types are
+// fixed, and no function that others create can match a call better.
 enum class id_form { bigints, typed, named };
 
 struct call_form {
@@ -52,7 +52,7 @@ struct call_form {
     id_form ids;
 };
 
-// The position of an argument.
+// The position of an argument in this form of the function.
 inline int position_of(const call_form& form, int argument)
 {
     return argument + (form.ids != id_form::bigints && argument > arg_query ? 1 : 0);

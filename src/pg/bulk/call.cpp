@@ -79,8 +79,8 @@ void check_signatures(const bulk_request& wanted)
                 errhint("Leave it out, or let the query return texts."));
 }
 
-// Checks the columns of a query that has been started, and decides from them how to take its rows. An ERROR if the call
-// cannot use them, or if they do not match those of the first query.
+// Checks the columns of a query that has been started, and notes how to take its rows. An ERROR if the call cannot use
+// the columns, or if they do not match those of the first query.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
     bulk_call& call = call_of<bulk_call>(self);
@@ -140,12 +140,12 @@ void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
                 errhint("Call minhash() with the same arguments for all."));
 }
 
-// Decodes a stored signature. Most have the same header and size as the first one, and need no check.
+// Decodes a stored signature. Most signatures have the same header and size as the first one, and need no check.
 signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
 {
     const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
     const std::size_t size = VARSIZE(stored) - VARHDRSZ;
-    // A page is filled from its end, so a scan reads the row in front of this one next.
+    // A page is filled from its end, so the row that a scan reads next lies in front of this one.
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
@@ -168,8 +168,8 @@ std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// If a text that is compressed or out of line can be read again, only its beginning is read now and given to the
-// engine. False if the beginning has no shingles.
+// If a text that is compressed or out of line can be read again, only its beginning is read now and passed to the
+// engine. Returns false if this is not possible, or if the beginning has no shingles.
 bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
 {
     constexpr std::int32_t enough = 64; // bytes
@@ -231,7 +231,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
             const Datum rank = slot_getattr(slot, call.rank_column, &no_rank);
             append_datum(call.ranks, rank, no_rank);
         }
-        Assert(call.ids.values->size % row_count(call) == 0); // as many ids as the engine has rows
+        Assert(call.ids.values->size % row_count(call) == 0); // there are as many ids as the engine has rows
     } else if (call.wanted.lone_ids) {
         append_datum(call.lone_ids, id, false);
         call.lone_count++;

@@ -1,6 +1,6 @@
 // One call of a bulk function. It passes the rows of its query, (id, signature) or (id, text), to the engine. Columns
-// named scope and rank may follow. Ids, ranks and the values of scopes stay here: the engine sees only the numbers of
-// rows and scopes.
+// named scope and rank may follow. Ids, ranks and the values of scopes stay in the call: the engine sees only the
+// numbers of rows and scopes.
 #pragma once
 
 #include "pg/bulk/arguments.h"
@@ -27,11 +27,11 @@ struct bulk_call : bulk_host {
     int rank_column; // the rank column of the current query; 0: it has none
     int scope_column;
     numbered_values scopes; // the scopes, in scoped tasks
-    datum_store lone_ids;   // the ids of rows near nothing, which the engine does not get
+    datum_store lone_ids;   // ids of rows that are near nothing, which the engine does not get
     std::uint32_t lone_count;
     std::uint64_t skipped;     // rows with a NULL
     double expected_rows;      // how many rows the current query is expected to return
-    std::uint32_t rows_before; // how many rows the engine had before that query
+    std::uint32_t rows_before; // how many rows the engine had before the current query
 
     Oid signature_type;
     Oid short_id;                      // for convert_id(), in the current query
@@ -40,7 +40,7 @@ struct bulk_call : bulk_host {
     MemoryContext row_memory;
 };
 
-// For start_call(). `fresh` must be zeroed, in memory of the current context.
+// Used by start_call(). `fresh` must be zeroed, in memory of the current context.
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
 // Starts the rows of a result and a call that fills them, in memory that end_call() frees. `Call` is a bulk_call.
@@ -63,14 +63,14 @@ void read_query(bulk_call& call, const planned_select& query);
 // starts the engine's steps. No user code may run from now on until end_call().
 void end_reading(bulk_call& call);
 
-// Ends a call: reports the use of temporary files, and frees these, the rows, and all memory of the call. Returns what
-// the function returns besides its rows.
+// Ends a call. Reports if temporary files were used, and frees them, the rows, and all memory of the call. Returns the
+// value that the SQL function must return besides its rows.
 Datum end_call(bulk_call& call);
 
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_call& call);
 
-// The engine's task for rows with this scheme; an ERROR if the call asks for something that they cannot do.
+// The engine's task for rows with this scheme; an ERROR if the call asks for something that such rows cannot do.
 bulk::task make_task(const bulk_call& call, const scheme& scheme);
 
 // Chooses the hashes, bands and rows that the call leaves open, from the rows that were read. There must be at least

@@ -1,8 +1,8 @@
 // Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows predicts
 // (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
-// time but no recall, so the choice need not look at scopes. It is different with max_bucket, because a bad choice
-// would make larger buckets, which are left out. Then the choice follows from threshold and recall alone, with as many
-// rows in a band as they allow.
+// time but no recall, so the choice need not look at scopes. With max_bucket, a bad choice would cost recall: it would
+// make larger buckets, which are left out. Then the choice follows from threshold and recall alone, and bands have as
+// many rows as threshold and recall allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
@@ -19,7 +19,7 @@ constexpr double least_exact_recall = 0.99;
 // If there are more candidates per row than this, a notice says so.
 constexpr double many_candidates = 1000;
 
-// Bounds for the number of hashes where texts are compared exactly: users never see these signatures.
+// Bounds for the number of hashes where texts are compared exactly. (Users never see these signatures.)
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 
@@ -80,7 +80,7 @@ void choose_by_sample(bulk_call& call)
     };
     const bulk::work_costs costs = bulk::costs_of(task.given ? 0 : mean_bytes, task.exact);
     bulk::bands_plan plan = bulk::choose_by_cost(wanted, agreements, costs);
-    if (plan.shape.bands == 0) { // too few hashes for the reserve: do without it
+    if (plan.shape.bands == 0) { // too few hashes to aim higher than the promised recall
         wanted.recall = task.recall;
         plan = bulk::choose_by_cost(wanted, agreements, costs);
     }

@@ -1,6 +1,6 @@
-// Pass-by-value Datums are in one store, each with a mark for NULL if any can be NULL. For types passed by reference,
-// that store has the places of the values in a second store, where they lie one after the other, aligned so that they
-// can be read in place.
+// Datums that are passed by value are in one store, each with a mark for NULL if any can be NULL. For types passed by
+// reference, this store has the places of the values in a second store. There the values lie one after the other,
+// aligned so that they can be read in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {
@@ -19,7 +19,7 @@ constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_stores = 4; // ids, ranks, and two of the engine's
 
-// Where a value passed by reference lies in `bytes`; or, in `offset`, the value itself. A NULL has size 0.
+// Where a value passed by reference lies in `bytes`; or, in `offset`, a value passed by value. A NULL has null_size.
 struct datum_place {
     std::uint64_t offset;
     std::uint64_t size;
@@ -27,7 +27,7 @@ struct datum_place {
 
 constexpr std::uint64_t null_size = ~std::uint64_t{0};
 
-// Aligns the end of a store for a value of any type, so that the value can be read in place.
+// Pads a store, so that the next value, of any type, will be aligned and can be read in place.
 void align(bulk::byte_store& store)
 {
     static const char zeros[MAXIMUM_ALIGNOF] = {};

@@ -1,5 +1,5 @@
-// Values of one type, in order of arrival, in the engine's stores: in memory within the budget of a call, and otherwise
-// in temporary files. Ids of pairs and scopes are numbered in order of first appearance.
+// Values of one type, in order of arrival, in the engine's stores: in memory while the budget of a call lasts, then in
+// temporary files. The values of scopes, and the ids of pairs, are also numbered in order of first appearance.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -12,14 +12,14 @@ struct datum_store {
     Oid type; // InvalidOid: not open
     std::int16_t length;
     bool by_value;
-    bool plain;               // values are passed by value, none is NULL: `values` has only Datums
-    bulk::byte_store* values; // Datums; for types passed by reference, the places of values
+    bool plain;               // values are passed by value and none is NULL, so `values` has only Datums
+    bulk::byte_store* values; // Datums or, for types passed by reference, where the values lie in `bytes`
     bulk::byte_store* bytes;
 };
 
 datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls = true);
 
-// Values that are passed by reference are detoasted and copied.
+// Appends a value. A value that is passed by reference is detoasted and copied.
 void append_datum(datum_store& store, Datum value, bool null);
 
 // Prefetches a value of a plain store.
@@ -30,15 +30,15 @@ void append_datum(datum_store& store, Datum value, bool null);
         __builtin_prefetch(bulk::in_memory(*store.values, offset));
 }
 
-// A value of a plain store.
+// Reads a value of a plain store.
 inline Datum fetch_plain(datum_store& store, std::uint32_t place)
 {
     Assert(store.plain);
     return bulk::fetch_value<Datum>(*store.values, place);
 }
 
-// The value at a place, from 0 on. A value that is passed by reference lies in the store or in the current context.
-// `null` must be given if the value may be NULL; in a plain store none is.
+// Reads the value at a place, counted from 0. If it is passed by reference, it lies in the store or in the current
+// context. `null` must not be null if the value may be NULL; no value of a plain store is.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {
@@ -50,12 +50,12 @@ struct numbered_values {
     bulk::numbering numbers;
 };
 
-// Starts without values. An ERROR if the type has no hash function.
+// Starts without values. An ERROR if the type has no extended hash function, or no operator for equality.
 void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type);
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
-// The number of a value that is not null. A new value is kept, and gets the number of values that were there before.
+// The number of a value, which must not be NULL. A new value is kept; its number is the number of values before it.
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

@@ -49,8 +49,8 @@ void end_phase(bulk::host& host)
             errhint("Set maintenance_work_mem higher, or temp_tablespaces to where there is room."));
 }
 
-// Calls transfer(done, part) for `count` bytes of a file, part by part; it returns how many bytes it transferred.
-// `error` is the reason to report if a call transfers too few.
+// Calls transfer(done, part) for `count` bytes of a file, part by part. transfer() returns how many bytes it
+// transferred. `error` is the reason to report if a call transfers too few bytes without setting errno.
 template <typename Transfer>
 void transfer_parts(std::size_t count, int error, const char* action, Transfer&& transfer)
 {

@@ -1,6 +1,6 @@
 // PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that temp_file_limit counts,
-// checks for cancel, and progress (progress.h). What the engine leaves behind on an error or a cancel is freed with the
-// transaction.
+// checks for cancel, and progress (progress.h). After an error or a cancel, what the engine leaves behind is freed with
+// the transaction.
 #pragma once
 
 #include "pg/bulk/reread.h"
@@ -21,23 +21,23 @@ struct ParallelContext;
 
 namespace minhash::pg {
 
-constexpr int most_members = 64; // processes of a call
+constexpr int most_members = 64; // the most processes of a call
 
 struct shared_call;
 
 struct bulk_host : bulk::host {
-    MemoryContext memory;  // where the engine allocates now; in a phase, this context ends with the phase
+    MemoryContext memory;  // where the engine allocates now: within a phase, a context that ends with it
     MemoryContext lasting; // lasts as long as the call
     progress shown;
     bool estimated; // the total of the present phase is an estimate
 
     rereading again;
-    bool from_texts; // false: the work is on signatures
+    bool from_texts; // documents are texts; false: they are signatures
     text_reader reader;
-    bulk::growing<std::uint8_t> converted; // a text, where the server's encoding is not UTF-8
+    bulk::growing<std::uint8_t> converted; // the current text in UTF-8, if the server's encoding is another one
 
     // pg/bulk/workers.cpp
-    ResourceOwner resources; // owns the call's resources
+    ResourceOwner resources; // the resource owner of everything that must last as long as the call
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
     shared_call* shared;
@@ -57,7 +57,7 @@ struct bulk_host : bulk::host {
 // Makes a host whose memory is in the current context.
 void start_host(bulk_host& fresh);
 
-// A text's bytes in UTF-8: in place, or converted.
+// A text's bytes in UTF-8. The result points into the text, or to a converted copy.
 bulk::text_bytes utf8_of(bulk_host& host, const text* document);
 
 // Shows the call's progress from now on, until the host's memory is freed.

@@ -1,4 +1,4 @@
-// lsh_clusters(): the clusters of a query's rows, each with the best of them as its representative.
+// lsh_clusters(): the clusters of a query's rows. The best row of each cluster is its representative.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct cluster_call : bulk_call {
     SortSupportData id_order;
-    SortSupportData rank_order; // if the query has ranks
+    SortSupportData rank_order; // used only if the query has ranks
     MemoryContext cluster_memory;
     std::uint32_t first_by_id; // the row with the smallest id in the current component
 };
@@ -34,7 +34,7 @@ int compare_ids(cluster_call& self, Datum a, Datum b)
     return ApplySortComparator(a, false, b, false, &self.id_order);
 }
 
-// Sorts by rank, NULLs last, then by id: the first member becomes the representative.
+// Sorts by rank (NULLs last), then by id. The first member becomes the representative.
 int compare_members(const void* left, const void* right, void* call)
 {
     cluster_call& self = *static_cast<cluster_call*>(call);
@@ -71,7 +71,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
-// The component is left out if the result has no column for it.
+// Returns a row of the result. The component is left out if the result has no column for it.
 void put_member(const cluster_call& self,
                 Datum id,
                 Datum cluster,
@@ -117,8 +117,8 @@ void emit_lone(cluster_call& self)
     MemoryContextSwitchTo(former);
 }
 
-// -> (id, cluster_id, representative, size, similarity), and in the named form the component: the
-// smallest id of all rows that near pairs connect with this one
+// -> (id, cluster_id, representative, size, similarity), and in the named form also the component: the smallest id of
+// all rows that near pairs connect with this row
 Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };

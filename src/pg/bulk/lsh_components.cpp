@@ -1,4 +1,4 @@
-// lsh_components(): the connected components of a query's pairs, whatever their source.
+// lsh_components(): the connected components of pairs that a query returns, whatever their source.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -25,8 +25,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Pairs are collected, and this many are joined at once, so that the memory of their ids, which is scattered, can be
-// prefetched.
+// Pairs are collected, and this many are joined at once, so that the memory that their ids lead to, which is scattered,
+// can be prefetched.
 constexpr int most_waiting = 256;
 
 struct waiting_pair {
@@ -52,8 +52,8 @@ struct component_call : bulk_call {
     // The result row, which start_row() prepares.
     Datum values[5];
     bool nulls[5];
-    Datum* columns;       // the row's columns; those after the first are the same in a component
-    TupleTableSlot* slot; // holds the tuple with these columns; null: they are `values`
+    Datum* columns;       // the row's columns; all but the first are the same for a whole component
+    TupleTableSlot* slot; // holds the tuple whose columns these are; null: they are `values`
 };
 
 // Joins the collected pairs.
@@ -105,7 +105,7 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
                     errcode(ERRCODE_DATA_EXCEPTION),
                     errmsg("similarity of a pair is NaN"),
                     errhint("Leave such pairs out of the query, or make their similarity NULL."));
-        // Finds the first threshold that the similarity reaches.
+        // Find the first threshold that the similarity reaches.
         while (level < call.finder.levels && similarity < thresholds[level])
             level++;
         if (level == call.finder.levels)
@@ -166,7 +166,7 @@ void read_pairs(component_call& call, const planned_select& query)
                               static_cast<unsigned long long>(call.skipped)));
 }
 
-// Fetches an id of a component, and prefetches an id of the next component.
+// Fetches an id of a component, and prefetches an id that is needed soon, perhaps of a later component.
 Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
@@ -177,7 +177,7 @@ Datum fetch_id(component_call& call, const bulk::component_rows& found, std::siz
     return fetch_plain(call.numbered.values, found.rows[place]);
 }
 
-// The smallest id of a component, in the current context.
+// The smallest id of a component, as a copy in the current context.
 Datum smallest_of(component_call& call, const bulk::component_rows& found)
 {
     Datum smallest = 0;
@@ -197,8 +197,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// Prepares the result row that is written again and again. If ids are plain, that is a tuple whose columns are
-// overwritten: forming a new tuple for each row would take longer than everything else.
+// Prepares the result row, which is written again and again. If ids are plain, the row is a tuple whose columns are
+// overwritten, because to form a new tuple for each row would take longer than everything else.
 void start_row(component_call& call)
 {
     call.nulls[4] = call.thresholds.empty();

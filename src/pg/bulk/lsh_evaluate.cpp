@@ -35,7 +35,7 @@ constexpr int most_anchors = 100000;
 // With fewer true pairs the recall is very uncertain.
 constexpr std::uint64_t enough_pairs = 30;
 
-// A row that may be an anchor. `hash` depends only on the id, and puts rows in a random order.
+// A row that may become an anchor. `hash` depends only on the id and the seed, and puts rows in a random order.
 struct drawn_row {
     std::uint64_t hash;
     std::uint32_t row;
@@ -43,8 +43,8 @@ struct drawn_row {
     bool operator<(const drawn_row& other) const { return hash != other.hash ? hash < other.hash : row < other.row; }
 };
 
-// Draws the rows whose ids have the smallest hashes. This is a random choice, the same every time, whatever the order
-// of rows. Any number of its first rows is also a random choice.
+// Draws the rows whose ids have the smallest hashes. This choice is random, but the same every time, whatever the order
+// of rows. The first few rows of the result, any number of them, are also a random choice.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -63,7 +63,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             DatumGetUInt64(
                 hash_any_extended(reinterpret_cast<const unsigned char*>(id), static_cast<int>(strlen(id)), seed)),
             row};
-        if (kept == count) { // a heap, with the largest hash in front
+        if (kept == count) { // `drawn` is a heap, with the largest hash in front
             if (!(next < drawn[0]))
                 continue;
             std::pop_heap(drawn, drawn + kept--);
@@ -88,8 +88,8 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
 }
 
-// The settings to be tried: those in the arguments bands and rows or, if neither is given, choices for several values
-// of recall.
+// The settings to be tried. They come from the arguments bands and rows; if neither is given, choices for several
+// values of recall are tried.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
     bulk::setting* const settings = static_cast<bulk::setting*>(palloc0(most_settings * sizeof(bulk::setting)));
@@ -131,7 +131,7 @@ void return_settings(std::span<const bulk::setting> settings,
                      const ReturnSetInfo& to)
 {
     const double pairs = static_cast<double>(result.true_pairs);
-    const bool none = result.true_pairs == 0; // recall of nothing is NULL
+    const bool none = result.true_pairs == 0; // without true pairs, recall is NULL
     for (const bulk::setting& each : settings) {
         Datum values[] = {
             Int32GetDatum(each.shape.bands),
@@ -180,7 +180,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const int most = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
-    wanted.shape = {1, 1}; // any will do: bands are compared by slots, not keys
+    wanted.shape = {1, 1}; // any valid shape will do: bands are compared by their slots, not by keys
     wanted.verify = verification::exact;
     wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";
     wanted.whole_slots = true;
@@ -189,7 +189,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
     bulk_call& call = start_call<bulk_call>(fcinfo, wanted);
     read_query(call, plan_select(fcinfo, arg_evaluated_query));
-    // Done before workers start, because output functions of ids may be user code that parallel mode forbids.
+    // Draw anchors before workers start, because output functions of ids may be user code that parallel mode forbids.
     std::span<const std::uint32_t> anchors;
     if (row_count(call) > 0)
         anchors = draw_anchors(call, static_cast<std::uint32_t>(most), wanted.texts.seed);

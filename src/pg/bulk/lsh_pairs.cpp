@@ -1,5 +1,5 @@
-// Functions that return pairs of the rows of one query, or of two queries. lsh_pairs(): all near-duplicate pairs.
-// lsh_contained(): which texts are contained in others.
+// Functions that return pairs of rows, of one query or of two: lsh_pairs(), all near-duplicate pairs; lsh_contained(),
+// which texts are contained in others.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -25,7 +25,7 @@ struct pair_call : bulk_call {
     MemoryContext pair_memory;
 };
 
-// Starts a call and reads its rows. `other_query` is the position of the argument with the second query, or NULL.
+// Starts a call and reads its rows. `other_query` is the position of the argument that is the second query or NULL.
 pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
@@ -44,8 +44,8 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     return call;
 }
 
-// Returns a pair as a result row, unless it has equal ids within one query. Within one query, the ids are swapped if
-// is_turned(call, pair, order of the left id and the right one) returns true.
+// Returns a pair as a result row. Within one query, a pair of equal ids is left out, and the ids of a pair are swapped
+// if is_turned(call, pair, order) returns true. `order` says how the left id compares with the right one.
 template <auto is_turned>
 void put_pair(bulk::host& host, const bulk::found_pair& pair)
 {
@@ -63,11 +63,11 @@ void put_pair(bulk::host& host, const bulk::found_pair& pair)
     MemoryContextSwitchTo(former);
 }
 
-// The smaller id goes left.
+// True if the left id is larger than the right one, so that the smaller id comes to the left.
 bool is_falling(const pair_call&, const bulk::found_pair&, int order) { return order > 0; }
 
-// Two texts with equally many shingles contain each other: the one with the larger id goes left, so that deleting
-// contained texts keeps the smallest id.
+// Two texts that are compared and have equally many shingles contain each other. Then the one with the larger id comes
+// to the left, so that deleting contained texts keeps the smallest id.
 bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int order)
 {
     return order < 0 && bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);
@@ -89,7 +89,7 @@ Datum return_pairs(const call_form& form)
 // -> (contained_id, container_id, containment)
 Datum return_contained(const call_form& form)
 {
-    // These follow arg_query, arg_threshold and arg_recall.
+    // These arguments follow arg_query, arg_threshold and arg_recall.
     enum { arg_shingle_size = arg_recall + 1, arg_other_query = arg_shingle_size + 4 };
 
     const FunctionCallInfo fcinfo = form.fcinfo;

@@ -21,8 +21,8 @@ namespace {
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
-// The table scan that directly returns the rows of a plan, or null. The table must be a heap, because other table
-// access methods may not find a row by its TID.
+// The table scan that directly returns the rows of a plan, or null. The table must be a heap: other table access
+// methods may not find a row by its TID.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
@@ -34,7 +34,7 @@ const ScanState* scan_of(const PlanState* plan)
                : nullptr;
 }
 
-// The table's column that a column of the plan returns unchanged; 0 if there is none.
+// The table's column that this column of the plan returns unchanged; 0 if there is none.
 AttrNumber table_column(const Plan* plan, int column)
 {
     const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
@@ -64,7 +64,7 @@ Relation table_of(const rereading& self, std::uint64_t place) { return self.tabl
 
 std::uint64_t block_of(std::uint64_t place) { return place >> number_bits; }
 
-// Prefetches the blocks of the next places, as many as maintenance_io_concurrency says.
+// Prefetches the blocks of the next places, as many blocks as maintenance_io_concurrency says.
 void read_ahead(rereading& self, std::uint64_t place)
 {
     const std::span<const std::uint64_t> places = self.expected;
@@ -85,8 +85,8 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row on the page that was read last, without looking the page up again: rows that are signed lie side by side,
-// and the slot still pins the page. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
+// Reads a row on the page that was read last, without looking the page up again: the slot still pins it, and rows that
+// are signed lie side by side. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);
@@ -139,7 +139,7 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
     // Workers cannot read temporary tables, which are in this process's memory.
     if (read == 0 || (self.sharing && scan->ss_currentRelation->rd_rel->relpersistence == RELPERSISTENCE_TEMP))
         return;
-    // Keeps the table open, so that this session cannot truncate it either.
+    // Keep the table open, so that this session cannot truncate it either.
     open_column(self, {RelationGetRelid(scan->ss_currentRelation), read}, NoLock);
     self.scanned = scan->ss_ScanTupleSlot;
 }

@@ -1,5 +1,5 @@
-// Values that need not be kept. If a query's plan just scans a table and returns a column as it is stored, then the
-// place of a row (its TID) is enough to read the value again, in any process that has the query's snapshot.
+// Reads values again, so that they need not be kept. If a query's plan just scans a table and returns a column as it is
+// stored, the place of a row (its TID) is enough to read the value again, in any process that has the query's snapshot.
 #pragma once
 
 #include "pg/glue.h"
@@ -11,7 +11,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// A column of a table that a query scans, one for each query of a call.
+// The column of a table that a query scans and returns. There is one for each query of a call.
 struct scanned_column {
     Oid table;
     AttrNumber number;
@@ -20,7 +20,7 @@ struct scanned_column {
 constexpr int most_scanned = 2;
 
 struct rereading {
-    const TupleTableSlot* scanned; // the row that the current query scans; null: it scans no table
+    const TupleTableSlot* scanned; // the slot of the current query's scan; null: it does not just scan a table
     scanned_column columns[most_scanned];
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // each holds the row read last
@@ -29,7 +29,7 @@ struct rereading {
     bool far;                                // a table is larger than memory
     std::span<const std::uint64_t> expected; // places that will be read next
     std::size_t read;                        // how many of these places have been read
-    std::size_t ahead;                       // at least this many places have been prefetched
+    std::size_t ahead;                       // all places before this one have been prefetched
     int blocks;                              // how many blocks of the prefetched places are still unread
     MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;
@@ -38,16 +38,16 @@ struct rereading {
 // Call this when a query has been started. `column` is a column of its result, counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
-// The same in a worker, for the columns that the leader has opened.
+// Like start_rereading(), but in a worker, for the columns that the leader has opened.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
 // The place of the row that the query has just returned, in the engine's form; 0 if its value has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
-// The value at a place, detoasted. It is valid until the next call.
+// The value at a place, detoasted. It is valid until the next call of this function.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
 
-// Announces the places that will be read next, in this order. The array must stay valid meanwhile.
+// Announces the places that will be read next, in this order. The array must stay valid until all have been read.
 void expect_reads(rereading& self, std::span<const std::uint64_t> places);
 
 // Unpins the page that was read last.

@@ -70,7 +70,7 @@ const Bitmapset* primary_columns(Relation relation)
     return RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 }
 
-// The primary key; several columns make a row. Without a key, the column "id".
+// The columns of the primary key, as a row if there are several. Without a primary key, the column "id".
 column primary_key(Relation relation)
 {
     RelationGetIndexList(relation); // finds out what the primary key is
@@ -83,7 +83,7 @@ column primary_key(Relation relation)
     return {psprintf("(%s)", columns), RECORDOID};
 }
 
-// The first column of texts, or else of signatures, that is not in the key.
+// The first column of texts that is not in the key or, if there is none, the first such column of signatures.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column signatures = {"body", InvalidOid};
@@ -132,8 +132,8 @@ Oid named_relation(const char* given, bool& is_name)
 
 bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
-// Suggests a call of a function, with a query of the relation's own columns: the columns that the user names, if it has
-// them; otherwise its primary key, and its first column of texts or, without one, of signatures.
+// Suggests a call of a function, with a query of the relation's own columns. These are the columns that the user names,
+// if the relation has them; otherwise its primary key, and its first column of texts or, if it has none, of signatures.
 const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
 {
     const Relation opened = relation_open(relation, AccessShareLock);
@@ -174,7 +174,7 @@ void refuse_name(const char* query, Oid function)
                 errhint("Use, for example, SELECT id, body FROM articles."));
 }
 
-// Adds hints to errors that arise because the query is not parsed at the place where the user wrote it.
+// Adds hints to errors that arise because the query is parsed on its own, and not where the user wrote it.
 void advise(void*)
 {
     if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
@@ -220,7 +220,7 @@ void run_select(const planned_select& query,
                 bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
 {
     const auto ignore = [](DestReceiver*) {};
-    // Any destination but DestNone would do.
+    // Any kind of destination except DestNone would do.
     row_receiver to = {{take_row, take_columns, ignore, ignore, DestTuplestore}, &call, nullptr};
     CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
     QueryDesc* const running = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
@@ -261,8 +261,8 @@ Oid check_ids(Oid wanted, Oid given)
 
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.
 //
-// The most common first guesses are lsh_pairs('articles', 'id', 'body') and lsh_pairs('articles', 'body'). A literal
-// after a real query is taken as the type of ids or as the threshold.
+// Users often first try lsh_pairs('articles', 'id', 'body') or lsh_pairs('articles', 'body'). If the first argument is
+// a real query, a literal after it was meant as the type of ids or as the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;

@@ -18,14 +18,14 @@ struct planned_select {
     double rows; // how many rows PostgreSQL expects
 };
 
-// Plans the query in an argument, between SPI_connect() and SPI_finish(); an ERROR if it may change anything, or is
-// only the name of a table. (Columns are guessed only for the hint of that error.)
+// Plans the query in an argument, between SPI_connect() and SPI_finish(). An ERROR if the query may change anything, or
+// is only the name of a table. (For the hint of that error, the columns that are meant are guessed.)
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
 // The destination to which the executor sends the rows of a query.
 struct row_receiver : DestReceiver {
     bulk_host* call;
-    const QueryDesc* query; // while it runs
+    const QueryDesc* query; // the query, while it runs
 };
 
 template <typename Call>
@@ -46,8 +46,8 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
     bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);
 }
 
-// An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: the given
-// type for smallint or integer where bigint is wanted, else InvalidOid.
+// An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: smallint or
+// integer if `given` is that type and bigint is wanted, otherwise InvalidOid.
 Oid check_ids(Oid wanted, Oid given);
 
 inline Datum convert_id(Oid short_id, Datum id)

@@ -1,6 +1,6 @@
-// Workers of a bulk function: PostgreSQL's parallel workers, which have the snapshot, the user and the settings of the
-// call. They start after its queries have ended, so that no user code runs while they do parts of the engine's steps
-// (bulk/rows/steps.h).
+// Workers of a bulk function. They are PostgreSQL's parallel workers, which have the snapshot, the user and the
+// settings of the call. They start after the call's queries have ended, so that no user code runs while they do parts
+// of the engine's steps (bulk/rows/steps.h).
 //
 // Shared memory and files are freed with the call, however it ends. If workers are not available, the call continues
 // without them.
@@ -32,9 +32,9 @@ extern "C" {
 
 namespace minhash::pg {
 
-// This is at the start of the shared memory segment; a DSA area, which can grow, takes the rest of it.
+// The start of the shared memory segment. A DSA area, which can grow, takes the rest of the segment.
 struct shared_call {
-    Barrier phases; // even: between steps; odd: a step is being done
+    Barrier phases; // even phase: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
     std::uint64_t first_room; // free shared memory before the call took any
@@ -46,7 +46,7 @@ struct shared_call {
 
 namespace {
 
-// How many bytes of texts are processed while workers start.
+// With fewer bytes of texts, workers are not worthwhile: about so many are processed while workers start.
 constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
@@ -54,7 +54,8 @@ constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
 constexpr std::uint64_t query_key = 2; // the text of the session's query
 
-// Numbers of files: a mark if the file is shared, the member that made it, and how many files that member has made.
+// The parts of a file's number: a mark if it is shared, the member that made it, and how many files that member has
+// made.
 constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
@@ -74,8 +75,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How much more shared memory there is, as far as is known. PostgreSQL fails if the file system for shared memory is
-// full, and in a container that file system may be small.
+// How much more shared memory there is, as far as this is known. If the file system for shared memory is full,
+// PostgreSQL fails; in a container, that file system may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -84,9 +85,9 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether to take shared memory for data that could be in a file instead. It leaves more than half of the room for data
-// that has to be in memory, and expects an area to grow by up to half its size. So each of two calls that run at once
-// may take a quarter of the room.
+// Whether to take shared memory for data that could be in a file instead. More than half of the room must be left for
+// data that has to be in memory, and an area is expected to grow by up to half its size. So each of two calls that run
+// at once may take a quarter of the room.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -128,8 +129,8 @@ void start_sharing(bulk::host& host)
             dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
-    // An area grows by ever larger segments. The limit makes the last segment only as large as allowed; without it,
-    // PostgreSQL would try to make a larger one, and fail. The limit is half of the room: the other half is left for
+    // An area grows by ever larger segments. Without a limit, PostgreSQL may try to make a last segment larger than the
+    // room, and fail; a limit makes the last segment smaller. The limit is half of the room: the other half is left for
     // another call, and for what workers need to start.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
@@ -160,7 +161,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory has no huge pages, and page faults, one per small page, take up to a sixth of a call.
+    // Shared memory has no huge pages. Faults of its many small pages would take up to a sixth of a call.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -188,7 +189,7 @@ struct file_name {
     explicit file_name(int number) { snprintf(text, sizeof(text), "%d", number & ~shared_file); }
 };
 
-// The handle of a file in this process, if it is open.
+// This process's handle of a file; it is 0 if this process has not opened the file.
 File& handle_of(bulk_host& self, int number)
 {
     const std::size_t at = number & ((1 << member_shift) - 1);
@@ -324,7 +325,7 @@ void allow_workers(bulk_host& host)
 
 void end_host(bulk_host& host)
 {
-    if (host.started > 0) // test/bench/bulk_bench.sh reads it
+    if (host.started > 0) // test/bench/bulk_bench.sh reads this message
         elog(DEBUG1,
              "%.3f s of CPU time, %.3f s of it in steps that %d workers shared",
              cpu_time() - host.start_time,

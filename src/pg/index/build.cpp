@@ -1,7 +1,7 @@
 // CREATE INDEX: the table's rows become pages of records, and all these pages become one run. One process does
-// everything, or several share the work; then their common state is in a parallel context's memory. They read rows of
-// the table into pages of records, then write leaves of bands. The process that fills a page also logs it, so processes
-// share this work, too.
+// everything, or several share the work; then their common state is in a parallel context's memory. They first read the
+// table's rows into pages of records, and then write the leaves of bands. The process that fills a page also logs it,
+// so that logging is shared, too.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -41,8 +41,8 @@ namespace minhash::pg::index {
 namespace {
 
 enum class build_step {
-    // Appends pages of records for the rows that each process gets. They follow the meta page without a gap, and each
-    // links to the next block, except perhaps the last.
+    // Each process appends pages of records for the rows that it gets. The pages of all processes follow the meta page
+    // without a gap, and each page links to the next block, except perhaps the last page.
     reading_table,
     writing_leaves,
     nothing_more,
@@ -53,7 +53,7 @@ struct shared_build {
     Oid index;
     bool concurrently;
 
-    // Phases alternate: all processes do the step; then the leader alone prepares the next one.
+    // Even and odd phases alternate: all processes do the step; then the leader alone prepares the next step.
     Barrier phases;
     build_step step;
 
@@ -61,14 +61,14 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run, and the consecutive pages of records, starting at `first`, whose leaves are being written.
+    // The run, and those of its pages of records (consecutive, from `first` on) whose leaves are being written.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
     pg_atomic_uint32 next_band;
 
-    slock_t lock; // protects all members below
-    meta made;    // the meta page; the first signature read decides its scheme
+    slock_t lock; // protects all members below, except `leaves`
+    meta made;    // what the meta page will be; the first signature read decides the scheme
     double rows;  // how many rows the table has
     bool broken_hot_chain;
     sorted_leaves leaves[max_num_hashes]; // the leaves of each band, written by one process only
@@ -82,7 +82,7 @@ struct build_crew {
     ParallelContext* context;        // null: there are no workers
     ParallelTableScanDescData* scan; // null: this process reads all rows
     SnapshotData* snapshot;          // the scan's registered snapshot, if it has one
-    int processes;                   // how many do the steps
+    int processes;                   // how many processes do the steps
 };
 
 // The keys of the shared memory's table of contents.
@@ -96,15 +96,15 @@ struct reader {
     Relation index;
     shared_build* shared;
     columns which;
-    layout shape;       // without bands while no signature has been read
-    std::uint8_t* page; // records that are not written yet: holding a page instead would block cancel
+    layout shape;       // has no bands while no signature has been read
+    std::uint8_t* page; // records that are not written yet; holding a locked page instead would block cancel
     int count;
     MemoryContext for_row;
     bool null_rows; // rows whose signature is NULL have been read
 };
 
-// Writes the collected records as a page. Only pages of records are appended in this step, so the next page's block is
-// known.
+// Writes the collected records as a page. In this step, only pages of records are appended, so the block of the page
+// after this one is known.
 void write_page(reader& state)
 {
     Assert(state.count > 0 && state.count <= state.shape.records_per_page);
@@ -120,7 +120,7 @@ void write_page(reader& state)
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
 }
 
-// Lets the first signature that any process reads determine the scheme of the index.
+// Sets the scheme of the index, if no process has set it yet, to that of the first signature that this process reads.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
     const banding shape = shape_for(state.index, scheme);
@@ -204,7 +204,7 @@ void do_part(build_crew& crew)
     }
 }
 
-// Waits until all processes have ended the step, or until the next one has been prepared.
+// Waits until all processes have ended the current step, or until the next step has been prepared.
 void start_or_end_step(build_crew& crew)
 {
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
@@ -265,7 +265,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta
     }
     EnterParallelMode();
     crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
-    // The same snapshot as in PostgreSQL's own index builds.
+    // The same snapshot as PostgreSQL uses in its own index builds.
     if (info->ii_Concurrent)
         crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
     SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;
@@ -295,7 +295,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta
     return crew;
 }
 
-// Lets all processes do a step, and waits until it is done. An error of a worker is raised here.
+// Lets all processes do a step, and waits until it is done. If a worker has failed, its error is raised here.
 void do_together(build_crew& crew, build_step step)
 {
     Assert(!IsParallelWorker() && step != build_step::nothing_more);
@@ -335,7 +335,7 @@ void report_tuples(double done)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
 }
 
-// Makes the run that contains all pages of records, which follow the meta page.
+// Makes the run of all pages of records. These are the pages between the meta page and `end`.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;
@@ -371,7 +371,7 @@ meta make_meta(Relation index)
     fresh.magic = format_magic;
     fresh.version = format_version;
     fresh.next_id = 2;
-    fresh.tail_first = fresh.tail_last = meta_block + 1; // the page has id 1
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // the first page of the tail has the id 1
     fresh.tail_pages = 1;
     fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
     fresh.threshold = constraint_threshold(index);

@@ -1,5 +1,5 @@
-// lsh_check: checks that an index agrees with its records. It blocks nobody, so runs may be replaced meanwhile. Then it
-// starts again, without the runs that it has already checked, because a run never changes.
+// lsh_check: checks that an index agrees with its records. The check blocks nobody, so runs may be replaced meanwhile.
+// Then the check starts again, but without the runs that it has already checked, because a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -32,15 +32,15 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A check starts at most this many times.
+// A check starts again until it has started this many times.
 constexpr int most_attempts = 20;
 
-// Counts for a run, or for the tail.
+// What was counted in a run, or in the tail.
 struct counts {
     std::uint64_t id;      // the id of the run
     std::uint64_t records; // the number of living records
     std::uint64_t dead;
-    std::uint64_t contents; // a sum over living records
+    std::uint64_t contents; // a checksum of all living records
 
     void add(const counts& other)
     {
@@ -58,17 +58,17 @@ struct checker {
     counts tail;
     counts all; // the counts for the tail and the runs together
 
-    // The walk through one run, or the tail.
+    // The state of the walk through one run, or through the tail.
     const run* which;     // null: the tail
     counts counted;       // the counts so far
     std::uint64_t wanted; // a checksum of the entries that the run should have
-    std::uint64_t got;    // a checksum of the entries that it has
+    std::uint64_t got;    // a checksum of the entries that the run has
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that should come next
     BlockNumber visited;
 };
 
-// An ERROR if the meta page still has this run or tail; false if it was replaced meanwhile.
+// Raises an ERROR if the meta page still has this run, or this tail. Returns false if it has been replaced meanwhile.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;
@@ -130,7 +130,7 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
-// Checks a leaf. `parent` and `child` tell which entry of an inner page leads to it; the root has no parent (null).
+// Checks a leaf. The entry `child` of the inner page `parent` leads to it; a root has no parent (null).
 bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
     Assert(parent == nullptr || child < parent->count());
@@ -214,8 +214,8 @@ bool check_run(checker& state, const run& which)
     return true;
 }
 
-// Checks the tail and then the runs, the newest first, because these are replaced first. Returns false as soon as the
-// tail or a run turns out to have been replaced.
+// Checks the tail and then the runs. The newest runs come first, because they are replaced first. Returns false as soon
+// as the tail or a run turns out to have been replaced.
 bool check_all(checker& state)
 {
     const meta& now = state.known.now;
@@ -281,7 +281,7 @@ Relation open_index(Oid oid, Relation& table)
                 errmsg("\"%s\" is not an lsh index", RelationGetRelationName(index)),
                 errhint("Of a partitioned index, check the index of each partition."));
     if (table == nullptr || index->rd_index->indrelid != RelationGetRelid(table))
-        fail_no_relation(oid); // the OID has been given to another relation meanwhile
+        fail_no_relation(oid); // meanwhile, the OID was given to another relation
     if (RELATION_IS_OTHER_TEMP(index))
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -314,7 +314,7 @@ MINHASH_FUNCTION(lsh_check)
     state.done.start(2 * index::most_runs);
     if (heap)
         index::start_records(state.known);
-    // Index expressions run with the rights of the owner; settings that they change are restored.
+    // Index expressions run with the rights of the table's owner; settings that they change are restored.
     Oid user;
     int context;
     GetUserIdAndSecContext(&user, &context);

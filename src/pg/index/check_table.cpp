@@ -22,7 +22,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A record, or a row of the table with the checksum that its record must have.
+// An entry is a record, or a row of the table with the checksum that its record must have.
 struct known_entry {
     rank tid; // a rank without a distance: the TID only
     std::uint32_t checksum;
@@ -30,8 +30,8 @@ struct known_entry {
     std::uint64_t number; // the record's number
 };
 
-// Entries are sorted as uuids, whose 16 bytes PostgreSQL compares from the first to the last: so a row comes after the
-// records with its TID and checksum.
+// Entries are sorted as uuids. PostgreSQL compares the 16 bytes of uuids from the first to the last, so a row comes
+// after the records that have its TID and checksum.
 constexpr int number_bits = 47;
 
 void add_entry(known_records& known, const known_entry& entry)
@@ -75,7 +75,8 @@ bool next_entry(known_records& known, known_entry& entry)
             errhint("Rebuild it with REINDEX INDEX."));
 }
 
-// Whether a record is still where it was read, and alive. (VACUUM marks it dead before its row's TID is used again.)
+// Whether a record is still where it was read, and alive. (VACUUM marks a record dead before its row's TID is used
+// again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
     const int bits = known.shape.place_bits;
@@ -111,7 +112,7 @@ void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
-// The page of the table that was read last; pinned, because many records are of rows on the same page.
+// The page of the table that was read last. It stays pinned, because many records are of rows on the same page.
 struct table_page {
     Relation table;
     BlockNumber blocks;
@@ -194,7 +195,7 @@ void add_record(known_records& known, const ItemPointerData& row, std::uint64_t 
 void check_table(known_records& known, Relation table, Snapshot snapshot)
 {
     IndexInfo* const info = BuildIndexInfo(known.index);
-    info->ii_Concurrent = true; // rows as the snapshot sees them
+    info->ii_Concurrent = true; // read rows as the snapshot sees them
     const TableScanDesc scan = table_beginscan_strat(table, snapshot, 0, nullptr, true, true);
     table_index_build_scan(table, known.index, info, true, false, check_row, &known, scan);
     tuplesort_performsort(known.sort);

@@ -17,7 +17,7 @@ struct known_records {
     meta now;
     layout shape;
     columns which;
-    Tuplesortstate* sort; // sorts living records, later rows too; null if the table is not checked
+    Tuplesortstate* sort; // sorts living records, and later rows too; null: the table is not checked
 };
 
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
@@ -25,11 +25,11 @@ std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 // Starts collecting records, within maintenance_work_mem.
 void start_records(known_records& known);
 
-// Adds a living record of the row with this TID. It may be added twice.
+// Adds a living record and the TID of its row. A record may be added twice.
 void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number);
 
-// An ERROR unless every row that the snapshot sees has exactly one record and each record has a row. The snapshot must
-// have been taken before the index was read.
+// An ERROR unless every row that the snapshot sees has exactly one record, and every record has a row. The snapshot
+// must have been taken before the index was read.
 void check_table(known_records& known, Relation table, Snapshot snapshot);
 
 } // namespace minhash::pg::index

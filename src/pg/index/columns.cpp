@@ -27,7 +27,7 @@ bool can_be_equal(Relation index, int column)
 
 std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
 {
-    // With a polymorphic operator, the value has the type of the column.
+    // If the operator is polymorphic, the value has the type of the column.
     if (!OidIsValid(type) || IsPolymorphicType(type))
         type = type_of(index, column);
     TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);

@@ -1,8 +1,8 @@
-// The columns of an index: one of signatures, and perhaps others (the scope), whose values rows must share with the
-// query to be found.
+// The columns of an index: one of signatures, and perhaps others, the scope. A search finds only rows that have the
+// same values in the scope as the query.
 //
-// The scope is hashed to 32 bits, which are stored in the record. They are XORed into the keys of bands: that separates
-// the rows of different scopes, keeps keys of one scope that begin alike side by side, and needs no extra room in keys.
+// The scope is hashed to 32 bits, which are stored in the record and XORed into the keys of bands. This separates the
+// rows of different scopes, but keys of one scope that begin alike stay side by side, and keys need no more room.
 #pragma once
 
 #include "pg/index/format.h"
@@ -10,11 +10,11 @@
 
 namespace minhash::pg::index {
 
-// Strategy numbers of operators, in addition to similar_strategy.
+// Strategy numbers of operators, besides those in similar/query.h.
 enum {
     distance = similar_to_query + 1,
     equality,   // for a column of the scope
-    inequality, // not searched, only checked: a column of a constraint that distinguishes rows
+    inequality, // for a column of a constraint that distinguishes rows: not searched, only checked
     strategies = inequality,
 };
 
@@ -35,8 +35,8 @@ columns columns_of(Relation index);
 // A NOTICE if a column of the scope is unique in the table, because then no two rows could be found similar.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
-// The hash of the values in the columns of the scope; 0 if there are none. `types` are the types of the values; null:
-// those of the columns.
+// The hash of the values in the columns of the scope; 0 if there are no such columns. `types` are the types of the
+// values; if it is null, they are those of the columns.
 std::uint32_t
 hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types = nullptr);
 

@@ -50,15 +50,15 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
 {
     if (reader.info == nullptr)
         open_reader(scan, reader);
-    // One entry represents a HOT chain, all of whose versions have the same indexed values.
+    // One record stands for a HOT chain, all of whose versions have the same indexed values.
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
-    // If another transaction is writing the row, its TOASTed values may vanish before they are read. Its signature in
-    // the index is close enough to say that they conflict for now: PostgreSQL waits for that transaction to end and
-    // scans again.
+    // If another transaction is writing the row, its TOASTed values may vanish before they are read. The copy of its
+    // signature in the index is near enough, so report a conflict: PostgreSQL waits for that transaction to end, and
+    // then scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;
     ResetPerTupleExprContext(reader.executor);

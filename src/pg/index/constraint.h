@@ -1,9 +1,9 @@
 // Exclusion constraints: EXCLUDE USING lsh (sig WITH %) WITH (threshold = 0.9).
 //
-// PostgreSQL scans the index for rows that conflict with a new one, and would recheck them with the operator %, whose
-// threshold is a setting of the session. A constraint must not depend on that setting. So in these scans the index
-// itself decides, with the threshold that it was built with. It compares with the signature in the table, because a
-// record has only a shortened copy.
+// PostgreSQL scans the index for rows that conflict with a new row, and would recheck these rows with the operator %,
+// whose threshold is a setting of the session. A constraint must not depend on that setting. So in such scans the index
+// itself decides, with the threshold with which it was built. It compares the signatures in the table, because a record
+// has only a shortened copy.
 #pragma once
 
 #include "pg/glue.h"
@@ -16,7 +16,7 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Reads rows of the table; made when it is first needed.
+// Reads rows of the table. It is made when it is first needed.
 struct row_reader {
     IndexInfo* info;
     EState* executor;
@@ -27,8 +27,8 @@ struct row_reader {
 // Whether a scan looks for conflicts with an exclusion constraint.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether the row conflicts with the keys of the scan, or, if another transaction is still writing it, may conflict.
-// False if the row is gone; `dead` then says whether it is dead for everybody.
+// Whether a row conflicts with the keys of the scan or, if another transaction is still writing the row, may conflict.
+// Returns false if the row is gone; then `dead` says whether it is dead for everybody.
 bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
 void close_reader(row_reader& reader);

@@ -28,7 +28,7 @@ void load_leaf(entry_stream& stream, entry_stream::source& from)
     from.key = from.view.key(static_cast<int>(from.rest.entry));
 }
 
-// Moves past the next entry.
+// Moves a source past its next entry.
 void skip_entry(entry_stream& stream, entry_stream::source& from)
 {
     if (++from.rest.entry < from.view.head->count) {
@@ -47,7 +47,7 @@ void skip_entry(entry_stream& stream, entry_stream::source& from)
         fail_damaged(stream.index, from.rest.leaf, "Keys are out of order.");
 }
 
-// Sifts the first source of the heap down to its place.
+// Moves the first source of the heap down to its place.
 void sink_first(entry_stream& stream)
 {
     int* const heap = stream.heap;

@@ -1,5 +1,5 @@
-// Merges the entries of several chains of leaves into one stream in key order, which is read one leafful at a time. One
-// page of each chain is in memory.
+// Merges the entries of several chains of leaves into one stream in key order, from which entries are read one leafful
+// at a time. One page of each chain is in memory.
 #pragma once
 
 #include "pg/growing.h"
@@ -10,7 +10,7 @@ namespace minhash::pg::index {
 // The rest of a run's leaves, starting at an entry of a leaf.
 struct leaf_chain {
     std::uint64_t id;
-    BlockNumber leaf; // none: there are no more entries
+    BlockNumber leaf; // none: the chain has no more entries
     std::uint32_t entry;
 };
 
@@ -25,16 +25,16 @@ struct entry_stream {
     Relation index;
     source* sources;
     int source_count;
-    int* heap; // the sources that have entries, the least key first
+    int* heap; // the sources that have entries, as a heap with the least key first
     int heap_size;
-    growing<BlockNumber>* used_up; // collects leaves that were read to the end; or null
+    growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: not wanted
 };
 
-// A stream for at most this many chains, which are then added.
+// make_stream() makes a stream for at most this many chains, and add_source() adds each of them.
 entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up);
 void add_source(entry_stream& stream, const leaf_chain& chain);
 
-// Collects entries until no more fit or none are left, and moves the chains past them.
+// Collects entries until a leaf is full or no entries are left, and moves the chains past these entries.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);
 
 } // namespace minhash::pg::index

@@ -1,11 +1,11 @@
-// The pages of an index USING lsh, as they are stored. A change here must also change format_version, and indexes that
-// were written before must still be readable.
+// The pages of an index USING lsh, as they are stored. Whoever changes the format must also change format_version, and
+// must keep indexes that were written before readable.
 //
-// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits a slot
-// (core/compress.h), and the row's TID. Records are appended, and never change except to be marked dead. A run makes
-// some of them searchable: a tree of entries (band, first bits of the band's slots, number of the record), which never
-// changes. Records in no run yet, the tail, are compared one by one. Runs can be rebuilt from records at any time,
-// because they add no information.
+// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits per slot
+// (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked dead. A run
+// makes some of the records searchable by a tree of entries (band, first bits of the band's slots, number of the
+// record); the tree never changes. The records that are in no run yet are the tail; they are compared one by one. Runs
+// add no information, so they can be rebuilt from records at any time.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
@@ -37,9 +37,9 @@
 //               and a filter of the keys of each follows (see nodes.h)
 //     free      nothing; to be used again
 //
-// Ids make reading without locks safe: no id is used twice. So if a reader meets a page of another run, or a page of
-// records that is younger than its copy of the meta page, the page has been freed and reused, and the reader starts
-// again from the meta page.
+// Ids make it safe to read without locks, because no id is used twice. If a reader meets a page of another run, or a
+// page of records that is younger than its copy of the meta page, the page has been freed and reused. Then the reader
+// starts again from the meta page.
 #pragma once
 
 #include "pg/arguments.h"
@@ -77,18 +77,18 @@ constexpr int page_room = trailer_offset - contents_offset;
 
 constexpr int most_levels = 8;
 
-// A run. Its pages of records are the chain of record_pages pages that starts at `first` and follows `next`; the link
-// of the last page means nothing.
+// A run. Its pages of records are a chain of record_pages pages, which starts at `first` and follows `next`. The link
+// of the chain's last page means nothing.
 struct run {
     std::uint64_t id;
-    std::uint64_t records; // how many were alive when entries were written
+    std::uint64_t records; // how many records were alive when the entries were written
     std::uint64_t into;    // the merge that this run is part of; 0: none
     BlockNumber root;      // none: no record was alive
     std::uint32_t height;  // levels of inner pages
     BlockNumber first;
     BlockNumber last;
     std::uint32_t record_pages;
-    BlockNumber cursor_leaf; // in a merge, the leaf with the next entry to be read; none: all were read
+    BlockNumber cursor_leaf; // in a merge: the leaf with the next entry to be read; none: all have been read
     std::uint32_t cursor_entry;
     std::uint32_t spare;
 };
@@ -96,7 +96,7 @@ struct run {
 // A merge of neighbouring runs: the part of the new tree that has been written.
 struct merge {
     std::uint64_t id;              // the id that the merged run will have
-    std::uint64_t entries;         // how many have been written
+    std::uint64_t entries;         // how many entries have been written
     BlockNumber last_leaf;         // none: nothing has been written
     std::uint32_t height;          // levels of inner pages
     BlockNumber open[most_levels]; // the last page of each level, from level 1 on
@@ -123,12 +123,12 @@ struct meta {
     std::uint16_t rows;
     std::uint32_t run_count;
     std::uint64_t next_id;   // the id that the next run or page of records gets
-    std::uint64_t unswept;   // 0: no pages are lost; else the id of work that may have left some
+    std::uint64_t unswept;   // 0: no pages are lost; otherwise the id of work that may have left some
     std::uint64_t rewritten; // 0, or the run that VACUUM is rewriting without dead records
     std::uint32_t merge_count;
     std::uint32_t dead_tree_count;
-    BlockNumber tail_first;    // pages of records that are in no run
-    BlockNumber tail_last;     // the open one
+    BlockNumber tail_first;    // the first of the pages of records that are in no run
+    BlockNumber tail_last;     // the last of these, which is the open one
     std::uint32_t tail_pages;  // including the open one
     std::uint32_t scope_bytes; // bytes of the scope in a record: 0 or 4
     double threshold;          // the threshold of an exclusion constraint, or no_threshold
@@ -160,11 +160,11 @@ static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(ru
 static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);
 static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
 
-// The TID of a record that is dead has offset 0. The TID of an empty set, which no search finds, has this bit in its
-// offset; no table has offsets so large.
+// The TID of a dead record has the offset 0. The TID of the record of an empty set, which no search finds, has this bit
+// in its offset; no table has offsets so large.
 constexpr OffsetNumber empty_set = 0x8000;
 
-// How records look, which follows from the scheme of an index.
+// How records are stored, which follows from the scheme of an index.
 struct layout {
     minhash::scheme scheme;
     banding shape; // bands 0: not known yet, there are no records
@@ -235,7 +235,7 @@ inline void set_tid(std::uint8_t* record, const layout& shape, const ItemPointer
     memcpy(record + shape.tid_offset, &tid, sizeof(tid));
 }
 
-// The hash of a record's scope; 0 without one.
+// The hash of a record's scope; 0 if the index has no scope.
 inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
 {
     std::uint32_t hash = 0;
@@ -243,8 +243,8 @@ inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
     return hash;
 }
 
-// Whether a scan found the record's row dead for everybody. The bits lie in what PostgreSQL regards as the page's free
-// space, which full-page images leave out and each logged change zeroes.
+// These bits say whether a scan found the record's row dead for everybody. They lie in what PostgreSQL regards as the
+// page's free space. Full-page images leave it out, and each logged change sets it to zero.
 inline std::uint8_t& killed_bits(Page page, int place)
 {
     return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - place / 8];

@@ -32,7 +32,7 @@ void found_rows::sort_rows()
     rows.count = static_cast<std::size_t>(std::unique(rows.begin(), rows.end(), is_same) - rows.at);
 }
 
-// Keeps the best.
+// Keeps only the best rows.
 void found_rows::prune()
 {
     sort_rows();

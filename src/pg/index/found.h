@@ -1,9 +1,9 @@
 // The rows that a search has found, by rank: nearer rows have lower ranks, and equally near rows are in table order.
-// Because ranks do not depend on where records are in the index, a scan can resume after any rank, and need not
-// remember the rows that it has returned.
+// Ranks do not depend on where records are in the index. So a scan can resume after any rank, and need not remember the
+// rows that it has returned.
 //
-// Rows are kept within work_mem: either only the best ones are wanted, or those without room go to PostgreSQL's sort,
-// which spills to a file.
+// Rows are kept within work_mem: either only the best rows are wanted, or the rows for which there is no room go to
+// PostgreSQL's sort, which spills to a file.
 #pragma once
 
 #include "pg/growing.h"
@@ -51,12 +51,12 @@ struct candidate {
 struct found_rows {
     growing<candidate> rows;
     rank after;           // only rows of a higher rank are found
-    rank limit;           // only rows of at most this rank are found, because enough better ones were found
-    growing<rank> given;  // sorted: rows that were given already and are not found again
-    std::size_t wanted;   // about this many of the best are kept; 0: all
-    std::size_t room;     // if all are kept, how many fit into memory; the others go to `bitmap` or `sort`
-    TIDBitmap* bitmap;    // takes the other rows, if it is not null
-    Tuplesortstate* sort; // takes the other rows otherwise; made when it is needed
+    rank limit;           // only rows of at most this rank are found, because there are enough better ones
+    growing<rank> given;  // sorted: rows that were returned already, and must not be found again
+    std::size_t wanted;   // about this many of the best rows are kept; 0: all
+    std::size_t room;     // if all rows are kept: how many fit into memory; others go to `bitmap` or `sort`
+    TIDBitmap* bitmap;    // takes the rows without room, if it is not null
+    Tuplesortstate* sort; // takes these rows otherwise; made when it is first needed
 
     // Starts with nothing found, in zeroed memory.
     void start(std::size_t rows_of_room);
@@ -71,16 +71,16 @@ struct found_rows {
     // Sorts the rows that are kept here, and removes duplicates.
     void sort_rows();
 
-    // Call this after the last row was added. Sorts rows, here or in `sort`.
+    // Call this after the last row has been added. Sorts the rows, here or in `sort`.
     void finish();
 
-    // Moves `where`, 0 at first, to the next row of `sort` that may be returned; false if none.
+    // Sets `where` (0 at first) to the next row of `sort` that may be returned. Returns false if there is none.
     bool next_sorted(rank& where);
 
-    // Lets rows up to a rank be returned, and never found again. Returns how many are kept here.
+    // Says that rows up to a rank may be returned now, and must not be found again. Returns how many of them are here.
     std::size_t pass(rank upto);
 
-    // Notes that some of the rows have been given, so that they are not found again.
+    // Remembers that some of the rows have been returned, so that they are not found again.
     void remember(std::size_t from, std::size_t to);
 
     void close();

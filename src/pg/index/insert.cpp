@@ -15,13 +15,13 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers about an index, in rd_amcache. Other sessions may open another page meanwhile. So insertion
-// locks the page, and then checks whether it is still the open one.
+// What a session remembers about an index, in rd_amcache. Another session may open another page meanwhile. So insertion
+// locks the page, and then checks whether that page is still the open one.
 struct insert_cache {
     layout shape;
     columns which;
     BlockNumber open;
-    bool has_null_rows; // as the meta page says
+    bool has_null_rows; // the meta page says so
 };
 
 insert_cache& cache_of(Relation index)
@@ -34,7 +34,7 @@ insert_cache& cache_of(Relation index)
     return *static_cast<insert_cache*>(index->rd_amcache);
 }
 
-// Reads the cache from the meta page. Returns the id that the next page will get.
+// Sets the cache from the meta page. Returns the id that the next page will get.
 std::uint64_t refresh(Relation index, insert_cache& cache)
 {
     meta now;
@@ -45,7 +45,7 @@ std::uint64_t refresh(Relation index, insert_cache& cache)
     return now.next_id;
 }
 
-// Locks the open page. The page named by the cache or the meta page may have been closed meanwhile; but then another
+// Locks the open page. The page that the cache or the meta page named may have been closed meanwhile. But then another
 // page has been opened, and next_id has changed.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
@@ -87,7 +87,7 @@ void note_null_row(Relation index, insert_cache& cache)
     cache.has_null_rows = true;
 }
 
-// Puts the record on a new page, which becomes the open one. Returns whether merging is due.
+// Puts the record on a new page, which becomes the open page. Returns whether there is merging to do.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);

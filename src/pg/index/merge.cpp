@@ -51,7 +51,7 @@ pace pace_of(worker who, const layout& shape)
     return {vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true};
 }
 
-// Lets a page of records lead to another one.
+// Makes a page of records link to another one.
 void link(Relation index, BlockNumber block, BlockNumber next)
 {
     check_block(index, block, RelationGetNumberOfBlocks(index));
@@ -87,7 +87,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
     if (!how.is_vacuum)
         HOLD_INTERRUPTS();
-    // If writing fails, VACUUM frees what was written.
+    // If writing fails, VACUUM will free what was written.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
     const run made = write_run({index, &shape, id, nullptr}, pages);
@@ -112,8 +112,8 @@ std::uint64_t record_pages_of(std::span<const run> runs)
     return pages;
 }
 
-// The newest runs to be merged that are in no merge yet: each is at most `factor` times as large as all newer runs of
-// the group together. Empty if there are none.
+// The newest runs that are to be merged, and are in no merge yet: each is at most `factor` times as large as all newer
+// runs of the group together. Empty if there are no such runs.
 std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
 {
     run* end = now.runs + now.run_count;
@@ -122,7 +122,7 @@ std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
         const run& older = first[-1];
         if (older.into != 0 || older.id == now.rewritten)
             break;
-        // All runs smaller than a tail's count as equally large.
+        // Runs that are smaller than a run made of the tail count as equally large.
         const std::uint64_t pages = record_pages_of({first, end});
         if (pages > 0 && older.record_pages > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
             if (end - first > 1 || !how.is_vacuum)
@@ -148,7 +148,7 @@ BlockNumber first_leaf(Relation index, const run& which)
     return block;
 }
 
-// Begins a merge if there are runs to be merged. Returns whether there were.
+// Begins a merge if there are runs to be merged. Returns whether it did.
 bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how)
 {
     // Each run may become a dead tree.
@@ -183,7 +183,7 @@ std::span<run> parts_of(meta& now, std::uint64_t merge_id)
     return {first, std::find_if_not(first, all.end(), is_part)};
 }
 
-// Replaces the parts by the merged run. Their trees are dead from then on.
+// Replaces the parts of a merge by the merged run. The trees of the parts are dead from then on.
 void end_merge(Relation index, std::span<const run> parts, const merge& state)
 {
     for (std::size_t at = 0; at + 1 < parts.size(); at++)
@@ -210,7 +210,8 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
     });
 }
 
-// Writes at most `most` leaves of a merge, and ends it when none is left. Returns how many.
+// Writes at most `most` leaves of a merge, and ends the merge when no entries are left. Returns how many leaves it
+// wrote.
 int continue_merge(Relation index, const layout& shape, meta& now, const merge& which, int most)
 {
     const std::span<const run> parts = parts_of(now, which.id);
@@ -239,7 +240,7 @@ int continue_merge(Relation index, const layout& shape, meta& now, const merge& 
     return written;
 }
 
-// The merge that has the fewest records.
+// The merge whose runs have the fewest pages of records.
 const merge& smallest_merge(meta& now)
 {
     return *std::ranges::min_element(merges_of(now), {}, [&](const merge& one) {
@@ -247,10 +248,10 @@ const merge& smallest_merge(meta& now)
     });
 }
 
-// Frees the last leaves of a dead tree, or its last inner page if that has no children left. Leaves freed together have
-// the same parent. When the root is freed, the tree is removed from the meta page. The part of the tree that is left
-// shows how far this work has got. A reader with an old copy of the meta page may find a freed page; then it starts
-// again. Returns how many pages are freed; sets `is_root`.
+// Frees the last leaves of a dead tree, or its last inner page if that has no children left. Leaves that are freed
+// together have the same parent. When the root is freed, the tree is removed from the meta page. What is left of the
+// tree shows how far this work has got. A reader with an old copy of the meta page may find a freed page; then it
+// starts again. Returns how many pages were freed; sets `is_root` to whether the root was.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
@@ -277,7 +278,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
     page_changes all(index);
     for (int at = 0; at < count; at++) {
         check_block(index, last[at], end);
-        const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // a short one, because the page becomes empty
+        const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // the image is short: the page becomes empty
         if (trailer_of(page).id != tree.id || !(is_kind(page, page_kind::leaf) || is_kind(page, page_kind::inner)))
             fail_damaged(index, last[at], "A page of a merged run is missing.");
         init_page(page, page_kind::free, 0, 0);
@@ -303,7 +304,8 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
-    // The latest trees first, which are smaller: no merge begins while many dead trees wait behind a large one.
+    // Take the latest trees first, which are smaller: otherwise many dead trees could wait behind a large one, and then
+    // no merge begins.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
         for (bool is_root = false; !is_root;) {
             CHECK_FOR_INTERRUPTS();
@@ -331,7 +333,7 @@ void forget_rewriting(Relation index, meta& now)
     return holds_lock(tag, ExclusiveLock);
 }
 
-// Does a bounded part of the work. Returns whether there was any. A tail of any length becomes a run if `short_tail`.
+// Does a bounded part of the work. Returns whether there was any. If `short_tail`, a tail of any length becomes a run.
 bool merge_some(Relation index, worker who, bool short_tail)
 {
     Assert(has_locked_runs(index));
@@ -361,7 +363,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// Calls merge_some() under the lock, which it then releases, in a memory context of its own.
+// Calls merge_some() in a memory context of its own. The caller holds the lock of the runs, which is then released.
 bool merge_and_unlock(Relation index, worker who, bool short_tail)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
@@ -391,7 +393,7 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or until a limit, because writers add work meanwhile. First, the pages that the
+// Takes turns until nothing is left, or up to a limit, because writers add work meanwhile. At first, the pages that the
 // tail has at the start become runs, even the last few of them. Pages that are added later need not become runs.
 void merge_all(Relation index, bool begins_merges)
 {

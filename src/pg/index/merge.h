@@ -1,17 +1,17 @@
 // How runs are made and replaced. Older runs are larger: the tail becomes a run, and a run that is not much larger than
-// all newer ones is merged with them. (Sorted runs of growing size: Bentley and Saxe, "Decomposable Searching Problems
-// I", 1980; merged in small steps: Overmars and van Leeuwen, "Worst-case optimal insertion and deletion methods",
-// 1981.)
+// all newer runs together is merged with them. (Sorted runs of growing size: Bentley and Saxe, "Decomposable Searching
+// Problems I", 1980; merged in small steps: Overmars and van Leeuwen, "Worst-case optimal insertion and deletion
+// methods", 1981.)
 //
-// A merge reads the leaves of its runs as one stream and writes another tree. Its state is in the meta page: the runs,
-// how far each has been read, and what has been written (tree_writer.h). A step writes one leaf, in one WAL record with
-// the meta page, so no cancel, error, abort or crash undoes it. Until the last step readers use the old runs. Then the
-// new one takes their place, and their trees are freed, also in steps.
+// A merge reads the leaves of its runs as one stream, and writes a new tree. Its state is in the meta page: the runs,
+// how far each has been read, and what has been written (tree_writer.h). A step writes one leaf and the meta page, in
+// one WAL record, so no cancel, error, abort or crash undoes the step. Until the last step, readers use the old runs.
+// Then the new run takes their place, and their trees are freed, also in steps.
 //
 // The session that inserts the first record of a page does as many steps as the table below allows, or makes a run of a
-// few pages of the tail. Only one session at a time does this work, under the lock of the runs; the others insert
-// without waiting for it. The smallest merge is continued first, to keep the number of runs low. VACUUM takes such
-// turns until nothing is left, and releases the lock between them.
+// few pages of the tail. Only one session at a time does this work, under the lock of the runs; other sessions insert
+// without waiting for it. The smallest merge is continued first, to keep the number of runs low. VACUUM takes turns of
+// such work until nothing is left, and releases the lock between turns.
 //
 //     at once             a run of the tail   or leaves   pages freed   merges a run, compared
 //                                                                       with all newer ones, up to
@@ -30,7 +30,7 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// A longer tail becomes a run, whose length is this many pages.
+// If the tail has more pages than this, so many of its pages become a run.
 std::uint32_t long_tail(const layout& shape);
 
 // Whether merge_a_little() has something to do.
@@ -42,17 +42,17 @@ inline bool has_work(const meta& now, const layout& shape)
 // Does one insertion's share of the work, unless another session is working.
 void merge_a_little(Relation index);
 
-// For VACUUM: turns the tail into runs, and finishes merges that have begun. If `begins_merges`, each run is afterwards
-// more than 4 times as large as the next.
+// For VACUUM: turns the tail into runs, and finishes the merges that have begun. If `begins_merges`, each run is more
+// than 4 times as large as the next one afterwards.
 void merge_all(Relation index, bool begins_merges);
 
-// Leaves the tree of a run that has been replaced to be freed.
+// Makes the tree of a run that has been replaced a dead tree, which will be freed.
 void bury(meta& stored, const run& old);
 
-// Two locks, which are PostgreSQL's page locks on blocks with these numbers. The exclusive holder of the lock of the
-// runs may change runs, merges and dead trees. VACUUM holds the other lock while it rewrites a run. This lock ends with
-// VACUUM's transaction. So if it is free although the meta page names a run as being rewritten, that VACUUM was
-// interrupted.
+// There are two locks: PostgreSQL's page locks on blocks with these numbers. Whoever holds the lock of the runs
+// exclusively may change runs, merges and dead trees. VACUUM holds the other lock while it rewrites a run, at most
+// until its transaction ends. So if that lock is free although the meta page names a run that is being rewritten, that
+// VACUUM was interrupted.
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;
 

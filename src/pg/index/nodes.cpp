@@ -35,7 +35,7 @@ void pack_leaf(Page page, const leaf_entries& leaf)
                      0};
     char* const entries = contents_of(page) + sizeof(node_head);
     const auto place = [&](int at) { return ascending ? at : leaf.count - 1 - at; };
-    // Packs bits one after the other, and writes eight bytes at a time.
+    // Pack bits one after the other, and write eight bytes at a time.
     std::uint64_t waiting = 0;
     int bits = 0;
     char* to = entries;
@@ -77,7 +77,7 @@ filter_place place_of(int child, std::uint64_t key)
     return {child * filter_words + word, std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
 }
 
-// The filters follow all blocks.
+// The filters follow the room for all blocks, so they are aligned.
 static_assert(filtered_room * sizeof(BlockNumber) % sizeof(std::uint64_t) == 0);
 
 } // namespace

@@ -1,9 +1,10 @@
 // The pages of a tree: leaves, and the pages above them.
 //
-// In a small run, the pages just above the leaves have few children and a filter of each child's keys, so a lookup
-// reads only leaves that probably have the key. Most runs are small and have no entries for the key. (Filters: Bloom,
-// "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze, Sanders, Singler,
-// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six absent keys passes.)
+// In a small run, the pages just above the leaves have few children, and a filter of each child's keys, so a lookup
+// reads only those leaves that probably have the key. This helps because most runs are small and do not have the key.
+// (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze,
+// Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six absent
+// keys passes.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -13,8 +14,8 @@
 
 namespace minhash::pg::index {
 
-// Reads a number of `width` bits, at most most_width. It loads 8 bytes, some of which may belong to the next data on
-// the page.
+// get_bits() reads a number of `width` bits, at most most_width. It loads 8 bytes, of which some may belong to the next
+// data on the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
@@ -59,10 +60,11 @@ struct leaf_view {
     }
 };
 
-// Whether the page is a leaf of the run; an ERROR if it is one, but damaged.
+// Whether the page is a leaf of the run. An ERROR if it is one, but is damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 
-// The entries of one leaf, collected in ascending or descending key order until no more fit, then packed.
+// The entries of one leaf. They are collected in ascending or in descending key order, until no more fit, and then
+// packed.
 struct leaf_entries {
     int count;
     int key_width;
@@ -70,7 +72,7 @@ struct leaf_entries {
     std::uint64_t least_number;
     std::uint64_t most_number;
 
-    // A page hardly has room for more.
+    // The most entries that a page is expected to hold.
     static constexpr int most = node_room / 2;
     std::uint64_t keys[most];
     std::uint64_t numbers[most];
@@ -102,7 +104,7 @@ inline bool add_entry(leaf_entries& leaf, std::uint64_t key, std::uint64_t numbe
     return true;
 }
 
-// Writes the entries, at least one, to an initialised page.
+// Writes the entries to an initialised page. There must be at least one.
 void pack_leaf(Page page, const leaf_entries& leaf);
 
 // How many children a page of this level has room for, in a run of `record_pages` pages of records.
@@ -121,22 +123,22 @@ struct inner_view {
 
     bool has_filters() const { return head->room == filtered_room; }
 
-    // Whether a child with a filter may have entries with the key.
+    // Whether a child may have entries with the key, by its filter. The page must have filters.
     bool may_have(int child, std::uint64_t key) const;
 };
 
-// Whether the page is an inner page of the run; an ERROR if it is one, but damaged. A page that is about to be freed
-// has no child.
+// Whether the page is an inner page of the run. An ERROR if it is one, but is damaged. A page that is about to be freed
+// has no children.
 bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
 inner_view inner_view_of(Page page); // the page must have been checked
 
-// Makes an inner page without children, as a copy or in place.
+// Initialises an inner page without children; the page may be a private copy, or in a buffer.
 void init_inner(Page page, std::uint64_t run_id, std::uint32_t level, int room);
 
-// Adds a child; there must be room.
+// Adds a child. The page must have room for it.
 void append_child(Page page, std::uint64_t first_key, BlockNumber block);
 
-// Adds a key of the child that was added last to its filter, if the page has filters.
+// Enters a key in the filter of the last child, if the page has filters.
 void add_to_filter(Page page, std::uint64_t key);
 
 } // namespace minhash::pg::index

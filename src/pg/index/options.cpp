@@ -24,7 +24,7 @@ namespace {
 
 // The options as PostgreSQL parses them. A default lies outside the valid range and means "not given".
 struct index_options {
-    std::int32_t length; // a varlena's
+    std::int32_t length; // the length word of a varlena
     int bands;
     int rows;
     double threshold;
@@ -33,9 +33,9 @@ struct index_options {
 constexpr index_options not_given = {0, 0, 0, -1};
 
 relopt_kind option_kind;
-object_access_hook_type next_hook; // the hook that other modules set before
+object_access_hook_type next_hook; // the hook that another module has set before, or null
 
-// The fewest bands with a recall of 95% at a similarity of 0.5 with 3 rows, or of 0.6 with 4.
+// The fewest bands that have a recall of 95% at a similarity of 0.5 with 3 rows, or at a similarity of 0.6 with 4 rows.
 constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
@@ -67,7 +67,7 @@ index_options options_of(HeapTuple row, TupleDesc form)
             errhint("Create another index, or constraint, with the options wanted, and drop this one."));
 }
 
-// An ERROR if a row of pg_class was just written that changes the options of an lsh index. The catalogue cache still
+// An ERROR if the row of pg_class that was just written changes the options of an lsh index. The catalogue cache still
 // has the old row.
 void refuse_changed_options(Oid relation)
 {
@@ -94,8 +94,8 @@ void refuse_changed_options(Oid relation)
     ReleaseSysCache(before);
 }
 
-// Called by PostgreSQL when an object was changed. ALTER INDEX has loaded this library by then, because it has asked
-// for the access method of the index.
+// PostgreSQL calls this when an object has been changed. ALTER INDEX has loaded this library by then, because it has
+// asked for the access method of the index.
 void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
 {
     if (next_hook != nullptr)
@@ -167,8 +167,8 @@ banding shape_for(Relation index, const scheme& scheme)
         check_bands(shape, scheme);
         return shape;
     }
-    // With few hashes, bands are so short that there are at least 5: then texts that share half of their slots may be
-    // found.
+    // With few hashes, bands are made so short that there are at least 5 of them, so that texts that share half of
+    // their slots may be found.
     const int rows = std::min(default_rows, scheme.num_hashes / 5);
     return {std::min(default_bands, scheme.num_hashes / rows), rows};
 }

@@ -16,8 +16,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The buffers in which this session last read pages: lookups read the same ones again, such as the meta page, roots and
-// the tail. Only a hint: PostgreSQL checks that the buffer still has the page.
+// The buffers in which this session last read pages. Lookups read some pages again and again, such as the meta page,
+// roots and the tail. The places are only hints: PostgreSQL checks that the buffer still has the page.
 struct page_place {
     Oid file;
     BlockNumber block;
@@ -28,14 +28,15 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// Recalling a page does not raise its buffer's usage count. So one use out of this many takes the usual path; otherwise
-// the hottest pages would be evicted first.
+// If a page is found by its place, its buffer's usage count does not rise. So one use out of this many takes the usual
+// way; otherwise the most-used pages would be evicted first.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
-// Pins a page if it is still in the buffer where it was last read. If that is not known, tries the buffer after that of
-// the previous block: pages that were read one after the other often lie so. Invalid if it is not there.
+// Pins a page if it is still in the buffer where it was last read. If that buffer is not known, tries the buffer after
+// that of the previous block, because pages that were read one after the other often lie so. Invalid if the page is not
+// there.
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
@@ -49,12 +50,12 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
-// The number of pages that are tried to find a free one; it is small, because the caller may hold a page that others
-// wait for.
+// How many pages are tried to find a free one. The number is small, because the caller may hold a page that others wait
+// for.
 constexpr int most_looks = 16;
 
-// Takes a page from the free space map. The map is not logged, and after a crash may name pages in use, so the page
-// itself decides.
+// Takes a page from the free space map. The map is not logged, and after a crash it may name pages that are in use. So
+// the page itself decides whether it is free.
 Buffer take_free_page(Relation index)
 {
     for (int look = 0; look < most_looks; look++) {
@@ -72,7 +73,7 @@ Buffer take_free_page(Relation index)
     return InvalidBuffer;
 }
 
-// The file is extended by at most this many pages, and at most by its length divided by `left_share`, so that few pages
+// The file is extended by at most this many pages, and by at most its length divided by `left_share`, so that few pages
 // are left over.
 constexpr BlockNumber most_at_once = 1024;
 constexpr BlockNumber left_share = 64;
@@ -94,15 +95,15 @@ Buffer take_page(Relation index, new_pages& supply)
     return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
 }
 
-// Whether a tree's id has been assigned already and its height is possible.
+// Whether a tree's id has been assigned already, and its height is possible.
 template <typename Tree>
 bool is_possible_tree(const Tree& tree, const meta& value)
 {
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether each merge has neighbouring runs, no run is part of an unknown merge, and the list of dead trees has room for
-// all runs.
+// Whether the runs of each merge are neighbours, no run is part of an unknown merge, and the list of dead trees has
+// room for the runs of all merges.
 bool have_runs(const meta& value)
 {
     std::uint32_t seen = 0; // a bit for each merge
@@ -144,7 +145,7 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     made.scope_bytes = scope_bytes;
     made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
     made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
-    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit each: is_killed()
+    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit for each record: is_killed()
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
     Assert(made.records_per_page > 0);
@@ -196,7 +197,8 @@ bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::fre
 
 BlockNumber count_blocks(Relation index)
 {
-    // A session that extends the index locks the new page before releasing this lock.
+    // A session that extends the index locks the new page before it releases this lock, so no block that is counted
+    // here is still unlocked and new.
     LockRelationForExtension(index, ExclusiveLock);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     UnlockRelationForExtension(index, ExclusiveLock);
@@ -220,7 +222,7 @@ Buffer new_page(Relation index, new_pages* supply)
     const Buffer free = take_free_page(index);
     if (free != InvalidBuffer)
         return free;
-    // The page is locked before others can see it, so that VACUUM never finds it empty.
+    // Lock the page before others can see it, so that VACUUM never finds it empty.
     LockRelationForExtension(index, ExclusiveLock);
     const Buffer buffer = ReadBuffer(index, P_NEW);
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);

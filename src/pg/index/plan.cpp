@@ -30,7 +30,7 @@ namespace {
 // A search for candidates that agree in only one slot is no faster than comparing all records.
 constexpr int least_depth = 2;
 
-// The share of equal slots of unrelated texts, chance agreement of 8-bit slots included.
+// The share of equal slots of unrelated texts, including 8-bit slots that agree by chance.
 constexpr double unrelated = 0.034;
 
 // The cost of comparing one record with the query.
@@ -44,8 +44,8 @@ double cost_of_all(const index_size& size)
     return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
 }
 
-// Candidates are read in page order: the more pages that takes, the closer their cost is to that of sequential reads,
-// as in PostgreSQL's bitmap heap scans.
+// Candidates are read in page order. The larger the share of pages that is read, the closer the cost of each comes to
+// that of a sequential read, as in PostgreSQL's bitmap heap scans.
 double cost_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)
@@ -64,8 +64,8 @@ double cost_of_bands(const index_size& size, const scan_plan& plan)
 
 // The conditions of a scan.
 struct conditions {
-    bool similar;        // there is a condition on the signature
-    double threshold;    // the threshold of this condition, if known; else a guess
+    bool similar;        // whether there is a condition on the signature
+    double threshold;    // the threshold of this condition, or if it is not known, a guess
     std::uint32_t equal; // a bit for each column that must be equal to something
     List* scope;         // the conditions on these columns
 };
@@ -79,7 +79,7 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
         RestrictInfo* const condition = linitial_node(RestrictInfo, clause->indexquals);
         const OpExpr* const op =
             IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
-        const Oid number = op != nullptr ? op->opno // else x = ANY (...), scanned for each value in turn
+        const Oid number = op != nullptr ? op->opno // otherwise x = ANY (...), scanned for one value after the other
                                          : castNode(ScalarArrayOpExpr, condition->clause)->opno;
         const int strategy = get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
         if (strategy == equality) {
@@ -187,7 +187,7 @@ void estimate_cost(PlannerInfo* root,
                  size.tail_pages;
         double bands = cost_of_bands(size, plan);
         double all = cost_of_candidates(size, candidates);
-        // In a nested loop, pages read again are in memory.
+        // In a nested loop, pages that are read again are in memory.
         if (loops > 1) {
             const double fetched =
                 index_pages_fetched(*pages * loops, static_cast<BlockNumber>(info.pages), info.pages, root) / loops;

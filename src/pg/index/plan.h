@@ -5,14 +5,15 @@
 
 namespace minhash::pg::index {
 
-// Compares records that agree in `depth` slots of one of the first `bands` bands; at depth 0, all.
+// A search compares the records that agree in `depth` slots of one of the first `bands` bands; at depth 0, all records.
 struct scan_plan {
     int depth;
     int bands;
 };
 
-// The recall of lookups at the threshold, as lsh_params() promises by default, and the recall of constraints. The
-// latter is higher, and reads more pages, because a conflict that is missed stays in the table.
+// The recall of lookups at the threshold, which is what lsh_params() promises by default, and the recall of
+// constraints. Constraints need a higher recall, and read more pages, because a conflict that is missed stays in the
+// table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 
@@ -20,7 +21,7 @@ constexpr double recall_of_constraints = 0.99;
 // the recall of lookups.
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
-// Without ORDER BY, about this many candidates are compared before the first rows are returned.
+// If there is no ORDER BY, about this many candidates are compared before the first rows are returned.
 constexpr int first_candidates = 64;
 
 // How large an index is, and what reading its pages costs.
@@ -37,10 +38,10 @@ struct index_size {
 
 index_size size_of(const meta& now, const layout& shape, Oid tablespace);
 
-// How many of `records` unrelated records become candidates, in a plan with bands.
+// How many of `records` records become candidates although they are unrelated to the query. The plan must have bands.
 double expected_candidates(const scan_plan& plan, double records);
 
-// Whether comparing all records is cheaper than fetching this many candidates.
+// Whether it is cheaper to compare all records than to fetch this many candidates.
 bool should_compare_all(const index_size& size, double candidates);
 
 } // namespace minhash::pg::index

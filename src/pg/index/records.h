@@ -1,8 +1,8 @@
-// Makes the record of a row from its signature, and the keys of its bands.
+// Makes the record of a row from its signature, and the keys of the record's bands.
 //
-// The keys of bands. A key has 40 bits of the band's slots, in their order, so that the keys of records that agree in
-// the first slots of a band are neighbours: one index works for every number of rows. (The idea of prefix trees over
-// MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005, here as sorted arrays.)
+// The keys of bands. A key has 40 bits of the band's slots, in their order. So if records agree in the first slots of a
+// band, their keys are neighbours, and one index works for every number of rows. (This is the idea of prefix trees over
+// MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005; here they are sorted arrays.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -14,22 +14,22 @@ constexpr int most_record_bytes = max_num_hashes + static_cast<int>(sizeof(std::
 // The signature in a Datum, detoasted in the current memory context; an ERROR if it cannot be indexed.
 signature indexable_signature(Relation index, Datum value);
 
-// An ERROR unless a signature may be compared with those of the index.
+// An ERROR unless the signature has the scheme of the index.
 void check_scheme(Relation index, const layout& shape, const signature& value);
 
 // Writes the record's bytes.
 void make_record(
     const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
 
-// Writes a page of records, which is locked and which nobody reads yet, and releases it.
+// Writes a page of records, and releases the page, which is locked and which nobody reads yet.
 void write_records(
     Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next);
 
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
 
-// How many bits of the key the first `depth` slots of a band take: 8 each, but later slots take 4 if 8 for all would
-// not fit.
+// How many bits of the key the first `depth` slots of a band take. Each slot takes 8 bits; but if 8 bits for each do
+// not fit, later slots take 4.
 constexpr int prefix_bits(int rows, int depth)
 {
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
@@ -54,7 +54,7 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& sh
     return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
 }
 
-// The last key that begins with the same slots, minus the first one.
+// The difference between the last and the first key that begin with the same `depth` slots.
 inline std::uint64_t prefix_span(int rows, int depth)
 {
     return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;

@@ -26,8 +26,8 @@ struct fence {
     BlockNumber block;
 };
 
-// Sorts the entries of bands, one band after the other. Leaves are written from the last to the first, so the link to
-// the next leaf is known at once, and no page is locked while others are read.
+// Sorts the entries of bands, one band after the other. Leaves are written from the last to the first. So the link to
+// the next leaf is always known, and no page is locked while others are read.
 struct band_writer {
     const new_run* to;
     std::span<const BlockNumber> pages;
@@ -68,14 +68,14 @@ void write_entry(band_writer& writer, std::uint64_t key, std::uint64_t number)
     Assert(added);
 }
 
-// Up to this many values are sorted by comparing: an insertion sorts a few for each of up to 4,096 bands.
+// Up to this many values are sorted by comparing: an insertion sorts few values for each band, but up to 4,096 bands.
 constexpr std::size_t few_values = 256;
 
-// Sorts by keys, stably. Returns which of the two arrays has the result.
+// Sorts values by their keys, stably. Returns that of the two arrays which has the result.
 std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
 {
     if (count <= few_values) {
-        std::sort(values, values + count); // equal keys by ordinal: stable
+        std::sort(values, values + count); // stable, because equal keys are in the order of their ordinals
         return values;
     }
     std::uint32_t starts[digits][1 << digit_bits] = {};
@@ -97,7 +97,7 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// Reads the keys of one band from all records that searches can find. Returns their number.
+// Reads the keys of one band from all records that searches can find. Returns how many there are.
 std::size_t read_band(band_writer& writer, int band)
 {
     const Relation index = writer.to->index;
@@ -116,14 +116,14 @@ std::size_t read_band(band_writer& writer, int band)
             const std::uint64_t key = band_entry_key(record, shape, band);
             const std::uint64_t ordinal = at * shape.records_per_page + place;
             Assert(ordinal <= ordinal_mask);
-            writer.keys.at[count++] = key << ordinal_bits | ordinal; // the band is shifted out
+            writer.keys.at[count++] = key << ordinal_bits | ordinal; // this shifts the band's number out
         }
         UnlockReleaseBuffer(buffer);
     }
     return count;
 }
 
-// Adds a child to an inner page; for a leaf also its filter, if the page has filters.
+// Adds a child to an inner page and, if the child is a leaf and the page has filters, the child's filter.
 void append_page(Relation index, Page page, const fence& child, bool is_leaf)
 {
     append_child(page, child.key, child.block);
@@ -179,7 +179,7 @@ band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
     return made;
 }
 
-// Writes the leaves of the bands from `first` to before `end`, from the greatest key to the least.
+// Writes the leaves of the bands from `first` on and below `end`, from the greatest key to the least.
 sorted_leaves write_some_bands(band_writer& writer, int first, int end)
 {
     const layout& shape = *writer.to->shape;
@@ -205,8 +205,8 @@ sorted_leaves write_some_bands(band_writer& writer, int first, int end)
     return {writer.next, writer.last, count};
 }
 
-// Takes a page for a leaf: one that was read to the end, or a new one, which is an empty leaf until it is written, so
-// that others do not take it.
+// Takes a page for a leaf: a leaf that was read to the end, or a new page. A new page is made an empty leaf until it is
+// written, so that nobody else takes it.
 BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 {
     if (used_up.count > 0)
@@ -218,7 +218,7 @@ BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
     return block;
 }
 
-// Merges chains, few enough to have a page of each in memory.
+// Merges some chains into one. They must be few enough to have a page of each in memory.
 BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);

@@ -1,4 +1,4 @@
-// Writes runs: the entries of records are sorted, band by band, into leaves, and inner pages are added above.
+// Writes runs: sorts the entries of records, band by band, into leaves, and adds inner pages above the leaves.
 #pragma once
 
 #include "pg/growing.h"
@@ -12,45 +12,45 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// A run to be written. Nobody can reach its pages until the meta page names it. No page is locked for long, so writing
-// can be cancelled.
+// A run that will be written. Nobody can reach its pages until the meta page names the run. No page is locked for long,
+// so writing can be cancelled.
 struct new_run {
     Relation index;
     const layout* shape;
     std::uint64_t id;
-    new_pages* supply; // a build's, or null
+    new_pages* supply; // the supply of a build, or null
 };
 
-// Some leaves of a run, without a tree above: a chain that begins at `first`.
+// Some leaves of a run, without a tree above them: a chain of leaves.
 struct sorted_leaves {
     BlockNumber first; // none: no record was alive
     BlockNumber last;
     std::uint64_t records;
 };
 
-// Writes the leaves of the records on `pages`, of which there may be no more than sortable_pages().
+// Writes the leaves for the records on `pages`. There may be no more than sortable_pages() of these.
 sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages);
 
-// The same, shared by the processes of a build: each takes whole bands until there are no more. Then one process joins
-// them.
+// Like write_sorted(), but shared by the processes of a build. In write_bands(), each process takes whole bands until
+// there are no more; then one process joins the bands' leaves by join_bands().
 void write_bands(const new_run& to,
                  std::span<const BlockNumber> pages,
                  pg_atomic_uint32& next_band,
                  sorted_leaves* made);
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made);
 
-// How many pages of records can be sorted at once, within `memory` kB and the range of record numbers in the sort.
+// How many pages of records can be sorted at once, so that `memory` kB and the record numbers of the sort suffice.
 std::size_t sortable_pages(const layout& shape, int memory);
 
-// Merges chains of leaves into one, whose first leaf it returns. Their pages are reused or freed. It keeps a page of
-// each chain in memory; if maintenance memory has no room for all of them, some chains are first merged into one.
+// Merges chains of leaves into one chain, and returns its first leaf. The pages of the chains are reused or freed. One
+// page of each chain is in memory; if maintenance memory has no room for all chains, some are merged first.
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains);
 
 // Writes the tree above a run's leaves.
 void add_tree(const new_run& to, BlockNumber first_leaf, run& made);
 
-// Writes the run of the records on `pages`. If `memory` is too small to sort their entries at once, parts are sorted,
-// by sort(pages), and merged.
+// Writes the run of the records on `pages`. If `memory` is too small to sort all entries at once, sort(pages) sorts
+// parts, which are then merged.
 template <typename Sort>
 run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory, Sort sort)
 {
@@ -74,7 +74,7 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
     return made;
 }
 
-// The same, done by one process within VACUUM's memory.
+// Like write_run() above, but done by one process within VACUUM's memory.
 run write_run(const new_run& to, std::span<const BlockNumber> pages);
 
 } // namespace minhash::pg::index

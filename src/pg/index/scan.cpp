@@ -21,10 +21,10 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Marks records whose rows a scan found dead for everybody, so that later scans need not look up these rows in the
-// table, until VACUUM removes the records. If the page is still the same as when the record was read, so is the record,
-// because a place on a page never gets another record. So a new row that reuses the dead row's TID is safe: its record
-// is at another place. The mark is only a hint and not worth waiting for, so a page that is locked is skipped.
+// Marks records whose rows a scan found dead for everybody, so that later scans need not look these rows up in the
+// table until VACUUM removes the records. If the page is still the one from which the record was read, the record is
+// the same, too, because a place on a page never gets another record. A new row may reuse the dead row's TID, but its
+// record is at another place. The mark is only a hint and not worth waiting for, so a page that is locked is skipped.
 void mark_killed(scan_state& state)
 {
     const search& look = state.look;
@@ -47,8 +47,8 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// Reads rows from the table: those whose signature is NULL, or all rows. They have no records in the index, and come
-// last in the order. Their rank stands for a distance of 1, or for NULL (unknown).
+// Reads rows from the table: those whose signature is NULL, or all rows. Rows whose signature is NULL have no record in
+// the index, and come last in the order. A row's rank says whether its distance is 1, or NULL (unknown).
 constexpr int unknown_distance = 1;
 
 struct table_reader {
@@ -91,7 +91,7 @@ const std::uint8_t* make_query(const search& look, const signature& value)
     return record;
 }
 
-// The similarity at which a constraint's index starts to refuse a row.
+// The similarity from which on the index of a constraint refuses a row.
 double refused_from(const search& look)
 {
     if (look.now.threshold == no_threshold)
@@ -133,14 +133,14 @@ void start(IndexScanDesc scan, scan_state& state)
         look.ordered_by = make_query(look, state.near);
     if (state.has_narrow && state.order == order_kind::distance &&
         memcmp(look.narrowed_by, look.ordered_by, static_cast<std::size_t>(look.shape.tid_offset)) == 0)
-        look.ordered_by = look.narrowed_by; // compared once
+        look.ordered_by = look.narrowed_by; // so that both are compared at once
     look.skip_killed = scan->ignore_killed_tuples;
     state.has_keys = look.shape.scope_bytes == 0 || look.by_scope;
     begin_search(state, threshold);
 }
 
-// Reads from the conditions what to search for. If a column has several conditions, the first one is searched for, and
-// the executor rechecks all of them with the row.
+// Takes from the conditions what to search for. If a column has several conditions, the first one is searched for; the
+// executor rechecks all of them with the row.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
     const columns which = columns_of(scan->indexRelation);
@@ -189,7 +189,7 @@ void take_order(IndexScanDesc scan, scan_state& state)
     state.order = state.near.empty() ? order_kind::alike : order_kind::distance;
 }
 
-// Searches on until there are rows to return, or none are left.
+// Continues the search until there are rows to return, or no rows are left.
 void advance(IndexScanDesc scan, scan_state& state)
 {
     const MemoryContext old = MemoryContextSwitchTo(state.context);
@@ -210,7 +210,7 @@ void advance(IndexScanDesc scan, scan_state& state)
     MemoryContextSwitchTo(old);
 }
 
-// Adds every page of the table to the bitmap: the executor rechecks the rows.
+// Adds every page of the table to the bitmap. The executor then rechecks all rows.
 int64 add_all_pages(Relation index, TIDBitmap* bitmap)
 {
     const Relation table = table_open(index->rd_index->indrelid, NoLock); // the scan has it locked
@@ -223,7 +223,7 @@ int64 add_all_pages(Relation index, TIDBitmap* bitmap)
     return 0;
 }
 
-// The next row; false if there is none.
+// Sets `where` to the next row. Returns false if there is none.
 bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
 {
     found_rows& found = state.look.found;
@@ -259,8 +259,8 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// Sets the distance of a row to a lower bound, to be rechecked: shortened copies agree in at least as many slots as
-// signatures.
+// Sets the distance of a row to a lower bound, which will be rechecked: shortened copies agree in at least as many
+// slots as the signatures themselves.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
@@ -275,7 +275,7 @@ void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
         state.order == order_kind::alike ? differing == unknown_distance : state.order != order_kind::distance;
 }
 
-// Ends the search, and releases everything that is not in its memory.
+// Ends the search, and releases everything that is not in the search's memory.
 void release(scan_state& state)
 {
     mark_killed(state);

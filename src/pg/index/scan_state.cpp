@@ -15,25 +15,25 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The recall of ordered scans. It is higher than for %, because a row that is found too late for its place in the order
-// is left out.
+// The recall of ordered scans. It is higher than that of %, because a row that is found too late for its place in the
+// order is left out.
 constexpr double ordered_recall = 0.999;
 
 // With candidates that agree in fewer slots, a search is no faster than comparing all records.
 constexpr int least_depth = 3;
 
-// How many entries of a range are read first, and the factor by which that grows each time.
+// How many entries of a range are read at first, and the factor by which this number grows each time.
 constexpr std::size_t first_entries = first_candidates;
 constexpr std::size_t more_entries = 8;
 
-// How many of the best rows are kept first, and the factor by which that grows each time.
+// How many of the best rows are kept at first, and the factor by which this number grows each time.
 constexpr std::size_t first_wanted = 256;
 constexpr std::size_t more_wanted = 16;
 
 // How many values of this size fit into an eighth of work_mem.
 std::size_t room_for(std::size_t bytes) { return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes; }
 
-// The fewest slots that can agree at this similarity.
+// The fewest equal slots that reach this similarity.
 int least_agreement_for(const scheme& scheme, double similarity)
 {
     Assert(similarity >= 0 && similarity <= 1);
@@ -58,13 +58,13 @@ bool is_bounded(const scan_state& state)
     return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
 }
 
-// How many more records may be compared.
+// How many more records an ordered scan may compare.
 double left_to_compare(const scan_state& state)
 {
     return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);
 }
 
-// Plans the next search, of a smaller depth, of a scan without %. False if there is none.
+// In a scan without %, plans the next search, which has a smaller depth. Returns false if there is none.
 bool next_plan(const scan_state& state, scan_plan& plan)
 {
     if (plan.depth == 0)
@@ -81,7 +81,7 @@ bool next_plan(const scan_state& state, scan_plan& plan)
            (plan.depth > 0 && expected_candidates(plan, state.size.records) <= left_to_compare(state));
 }
 
-// Lets rows that agree in all slots be returned before a search ends. False if there are none.
+// Says that rows that agree in all slots may be returned before the search ends. Returns false if there are none.
 bool give_equal(scan_state& state)
 {
     found_rows& found = state.look.found;
@@ -94,7 +94,7 @@ bool give_equal(scan_state& state)
     return state.end > 0;
 }
 
-// Continues a search. False if rows can be returned before it has ended.
+// Continues a search. Returns false if there are rows that may be returned before it has ended.
 bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
@@ -141,7 +141,7 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // This cannot be decided for an index with a scope, because nobody knows what share of the records a scope has.
+    // For an index with a scope, this cannot be decided, because nobody knows what share of the records a scope has.
     if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
         should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
         state.plan = {0, 0};
@@ -191,7 +191,7 @@ void search_similar(scan_state& state)
     state.end = found.rows.count;
 }
 
-// Rows that were returned before the search ended must not be found again; the others stay.
+// Rows that were returned before the search ended must not be found again; the other rows stay.
 void search_in_order(scan_state& state)
 {
     found_rows& found = state.look.found;
@@ -203,7 +203,7 @@ void search_in_order(scan_state& state)
     } else {
         if (!state.has_narrow && state.plan.depth > 0 && !next_plan(state, state.plan))
             elog(ERROR, "ordered scan of an lsh index goes on after its end");
-        // Starts a search for the best rows that have not been returned yet.
+        // Start a search for the best rows that have not been returned yet.
         found.limit = last_rank;
         found.wanted = is_bounded(state) ? 0 : state.wanted;
         state.entries = first_entries;
@@ -218,7 +218,7 @@ void search_in_order(scan_state& state)
     state.searching = false;
     found.finish();
     rank upto = found.limit;
-    if (upto != last_rank) { // there were more
+    if (upto != last_rank) { // there are more rows than were wanted
         state.wanted *= more_wanted;
         if (2 * state.wanted > found.room)
             state.wanted = 0;

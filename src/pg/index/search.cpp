@@ -29,8 +29,8 @@ std::uint16_t agreement(const search& state, const std::uint8_t* record, const s
     return equal;
 }
 
-// Adds a record that agrees with the query in `equal` slots, unless it is dead or of another scope. An empty set is
-// skipped: it agrees with nothing, though its copy may.
+// Adds a record that agrees with the query in `equal` slots, unless the record is dead or of another scope. An empty
+// set agrees with nothing, although the slots of its record may.
 void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
 {
     ItemPointerData tid = tid_of(record, state.shape);
@@ -53,16 +53,16 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first: half of them, or all. Half is enough to reject most records if a record must have
-// more equal slots in this half than unrelated texts have, even when all other slots are equal.
+// How many slots to compare first: half of them, or all. Half of them reject most records if a record needs more equal
+// slots in this half than unrelated texts have, even if all slots of the other half are equal.
 int first_slots(int slots, int least)
 {
-    constexpr int vector = 64; // the widest that count_agreements() takes at once
+    constexpr int vector = 64; // the widest vector that count_agreements() takes at once
     const int half = slots / 2 / vector * vector;
     return least - (slots - half) > half / 8 ? half : slots;
 }
 
-// Compares `count` neighbouring records of a page, from `place` on.
+// Compares `count` neighbouring records of a page, beginning with the one at `place`.
 void consider_all(search& state, Page page, BlockNumber block, int place, int count)
 {
     const std::uint8_t* const records = record_at(page, state.shape, place);
@@ -91,17 +91,17 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur: the last child that begins with a lesser key, because pages may share a
-// key.
+// The child in which a key may first occur: the last child that begins with a smaller key, because neighbouring pages
+// may share a key.
 int child_of(const inner_view& page, std::uint64_t key)
 {
     const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child, from `first` on, whose filter says that it may have entries with a key. If there is none, the next
-// page may still have such entries, unless its first key, `next_key`, is greater. Then this returns the last child,
-// which links to that page; otherwise -1.
+// The first child, not before `first`, whose filter says that it may have entries with a key. If there is none, the
+// next page may still have such entries, unless its first key, `next_key`, is greater than the key. Then the result is
+// the last child, which links to that page; otherwise it is -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -124,8 +124,9 @@ void prefetch(Buffer buffer, int bytes)
 // How many bytes of a page above leaves are read, besides filters.
 constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
-// Descends one level, from `blocks` to the pages below; none if the run does not have the key. Keys are sorted, so that
-// one page serves several of them. False if the run's pages are gone.
+// Descends one level: replaces each of `blocks` by the page below it that leads to the key, or by none if the run does
+// not have the key. Keys are sorted, so that one page serves several of them. Returns false if the run's pages are
+// gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,
@@ -135,7 +136,7 @@ bool descend_level(const search& state,
 {
     bool valid = true;
     for (std::size_t first = 0; valid && first < keys.size();) {
-        // A lookup mostly waits for memory, so it waits for several pages together.
+        // A lookup mostly waits for memory, so wait for several pages at the same time.
         Buffer pages[at_once];
         std::size_t count = 0;
         std::size_t end = first;
@@ -173,8 +174,8 @@ bool descend_level(const search& state,
 // A run with more pages of records is large.
 constexpr std::uint32_t many_pages = 1024;
 
-// Pins a leaf. The session does not remember the buffers of a large run's leaves, because it will hardly read one twice
-// soon.
+// Pins a leaf. For a large run, the session does not remember in which buffer the leaf was, because it will hardly read
+// the same leaf again soon.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);
@@ -184,7 +185,7 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
     return buffer;
 }
 
-// Reads the record numbers of up to `most` entries of a range, starting at a pinned leaf, which it releases. Returns
+// Reads the record numbers of up to `most` entries of a range. It starts at a pinned leaf, which it releases. Returns
 // false if the run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
@@ -219,8 +220,8 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
     }
 }
 
-// Continues reading in all ranges, a few at a time, so that their leaves are waited for together. Ranges with no
-// entries left are removed.
+// Continues reading in all ranges: in a few at a time, so that it waits for their leaves at the same time. Ranges that
+// have no more entries are removed.
 bool read_ranges(search& state, std::size_t most)
 {
     Buffer leaves[at_once];
@@ -340,9 +341,9 @@ bool try_all(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Starts again from the current meta page, after pages were found that have been replaced. If the meta page has not
-// changed, the pages are not replaced but missing: an ERROR. Rows in a bitmap or a sort stay, because these ignore
-// duplicates.
+// Starts again from the current meta page, because pages were found that have been replaced. If the meta page has not
+// changed, these pages were not replaced, but are missing: an ERROR. Rows in a bitmap or in a sort stay, because both
+// ignore duplicates.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;

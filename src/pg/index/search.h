@@ -1,4 +1,4 @@
-// Finds records for a query: those that share the first slots of a band with it, or any of all records.
+// Finds records for a query: those that share the first slots of a band with the query, or any of all records.
 #pragma once
 
 #include "pg/growing.h"
@@ -17,12 +17,12 @@ struct search_work {
     std::uint64_t found;
 };
 
-// Entries of a run that are still to be read, whose keys begin with the query's slots of a band.
+// Entries of a run that have not been read yet, and whose keys begin with the query's slots of a band.
 struct entry_range {
     std::uint32_t run;     // the run's position in the meta page
-    std::uint64_t key;     // the least key
+    std::uint64_t key;     // the least key of the range
     BlockNumber block;     // the leaf with the next entry
-    std::optional<int> at; // the entry's position on that leaf, once known
+    std::optional<int> at; // the entry's position on that leaf; empty: not known yet
 };
 
 struct search {
@@ -30,12 +30,12 @@ struct search {
     search_work work;
     layout shape;
     meta now;           // the meta page as read at the start of the search
-    BlockNumber blocks; // how many blocks the index had then
+    BlockNumber blocks; // how many blocks the index had at that time
 
     const std::uint8_t* narrowed_by; // the shortened copy of the signature of %, or null
-    const std::uint8_t* ordered_by;  // the same for ORDER BY; this is narrowed_by itself if the two are equal
+    const std::uint8_t* ordered_by;  // that of the signature of ORDER BY, or null; if the two are equal, narrowed_by
     int least_equal;                 // how many equal slots narrowed_by requires
-    bool in_order;                   // ranks are by distance; otherwise all are the same
+    bool in_order;                   // ranks are by distance; otherwise all rows are equally near
     bool by_scope;                   // only records of the scope are found
     std::uint32_t scope;
     bool skip_killed; // skip records marked as killed
@@ -45,12 +45,12 @@ struct search {
     growing<std::uint64_t> keys;
     std::uint64_t span; // prefix_span() of the depth searched
     growing<entry_range> ranges;
-    bool has_ranges; // false: find_ranges() comes first
+    bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
-    std::uint64_t entries; // how many were read since the search began
+    std::uint64_t entries; // how many entries were read since the search began
 };
 
-// The record's number.
+// The number of a record: its block, and its place there.
 inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place)
 {
     return std::uint64_t{block} << shape.place_bits | static_cast<std::uint64_t>(place);
@@ -59,8 +59,8 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
 
-// Reads about this many more entries of each range, and compares their records; the first call also compares the tail.
-// Returns whether entries are left.
+// Reads about this many more entries of each range, and compares their records. The first call also compares the
+// records of the tail. Returns whether entries are left.
 bool find_some(search& state, std::size_t entries);
 
 // Compares all records.

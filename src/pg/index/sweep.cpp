@@ -49,15 +49,15 @@ bool is_of_no_tree(const page_trailer& trailer, const meta& now)
            find_by_id(dead_trees_of(now), trailer.id) == nullptr;
 }
 
-// Whether a page's id is older than the meta page. Pages with later ids may belong to work in progress.
+// Whether a page's id was assigned before the meta page was read. Pages with later ids may belong to work in progress.
 bool is_older(Page page, const meta& now)
 {
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
-// If more than one page in `forgotten_share` is free but missing in the free space map, a sweep pays off. The map is
-// not logged: a crash loses it, and so does the promotion of a standby. Checks pages at equal distances, at most about
-// `most_looks` of them.
+// If the free space map lacks more than one page in `forgotten_share` that is free, a sweep pays off. The map is not
+// logged: it is lost in a crash, and when a standby is promoted. The check looks at pages at equal distances, at most
+// about `most_looks` of them.
 constexpr BlockNumber forgotten_share = 100;
 constexpr BlockNumber most_looks = 300;
 
@@ -76,8 +76,8 @@ bool has_forgotten_pages(const IndexVacuumInfo& info)
     return forgotten > blocks / forgotten_share;
 }
 
-// While the runs are locked, nobody has a new page that is not reachable yet. So the lock is needed only to read the
-// meta page: pages written later have later ids, and only VACUUM moves records.
+// While the runs are locked, nobody has a new page that is not reachable yet. So the lock is needed only while the meta
+// page is read: pages written later have later ids, and only VACUUM moves records.
 void read_settled_meta(Relation index, meta& now, LOCKMODE mode)
 {
     LockPage(index, runs_lock, mode);

@@ -9,11 +9,11 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// For VACUUM: frees such pages. Also records free pages that the free space map has lost, unless this VACUUM has seen
-// all pages already.
+// For VACUUM: frees pages that nothing points to. Also records free pages that the free space map does not know, unless
+// this VACUUM has seen all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
-// How many such pages there are, apart from those of work in progress.
+// How many pages nothing points to, apart from pages of work in progress.
 std::uint64_t count_lost_pages(Relation index);
 
 } // namespace minhash::pg::index

@@ -11,8 +11,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Finishes changes to pages that nobody else can reach: puts the merge into the meta page and, if the page is a leaf,
-// also which entries come next.
+// Finishes changes of pages that nobody else can reach: writes the state of the merge to the meta page and, if
+// `with_leaf`, also which entries come next.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
     meta& stored = meta_of(all.lock(meta_block));
@@ -32,7 +32,7 @@ void finish(const tree_writer& out, page_changes& all, bool with_leaf)
     all.finish();
 }
 
-// The number of children of a level's last page; sets `first_key` to the first key below it.
+// How many children the last page of a level has. Sets `first_key` to the first key below that page.
 int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
 {
     const int room = children_room(out.record_pages, level);

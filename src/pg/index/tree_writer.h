@@ -6,7 +6,7 @@
 
 namespace minhash::pg::index {
 
-// Each WAL record has one page and, in the meta page, the new state of merge and stream.
+// Each WAL record has one page and, in the meta page, the new states of the merge and of its stream.
 struct tree_writer {
     Relation index;
     merge state;
@@ -14,7 +14,7 @@ struct tree_writer {
     const entry_stream* stream;
 };
 
-// Appends a leaf, which must have entries.
+// Appends a leaf to the tree. It must have entries.
 void append_leaf(tree_writer& out, const leaf_entries& leaf);
 
 } // namespace minhash::pg::index

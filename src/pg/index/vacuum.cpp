@@ -14,8 +14,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Reads all pages in their order on disk. Pages that are written meanwhile have no records of rows to be removed,
-// because records move only in clean_up.
+// Reads all pages in their order on disk. Pages that are added meanwhile have no records of rows to be removed, because
+// records move only in clean_up().
 IndexBulkDeleteResult*
 bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead_row, void* state)
 {
@@ -56,7 +56,7 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
         }
         if (log != nullptr)
             GenericXLogFinish(log);
-        // Not `page`: that may be generic WAL's copy, which is freed by now.
+        // Do not use `page` here: it may be generic WAL's copy, which has been freed.
         const bool free = is_free(BufferGetPage(buffer));
         UnlockReleaseBuffer(buffer);
         if (free) { // the free space map is not logged
@@ -72,8 +72,8 @@ namespace {
 // A run is rewritten if at least one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
 
-// Keeps others from merging a run until it is replaced, and reserves ids for it. Returns the first of these, or 0 if
-// the run is gone or being merged, or if there are too many dead trees.
+// Keeps others from merging a run until it is replaced, and reserves ids for the new run and its pages. Returns the
+// first of these ids, or 0 if the run is gone or being merged, or if there are too many dead trees.
 std::uint64_t claim(Relation index, const run& which)
 {
     std::uint64_t first_id = 0;
@@ -91,8 +91,8 @@ std::uint64_t claim(Relation index, const run& which)
     return first_id;
 }
 
-// Copies living records to new pages, from the last to the first, so that the next page is always known. The last page
-// links to the meta page, because only the open page of the tail has no link.
+// Copies living records to new pages, from the last to the first, so that the page after a page is always known. The
+// last page links to the meta page, because no page may lack a link except the open page of the tail.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {
@@ -139,7 +139,7 @@ copy_records(Relation index, const layout& shape, std::span<const BlockNumber> b
     return made;
 }
 
-// Replaces a run by the new one; null if none of its records was alive.
+// Replaces a run by the new run; `made` is null if none of the old run's records was alive.
 void replace(Relation index, const run& old, const run* made)
 {
     LockPage(index, runs_lock, ExclusiveLock);
@@ -159,8 +159,8 @@ void replace(Relation index, const run& old, const run* made)
     UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
-// Rewrites a run in which many records are dead, unless it is being merged, without locking readers or writers out. A
-// sweep frees the old pages.
+// Rewrites a run in which many records are dead, unless it is being merged. Readers and writers are not locked out. A
+// sweep frees the old pages later.
 void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
 {
     growing<BlockNumber> blocks;
@@ -217,12 +217,12 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
         stats->estimated_count = true;
         stats->num_index_tuples = info->num_heap_tuples;
     }
-    // Sweep first, so that lost pages do not pile up if VACUUM is cancelled time and again.
+    // Sweep first: otherwise lost pages would pile up if VACUUM is cancelled time and again.
     sweep(*info, *stats, deleted);
     merge_all(index, false);
     if (deleted)
         rewrite_runs(index);
-    sweep(*info, *stats, true); // frees pages before merging needs some
+    sweep(*info, *stats, true); // free pages before merging needs some
     merge_all(index, true);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;

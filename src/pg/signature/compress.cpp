@@ -32,8 +32,8 @@ MINHASH_FUNCTION(minhash_compress)
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
-// The cast of a signature with one bit per slot to bit(length), the first slot leftmost. (signature, length or -1,
-// explicit) -> bit
+// Casts a signature with one bit per slot to bit(length); the first slot is leftmost. The arguments are: signature,
+// length or -1, explicit.
 MINHASH_FUNCTION(minhash_signature_to_bit)
 {
     const signature value = arg_signature(fcinfo, 0);
@@ -62,9 +62,9 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     PG_RETURN_VARBIT_P(bits);
 }
 
-// minhash_truncate(signature, num_hashes) -> minhash_signature: the first slots. If each slot has its own hash
-// function, they are the signature with fewer functions. FSS-4 is different: it distributes the elements over all
-// slots, so the first slots alone would be a scheme of their own.
+// minhash_truncate(signature, num_hashes) -> minhash_signature: keeps the first slots. If each slot has its own hash
+// function, these are the signature of fewer hashes. FSS-4 is different: it distributes the elements over all slots, so
+// the first slots alone would be a scheme of their own.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");

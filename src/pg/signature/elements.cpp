@@ -26,7 +26,7 @@ constexpr std::size_t members_at_once = 1024;
 // Positions of the arguments of minhash_elements().
 enum { elements, num_hashes, seed, method_name, bag };
 
-// The members of an array still to be read. The array stores members that are not NULL side by side.
+// The members of an array that have not been read yet. An array stores its members that are not NULL side by side.
 struct array_members {
     const char* at;
     std::size_t left;
@@ -43,7 +43,7 @@ array_members members_of(ArrayType* array)
     return {ARR_DATA_PTR(array), count};
 }
 
-// Signs the sets that one call site in a query gets.
+// The signer of one call site in a query.
 struct element_signer : set_signer {
     MemoryContext memory; // memory for bags
     Oid type;             // the type of array elements; InvalidOid: not known yet
@@ -88,7 +88,7 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
     return hash(bytes_of(value), seed);
 }
 
-// The signer of this call site in the query, with the arguments that follow the set.
+// The signer of this call site in the query. It has read the arguments that follow the set.
 element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
@@ -150,8 +150,8 @@ MINHASH_FUNCTION(minhash_elements)
     return make_signature({state.scheme, slots});
 }
 
-// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature: in a bag, each position of a lexeme is
-// an occurrence, and a lexeme without positions is one.
+// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature. In a bag, each position of a lexeme is
+// an occurrence of it, and a lexeme without positions occurs once.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
     set_signer& state = arg_signer(fcinfo);

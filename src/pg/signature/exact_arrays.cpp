@@ -1,4 +1,5 @@
-// Exact similarities of arrays, as sets or bags of their elements, sorted and compared by their type's btree operators.
+// Exact similarities of arrays, as sets or bags of elements. The elements are sorted and compared by the btree
+// operators of their type.
 #include "pg/extension.h"
 
 #include "core/exact.h"
@@ -16,8 +17,8 @@ namespace minhash::pg {
 
 namespace {
 
-// How elements are sorted. Under every deterministic collation, elements are equal only if their bytes are. So C, the
-// fastest, is used for all of them.
+// How elements are sorted. Under every deterministic collation, elements are equal only if their bytes are equal. So
+// all such collations can be replaced by C, which is the fastest.
 SortSupportData element_order(FunctionCallInfo fcinfo, Oid element)
 {
     require_order(element,
@@ -36,7 +37,7 @@ int compare(const void* a, const void* b, void* order)
                                static_cast<SortSupport>(order));
 }
 
-// The elements that are not NULL, sorted.
+// The elements of an array that are not NULL, sorted.
 std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
 {
     const std::size_t most = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
@@ -55,7 +56,7 @@ std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
     return {elements, count};
 }
 
-// How many elements, from `at` on, equal the one at `at`.
+// How many elements equal the one at `at`, counting it and those after it.
 std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSupportData& order)
 {
     std::size_t end = at + 1;

@@ -1,5 +1,5 @@
-// Folds one or two texts and counts their distinct shingles: the basis of exact shingles, similarities and differences
-// of texts.
+// Folds one or two texts, and counts their distinct shingles: the basis of exact shingles, and of exact similarities
+// and differences of texts.
 #pragma once
 
 #include "pg/text_reader.h"
@@ -9,7 +9,7 @@
 
 namespace minhash::pg {
 
-constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // 3 GiB of table
+constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // a table of that many takes 3 GiB
 
 struct exact_texts {
     shingling how;
@@ -34,10 +34,10 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
-// Checks for cancel after this many bytes of a walk, which `work` counts.
+// Adds a shingle's bytes to `work`. After about a megabyte, checks for cancel, and starts counting again.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 
-// Finds the differences of two texts whose shingles have been counted, in the order of the text.
+// Finds the differences of two texts whose shingles have been counted, in the order of one of the texts.
 struct difference_walk {
     exact_texts* texts;
     int which; // which of the two texts: 0 or 1
@@ -49,11 +49,11 @@ struct difference_walk {
     std::size_t work;
 };
 
-// Starts to look for what text `which` has and the other one lacks. `value` is that text, detoasted. `texts` must not
-// move. Each of the two texts can be walked once.
+// Starts to look for what text `which` has and the other text lacks. `value` is text `which`, detoasted. `texts` must
+// stay where it is. Each of the two texts can be walked once.
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
 
-// The next difference; false after the last. Can be cancelled.
+// The next difference; false if there are no more. Can be cancelled.
 bool next(difference_walk& walk, text_span& out);
 
 } // namespace minhash::pg

@@ -1,4 +1,4 @@
-// Hashes members of sets that users give as such to 64 bits (core/hash.h).
+// Hashes members of sets to 64 bits (core/hash.h), for users who give the members themselves and not a text.
 #pragma once
 
 #include "pg/glue.h"
@@ -7,11 +7,11 @@
 
 namespace minhash::pg {
 
-// Values of a type are hashed as values of the type returned: text, smallint, integer, bigint, uuid or bytea. An ERROR
-// if values of the type cannot be members of sets.
+// The type as which values of a type are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
+// the type cannot be members of sets.
 Oid member_type(Oid type);
 
-// The hash of a text or a lexeme in the server's encoding.
+// The hash of a text or a lexeme, which is in the server's encoding.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
 
 inline std::uint64_t hash_bytea(std::span<const std::uint8_t> bytes, std::int64_t seed)

@@ -20,21 +20,21 @@ namespace minhash::pg {
 
 namespace {
 
-// A set that an aggregate collects. A query may have a million of them, so a small set just holds its members, and only
-// a large one has a signature.
+// A set that an aggregate collects. A query may have a million such sets, so a small set only holds its members; only a
+// large set has a signature.
 struct growing_set {
     minhash::scheme scheme;
     bool integers;          // waiting members are integers, not hashed yet
-    std::uint32_t waiting;  // how many members the slots do not include yet
-    std::uint32_t room;     // how many members fit into `members`, always more than are waiting
+    std::uint32_t waiting;  // how many members are not absorbed into the slots yet
+    std::uint32_t room;     // how many members fit into `members`; more than are waiting
     std::uint64_t* members; // the waiting members
-    std::uint32_t* slots;   // the signature of all other members; null if there are none
+    std::uint32_t* slots;   // the signature of all absorbed members; null if there are none
 };
 
 constexpr std::uint32_t first_room = 16;
 constexpr std::uint32_t most_waiting = 1024;
 
-// Precedes the waiting members and the slots in the serialized set.
+// In a serialized set, this comes first; the waiting members and the slots follow.
 struct written_head {
     std::uint32_t integers;
     std::uint32_t waiting;
@@ -47,7 +47,7 @@ std::uint32_t* copy_slots(const growing_set& set, const std::uint32_t* slots)
     return static_cast<std::uint32_t*>(memcpy(MemoryContextAlloc(memory, bytes), slots, bytes));
 }
 
-// The signature of all members.
+// Sets `all` to the signature of all members, absorbed or waiting.
 void absorb_all(const growing_set& set, sketch& all)
 {
     if (set.slots == nullptr)
@@ -68,7 +68,7 @@ void absorb_all(const growing_set& set, sketch& all)
     absorb(all, lo, hi, set.waiting);
 }
 
-// The empty set, in the given memory.
+// Makes an empty set in this memory.
 growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers)
 {
     auto* const set = static_cast<growing_set*>(MemoryContextAlloc(memory, sizeof(growing_set)));
@@ -102,7 +102,7 @@ void add(growing_set& set, std::uint64_t member)
         make_room(set);
 }
 
-// Adds hashes, given by their halves.
+// Adds hashes, each in two halves.
 void add(growing_set& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count)
 {
     for (std::size_t at = 0; at < count;) {
@@ -190,7 +190,7 @@ growing_set* arg_set(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? nullptr : arg_internal<growing_set>(fcinfo, argument);
 }
 
-// The state to return; NULL while there have been no values.
+// The state that the aggregate returns; it is NULL while there have been no values.
 Datum state_of(FunctionCallInfo fcinfo, growing_set* set)
 {
     fcinfo->isnull = set == nullptr;
@@ -206,7 +206,7 @@ MemoryContext state_memory(FunctionCallInfo fcinfo)
     return memory;
 }
 
-// The set collected so far, or a new one. An ERROR if it has another scheme.
+// The set collected so far, or a new one. An ERROR if the set that was collected has another scheme.
 growing_set* set_of(FunctionCallInfo fcinfo, growing_set* collected, const scheme& scheme, bool integers)
 {
     if (collected == nullptr)
@@ -220,7 +220,7 @@ growing_set* set_of(FunctionCallInfo fcinfo, growing_set* collected, const schem
     return collected;
 }
 
-// An ERROR if an argument after the value is NULL.
+// An ERROR if an argument after the aggregated value is NULL.
 void refuse_nulls(FunctionCallInfo fcinfo)
 {
     for (int argument = 2; argument < PG_NARGS(); argument++) {
@@ -232,7 +232,7 @@ void refuse_nulls(FunctionCallInfo fcinfo)
     }
 }
 
-// Values are hashed as values of this type (member_type()), which is looked up once per query.
+// The type as which values are hashed (member_type()). It is looked up once per query.
 Oid arg_member_type(FunctionCallInfo fcinfo)
 {
     FmgrInfo& function = *fcinfo->flinfo;
@@ -244,7 +244,7 @@ Oid arg_member_type(FunctionCallInfo fcinfo)
     return *static_cast<const Oid*>(function.fn_extra);
 }
 
-// The second argument: its hash, or the integer itself, because integers are hashed together later.
+// The member in the second argument: its hash or, for an integer, itself, because integers are hashed together later.
 std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
 {
     switch (type) {
@@ -263,8 +263,8 @@ std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
     return hashed;
 }
 
-// Adds the value in the second argument, unless it is NULL. If there are no other arguments and room is left, a row
-// costs nothing more.
+// Adds the value in the second argument, unless it is NULL. Without a scheme among the arguments, and while there is
+// room, a row costs nothing more than hashing and storing the value.
 template <bool has_scheme>
 Datum add_value(FunctionCallInfo fcinfo)
 {

@@ -1,10 +1,10 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
 //
-// These are relative variances, with k hashes. A similarity J has (1 - J) / (J k), and a size has 1 / k
-// (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the union's minima, so
-// its two variances add up to 1 / (J k). The containment is J * union / a. The quotient of the two sizes has 2 (1 - a /
-// union) / k. But this quotient is correlated with J, because a slot of a that is larger than the union's is not equal.
-// The correlation subtracts just as much, so (1 - J) / (J k) is left.
+// The relative variances of the estimates, with k hashes, are as follows. A similarity J has (1 - J) / (J k), and a
+// size has 1 / k (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the
+// union's minima, so the variances of J and of the union add up to 1 / (J k). The containment is J * union / a. The
+// quotient union / a has the variance 2 (1 - a / union) / k. But it is correlated with J, because a slot of a that is
+// larger than the union's is not equal. The correlation subtracts just as much, so (1 - J) / (J k) is left.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
@@ -25,7 +25,7 @@ struct united {
     signature both;
 };
 
-// The union's slots are written to `slots`, which has room for any signature.
+// Unites the two arguments. The union's slots are written to `slots`, which must have room for any signature.
 united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 {
     united sets = {arg_whole_signature(fcinfo, 0, "a union"), arg_whole_signature(fcinfo, 1, "a union"), {}};
@@ -62,8 +62,8 @@ MINHASH_FUNCTION(minhash_union)
     return make_signature(unite(fcinfo, slots).both);
 }
 
-// minhash_union_agg_final(signature) -> minhash_signature: for a group of only one signature, minhash_union() was never
-// called, so this function refuses the signatures that minhash_union() would refuse.
+// minhash_union_agg_final(signature) -> minhash_signature. In a group of one signature, minhash_union() was never
+// called. So this function also refuses the signatures that minhash_union() would refuse.
 MINHASH_FUNCTION(minhash_union_agg_final)
 {
     arg_whole_signature(fcinfo, 0, "a union");
@@ -83,7 +83,7 @@ MINHASH_FUNCTION(minhash_intersection_cardinality)
     PG_RETURN_FLOAT8(intersection(unite(fcinfo, slots)));
 }
 
-// minhash_containment(a, b) -> float8: the share of a's elements that b has; 0 for an empty a.
+// minhash_containment(a, b) -> float8: the share of a's elements that b has; 0 if a is empty.
 MINHASH_FUNCTION(minhash_containment)
 {
     std::uint32_t slots[max_num_hashes];

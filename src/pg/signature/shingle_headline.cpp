@@ -75,7 +75,7 @@ headline_options read_options(Datum given)
     return options;
 }
 
-// A text that becomes a headline. Places in it are counted in bytes.
+// A text from which a headline is made. Places in it are counted in bytes.
 struct headline {
     headline_options options;
     const char* text;
@@ -93,7 +93,7 @@ std::size_t skip_space(const headline& line, std::size_t at)
     return at;
 }
 
-// The end of the word that starts at a place or after it. Text without white space, such as Chinese or an encoded file,
+// The end of the word that starts at or after a place. A text without white space, such as Chinese or an encoded file,
 // is cut into words of this many characters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
@@ -142,8 +142,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference with equally many words before and after it. The text up to `shown` has already been
-// handled; returns the new value of `shown`.
+// Appends the next difference, with about equally many words before and after it. The text up to `shown` has already
+// been handled. Returns up to where it is handled now.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;
@@ -160,7 +160,7 @@ std::size_t append_fragment(headline& line, std::size_t shown)
     } else if (shown == 0) {
         start = skip_space(line, 0);
     }
-    start = std::min(start, from); // a difference may begin with white space
+    start = std::min(start, from); // the difference may begin with white space
     std::size_t end = skip_words(line, start, most);
     if (end <= from)
         end = skip_word(line, from);

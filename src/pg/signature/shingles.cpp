@@ -1,4 +1,4 @@
-// Exact shingles: as an array; the exact similarities and the differences of two texts.
+// Exact shingles: as an array, and for exact similarities and differences of two texts.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/exact_texts.h"
@@ -12,8 +12,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text; in a set, each shingle where
-// it first occurs.
+// shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text. In a set, each shingle is at
+// the place of its first occurrence.
 MINHASH_FUNCTION(shingles)
 {
     exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));

@@ -55,7 +55,7 @@ double arg_similarity(FunctionCallInfo fcinfo)
 // minhash_similarity(a, b) -> float8: the estimated Jaccard similarity.
 MINHASH_FUNCTION(minhash_similarity) { PG_RETURN_FLOAT8(arg_similarity(fcinfo)); }
 
-// minhash_similar(a, b) -> bool: the operator %, with the threshold of the setting.
+// minhash_similar(a, b) -> bool: the operator %, whose threshold is the setting.
 MINHASH_FUNCTION(minhash_similar) { PG_RETURN_BOOL(arg_similarity(fcinfo) >= similarity_threshold); }
 
 // minhash_distance(a, b) -> float8: the estimated Jaccard distance.
@@ -87,7 +87,7 @@ MINHASH_FUNCTION(minhash_standard_error)
     PG_RETURN_FLOAT8(standard_error(similarity, num_hashes, arg_bits(fcinfo, 2)));
 }
 
-// minhash_slots(signature) -> bigint[]: also the cast.
+// minhash_slots(signature) -> bigint[]: also the cast of a signature to bigint[].
 MINHASH_FUNCTION(minhash_slots)
 {
     const signature value = arg_signature(fcinfo, 0);

@@ -7,13 +7,14 @@
 
 namespace minhash::pg {
 
-// The share of equal slots; the empty set is similar to nothing, not even to itself. An ERROR if the schemes differ.
+// The estimated similarity: for 32-bit slots, the share of equal slots. The empty set is similar to nothing, not even
+// to itself. An ERROR if the schemes differ.
 double similarity(const signature& a, const signature& b);
 
 // The start of a signature's text form, as errors and EXPLAIN show it.
 char* abridge(const signature& value);
 
-// The ERROR of the input function of a type whose values cannot be read from text.
+// Raises the ERROR of an input function, for a type whose values cannot be read from text.
 [[noreturn]] void fail_input(const char* type);
 
 } // namespace minhash::pg

@@ -16,7 +16,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Checks that a minhash_signature(n) has n hashes; false if not and a soft error was saved.
+// Checks that a value of type minhash_signature(n) has n hashes. Returns false if it has not and the error was saved.
 bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 {
     if (typmod < 0 || typmod == scheme.num_hashes)
@@ -85,7 +85,7 @@ MINHASH_FUNCTION(minhash_signature_recv)
     if (bytes > stored_bytes(max_num_hashes))
         fail_received(status::bad_length, bytes);
 
-    // The message may be unaligned, so its bytes are copied to be checked.
+    // The message may be unaligned, so check a copy of its bytes.
     struct varlena* const stored = static_cast<struct varlena*>(palloc(VARHDRSZ + bytes));
     SET_VARSIZE(stored, VARHDRSZ + bytes);
     pq_copymsgbytes(message, VARDATA(stored), static_cast<int>(bytes));
@@ -99,7 +99,7 @@ MINHASH_FUNCTION(minhash_signature_recv)
 
 MINHASH_FUNCTION(minhash_signature_send)
 {
-    const signature value = arg_signature(fcinfo, 0); // no damaged bytes are sent
+    const signature value = arg_signature(fcinfo, 0); // an ERROR if the bytes are damaged, so none are sent
     std::uint8_t header[header_bytes];
     encode_header(value.scheme, header);
     StringInfoData message;
@@ -132,12 +132,12 @@ MINHASH_FUNCTION(minhash_signature)
 }
 
 // Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The order is that of the
-// stored bytes: it means nothing, but it is total and the same everywhere. Signatures of different schemes are just
-// unequal here, while their similarity is an ERROR.
+// stored bytes: it means nothing, but it is total and the same everywhere. Signatures of different schemes are unequal
+// here, although asking for their similarity is an ERROR.
 
 namespace {
 
-// The checked bytes of a signature, and the value to free after use; it must be freed because sorts compare often.
+// The checked bytes of a signature, and the value that must be freed after use, because a sort compares very often.
 struct stored_signature {
     struct varlena* value;
     std::span<const std::uint8_t> bytes;

@@ -15,7 +15,8 @@ namespace minhash::pg {
 
 namespace {
 
-// A word, or the space between two, may be as long as the text: after this many bytes, the query checks for cancel.
+// A word, or the space between two words, may be as long as the text. After this many bytes, the query checks for
+// cancel.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)
@@ -57,7 +58,7 @@ MINHASH_FUNCTION(lsh_windows)
     const ReturnSetInfo& result = start_rows(fcinfo);
 
     const char* const end = VARDATA_ANY(document) + VARSIZE_ANY_EXHDR(document);
-    const char* counted = VARDATA_ANY(document); // characters are counted up to here
+    const char* counted = VARDATA_ANY(document); // up to here, characters have been counted
     int position = 1;
     const char* first = skip_space(counted, end); // the first word of the window
     std::int64_t first_number = 0;
@@ -74,7 +75,7 @@ MINHASH_FUNCTION(lsh_windows)
         put_row(result, {Int32GetDatum(position), PointerGetDatum(passage)});
         pfree(passage);
         if (skip_space(last, end) == end)
-            break; // later windows would be parts of this one
+            break; // later windows would be parts of this window
         for (int i = 0; i < step && first < end; i++, first_number++)
             first = skip_space(skip_word(first, end), end);
     }

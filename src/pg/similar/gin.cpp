@@ -1,6 +1,6 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
-// query, and is then compared by its signature. With the index, % never returns a row that it would not return without
-// the index, but it misses rows that share no key. If these may be more than a few, a notice says so.
+// query; then its signature is compared. With the index, % never returns a row that it would not return without the
+// index, but it misses rows that share no key. If it may miss more than a few rows, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -24,17 +24,17 @@ namespace minhash::pg {
 
 namespace {
 
-// The threshold of an index without options. Bands and rows are chosen for each number of hashes; even for the smallest
-// number, 8, some choice reaches the recall.
+// The threshold for which bands and rows are chosen if an index has no options. They are chosen for each number of
+// hashes; even for the smallest number, 8, some choice reaches the recall.
 constexpr double default_threshold = 0.8;
 
-// The options of an index, as PostgreSQL keeps them; 0 if not given.
+// The options of an index, as PostgreSQL keeps them. Bands and rows are 0 if they are not given.
 struct gin_options {
     std::int32_t length;
     banding shape;
 };
 
-// Kept from call to call within a scan, because choosing takes longer than making the keys.
+// A choice that is kept from call to call within a scan, because choosing takes longer than making the keys.
 struct gin_choice {
     banding given;  // the bands and rows that the options give, or 0
     int num_hashes; // the number of hashes for which `chosen` was chosen
@@ -68,9 +68,10 @@ bool is_first_in_statement()
 }
 
 // A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
-// the threshold than the setting recall_notice. `by_setting`: the threshold is the setting similarity_threshold. Only a
-// process that scans an index knows the threshold, and that the index is used. So each such process gives the notice:
-// sometimes one parallel worker scans the index for all, and sometimes each scans it for itself.
+// the threshold than the setting recall_notice. `by_setting` says that the threshold is the setting
+// similarity_threshold. Only a process that scans an index knows the threshold, and knows that the index is used. So
+// each such process gives the notice: sometimes one parallel worker scans the index for all, and sometimes each scans
+// it for itself.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
     const double share = band_probability(threshold, shape.bands, shape.rows);
@@ -137,7 +138,7 @@ MINHASH_FUNCTION(gin_minhash_extract_value)
 }
 
 // gin_minhash_extract_query(signature or query, number of keys, strategy, partial matches, extra data, null flags,
-// search mode) -> keys; without any, nothing is found.
+// search mode) -> keys. If there are no keys, the scan finds nothing.
 MINHASH_FUNCTION(gin_minhash_extract_query)
 {
     enum { arg_sought, arg_key_count, arg_strategy };

@@ -5,7 +5,7 @@
 
 namespace minhash::pg {
 
-// Bands and rows of an index with these options (or null), for signatures of `num_hashes` hashes.
+// The bands and rows of an index that has these options (null: none), for signatures of `num_hashes` hashes.
 banding gin_shape(const bytea* options, int num_hashes);
 
 } // namespace minhash::pg

@@ -1,7 +1,7 @@
-// The type minhash_query, and similarity with a given threshold.
+// The type minhash_query, and similarity with a threshold that the query gives.
 //
-// It is stored as the eight bytes of the threshold, then those of the signature. Its text form is abridged, because it
-// is only for EXPLAIN: the planner makes such values, and nobody stores them.
+// A query is stored as the eight bytes of the threshold, followed by the bytes of the signature. Its text form is
+// abridged, because only EXPLAIN shows it: the planner makes such values, and nobody stores them.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
@@ -57,7 +57,7 @@ MINHASH_FUNCTION(minhash_similar_to_query)
     PG_RETURN_BOOL(similarity(arg_signature(fcinfo, 0), sought.sought) >= sought.threshold);
 }
 
-// minhash_similar(query, signature) -> bool: its commutator.
+// minhash_similar(query, signature) -> bool: the commutator of the operator above.
 MINHASH_FUNCTION(minhash_similar_from_query)
 {
     const query sought = query_of(PG_GETARG_DATUM(0));

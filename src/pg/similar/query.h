@@ -1,5 +1,5 @@
-// The type minhash_query: a signature to search for, with a threshold. On the right side of the operator %, it supplies
-// the threshold, so that the operator is IMMUTABLE and an index also knows the threshold.
+// The type minhash_query: a signature to search for, with a threshold. If the right side of the operator % is of this
+// type, it supplies the threshold. So the operator is IMMUTABLE, and an index also knows the threshold.
 #pragma once
 
 #include "pg/glue.h"
@@ -23,10 +23,10 @@ struct query {
     double threshold; // 0 to 1
 };
 
-// Reads a query, detoasted; an ERROR if its bytes are damaged.
+// Detoasts and reads a query. An ERROR if its bytes are damaged.
 query query_of(Datum stored);
 
-// The signature that a strategy's right side searches for, and its threshold.
+// What a scan with this strategy searches for: the signature on the operator's right side, and the threshold.
 query query_of(Datum stored, StrategyNumber strategy);
 
 } // namespace minhash::pg

@@ -1,6 +1,6 @@
-// Estimates for the planner how many rows % and minhash_similar() select. It reads only the numbers of distinct
-// signatures and of NULLs from the statistics. No operator runs on the values in the statistics, because these may be
-// other users' secrets or, after CREATE OPERATOR, have another type.
+// Estimates for the planner how many rows % and minhash_similar() select. From the statistics, only the numbers of
+// distinct signatures and of NULLs are read. No operator runs on the values in the statistics, because these may be
+// other users' secrets, or may be of another type after CREATE OPERATOR.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -30,7 +30,7 @@ constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
 struct column {
     double present;  // the share of rows that are not NULL
-    double distinct; // signatures, at least 1
+    double distinct; // how many different signatures there are, at least 1
 };
 
 column examine(VariableStatData& variable)
@@ -47,8 +47,9 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of `distinct` signatures that are similar to a given one of them. Few texts are similar by chance: at
-// thresholds from 0.5 on, hardly any signature but the given one itself; below that more and more, and at 0 all.
+// The share of `distinct` signatures that are similar to a given one of them. Few texts are similar by chance. At
+// thresholds from 0.5 on, the given signature is nearly the only one; below 0.5 there are more and more, and at 0 all
+// are similar.
 double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
@@ -56,7 +57,7 @@ bool is_null(const Node* expression)
     return IsA(expression, Const) && reinterpret_cast<const Const*>(expression)->constisnull;
 }
 
-// The threshold of an operator: from a minhash_query on either side, otherwise from the setting.
+// The threshold of an operator: from the minhash_query on one of its sides, or else from the setting.
 double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
 {
     ListCell* side;

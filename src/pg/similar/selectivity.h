@@ -17,20 +17,20 @@ struct similar_types {
 
 similar_types similar_types_in(Oid schema);
 
-// For thresholds that are unknown at plan time.
+// The guess for thresholds that are unknown at plan time.
 constexpr double likely_threshold = 0.8;
 
-// The value of a threshold's expression, of type float8, if it is known.
+// The value of an expression for a threshold, of type float8; `if_unknown` if it is not known.
 double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
-// The threshold in an expression of type minhash_query, if it is known: a constant, or minhash_query(signature,
-// constant).
+// The threshold in an expression of type minhash_query: a constant, or minhash_query(signature, constant). If it is not
+// known, `if_unknown`.
 double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
 // The share of a relation's rows for which the two sides are similar.
 double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);
 
-// The share of the pairs of a join that are similar; for semi- and anti-joins, of the outer rows.
+// The share of a join's pairs that are similar; for semi- and anti-joins, the share of the outer rows with such a pair.
 double
 similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_types& types, double threshold);
 

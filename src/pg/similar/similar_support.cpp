@@ -1,5 +1,5 @@
-// Planner support for minhash_similar(): estimates its rows, and lets an index on either signature serve it, as it
-// serves the operator %. The index condition of minhash_similar(a, b, threshold) is
+// Planner support for minhash_similar(): estimates how many rows it selects, and lets an index on either signature
+// serve it, as an index serves the operator %. The index condition of minhash_similar(a, b, threshold) is
 //
 //     indexed % _minhash_query(other, threshold)
 //
@@ -30,7 +30,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Used for signatures if neither the column nor the query tells their number of hashes.
+// The number of hashes that is assumed if neither the column nor the query tells it.
 constexpr int likely_num_hashes = 128;
 
 int expected_num_hashes(Node* indexed, Node* other)
@@ -42,8 +42,8 @@ int expected_num_hashes(Node* indexed, Node* other)
     return signature_of(reinterpret_cast<const Const*>(other)->constvalue).scheme.num_hashes;
 }
 
-// Whether an index finds enough of the rows at the threshold, if the threshold is known. A GIN index is made for one
-// threshold; other access methods search with the query's threshold.
+// Whether an index finds enough of the rows at the threshold; true if the threshold is not known. A GIN index is made
+// for one threshold; other access methods search with the query's threshold.
 bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, int num_hashes)
 {
     if (request.index->relam != GIN_AM_OID || !IsA(threshold, Const))
@@ -84,7 +84,7 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
                                         InvalidOid,
                                         InvalidOid,
                                         COERCE_EXPLICIT_CALL);
-    // If it is constant, evaluate it now: EXPLAIN then shows the start of the query.
+    // If the query is constant, evaluate it now: EXPLAIN then shows its start.
     Expr* const right = reinterpret_cast<Expr*>(eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,
                                         Anum_pg_operator_oid,
@@ -120,7 +120,7 @@ MINHASH_FUNCTION(minhash_similar_support)
         PG_RETURN_POINTER(index_condition(*reinterpret_cast<SupportRequestIndexCondition*>(request), schema));
     if (IsA(request, SupportRequestSelectivity))
         PG_RETURN_POINTER(selectivity(*reinterpret_cast<SupportRequestSelectivity*>(request), schema));
-    PG_RETURN_POINTER(NULL); // 19 compares it with NULL
+    PG_RETURN_POINTER(NULL); // PostgreSQL 19 compares the result with NULL
 }
 
 } // namespace minhash::pg

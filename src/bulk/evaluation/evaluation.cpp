@@ -43,12 +43,12 @@ struct evaluation {
     std::uint32_t* members; // how many rows each leader represents
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;         // how many leaders the anchors have; they are numbered as they appear
-    std::uint32_t* leaders;      // the row of each of these leaders
-    std::uint32_t* first_anchor; // the first anchor that each of these leaders represents
-    std::uint32_t* anchors_of;   // how many anchors each of these leaders represents
-    std::uint32_t* slots;        // the signature of each of these leaders
-    std::uint32_t* number;       // for each row, its number among these leaders, or no_row
+    std::uint32_t count;                    // how many leaders the anchors have; they are numbered as they appear
+    std::uint32_t* leaders;                 // the row of each of these leaders
+    std::uint32_t* first_anchor;            // the first anchor that each of these leaders represents
+    std::uint32_t* anchors_of;              // how many anchors each of these leaders represents
+    std::uint32_t* slots;                   // the signature of each of these leaders
+    std::uint32_t* number;                  // for each row, its number among these leaders, or no_row
 
     // The table of a band: the anchors' leaders, chained if they hash to the same place in `heads`.
     std::uint32_t* heads;

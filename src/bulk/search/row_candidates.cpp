@@ -22,7 +22,7 @@ struct collector {
     byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
     std::uint32_t* bucket_of; // the number of the last bucket that had each row; 0: none yet
     std::uint32_t bucket_count;
-    growing<std::uint32_t> before; // for each row of a bucket: the last earlier bucket that had the row
+    growing<std::uint32_t> before;                // for each row of a bucket: the last earlier bucket that had the row
     growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, by places in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;

@@ -26,7 +26,7 @@ ID_TYPES = {
     'date': "date '2000-01-01' + n", 'oracle_number': '(n + 1)::oracle_number',
     'inet': "('10.0.' || n / 250 || '.' || n % 250)::inet",
     'oracle_row': "row(n % 7, 'x' || n)::oracle_row", 'oid': 'n::oid', 'name': 'md5(n::text)::name'}
-BULK_IDS = ('bigint', 'integer', 'smallint')  # for ids of these types, calls need no NULL of the type
+BULK_IDS = ('bigint', 'integer', 'smallint')  # ids of these types need no argument such as NULL::uuid
 DIFFERENCE = 1e-12
 MANY = 2000  # rows with copies; not all of their pairs are asked for
 QUICK = 200  # this many seeds run without a table of thousands of different rows

@@ -133,8 +133,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds rows of which the current row may have enough of the indexed witnesses, and lists their places. Looks only at
-// places from `from` on. Returns how many it found.
+// Finds the rows that the current row may contain, because it seems to have enough of their indexed witnesses. Lists
+// their places, looking only at places from `from` on, and returns how many it found.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);

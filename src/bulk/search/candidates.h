@@ -24,7 +24,8 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
 // Sorts the entries of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
 
-// Calls visit(std::span<const std::uint32_t>) for all buckets of a slice that have at least two rows.
+// Calls visit(std::span<const std::uint32_t>) for each bucket of a slice that has at least two rows and, if
+// there is a limit, at most max_bucket. Counts the larger buckets.
 template <typename Visit>
 void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&& visit)
 {

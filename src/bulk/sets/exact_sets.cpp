@@ -53,9 +53,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it. The
-// record's list need not be written yet: if the row is read again, its list will be the same, so bits of other rows
-// that refer to the list stay valid.
+// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it, or
+// if the row is kept by its leader. The record's list need not be written yet: if the row is read again, its list will
+// be the same, so bits of other rows that refer to the list stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)

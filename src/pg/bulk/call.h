@@ -20,7 +20,7 @@ struct bulk_call : bulk_host {
     bulk::memory_budget budget;
     ReturnSetInfo* result;
 
-    bool crossing;       // between two queries
+    bool crossing;       // each pair has a row of either query
     bulk::row_set* rows; // null until the first signature gives the scheme
     datum_store ids;     // the ids of the engine's rows
     datum_store ranks;

@@ -3,8 +3,9 @@
 // The relative variances of the estimates, with k hashes, are as follows. A similarity J has (1 - J) / (J k), and a
 // size has 1 / k (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the
 // union's minima, so the variances of J and of the union add up to 1 / (J k). The containment is J * union / a. The
-// quotient union / a has the variance 2 (1 - a / union) / k. But it is correlated with J, because a slot of a that is
-// larger than the union's is not equal. The correlation subtracts just as much, so (1 - J) / (J k) is left.
+// quotient union / a has the variance 2 (1 - a / union) / k. But it is correlated with J, because where a slot of `a`
+// is larger than the union's slot, the two signatures differ. The correlation subtracts just as much, so (1 - J) / (J
+// k) remains.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"

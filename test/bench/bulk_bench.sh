@@ -4,9 +4,7 @@
 #   bulk_bench.sh MAKE_PAIRS [DOCUMENTS [grow]]
 #
 # Runs on a throw-away server with everything in memory. The texts contain planted near-duplicates whose exact
-# similarities are known. With `grow`, it also runs on ten times as many signatures. Two statements that are compared
-# run in turns. The figures are the medians of their times, the ratio of the medians, and the range of the first
-# statement's times. Bounds are in brackets.
+# similarities are known. With `grow`, it also runs on ten times as many signatures.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -9,9 +9,7 @@
 # longest single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and
 # bloat (updates and VACUUM in turns). All of these run if no section is given. The section large runs only when it is
 # named: it measures ten times as many signatures as DOCUMENTS says, and compares the results with those for DOCUMENTS.
-# With 1,000,000 documents, set SHARED_BUFFERS=12GB. Two statements that are compared run in turns. The figures are the
-# medians of their times, the ratio of the medians, and the range of the first statement's times. Bounds are in
-# brackets.
+# With 1,000,000 documents, set SHARED_BUFFERS=12GB.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 

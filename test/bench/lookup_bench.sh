@@ -4,9 +4,8 @@
 #   lookup_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
 # Runs on a throw-away server with everything in memory. The program `latency` (beside MAKE_TEXTS) measures lookups on
-# the client; pg_trgm has 100,000 of the texts. Two statements that are compared run in turns. The figures are the
-# medians of their times, the ratio of the medians, and the range of the first statement's times. Bounds are in
-# brackets. upkeep_bench.sh measures what it costs to maintain the indexes and tables.
+# the client; pg_trgm has 100,000 of the texts. upkeep_bench.sh measures what it costs to maintain the indexes and
+# tables.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 

@@ -1,5 +1,6 @@
 # The benchmarks in SQL source this file. With it, they query the server and print what they found, one line per figure,
-# with the figure's bound beside it.
+# with the figure's bound in brackets. Two statements that are compared run in turns. Their figures are the medians of
+# their times, the ratio of the medians, and the range of the first statement's times.
 # shellcheck shell=bash
 
 # on_server OPTIONS ARG...: runs the script that calls it, with its arguments, on a throw-away server of its own.

@@ -4,8 +4,7 @@
 #   sql_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
 # Prints the ratio of count(minhash(body)) to sum(hashtext(body)) on the same table, in time: for each instruction set,
-# with parallel workers, and on texts compressed out of line. Two statements that are compared run in turns. The figures
-# are the medians of their times, the ratio of the medians, and the range of the first statement's times.
+# with parallel workers, and on texts compressed out of line.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -4,9 +4,7 @@
 #
 #   upkeep_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
-# Runs on a throw-away server with everything in memory. Two statements that are compared run in turns. The figures are
-# the medians of their times, the ratio of the medians, and the range of the first statement's times. Bounds are in
-# brackets. lookup_bench.sh measures lookups.
+# Runs on a throw-away server with everything in memory. lookup_bench.sh measures lookups.
 # shellcheck disable=SC2016  # what gin_clean_pending_list() is given
 set -euo pipefail
 

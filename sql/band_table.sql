@@ -323,7 +323,7 @@ SELECT pg_temp.error_of('INSERT INTO narrow VALUES (1, minhash(''a'', 64))'),
 INSERT INTO narrow VALUES (1, minhash_compress(minhash('a'), 8)), (2, minhash(''));
 SELECT pg_temp.state('narrow', bands => 64, rows => 2);
 DROP TABLE narrow;
--- The band table of a temporary table is temporary, and that of an unlogged table is unlogged.
+-- The band table of a temporary table is temporary. The band table of an unlogged table is unlogged.
 CREATE TEMP TABLE brief (id int PRIMARY KEY, sig minhash_signature);
 CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('brief'), lsh_create_band_table('unlogged');

@@ -1,8 +1,8 @@
 -- lsh_clusters(): the connected components of the pairs that lsh_pairs() finds.
 
--- 150 different documents of 40 words each; 60 near-copies of some of them; 60 copies of document 7 with the last word
--- changed, which make large buckets; a chain of 40 documents, where each differs from the one before it by three words;
--- 15 copies each of documents 10 and 11; and two empty and three short texts.
+-- 150 different documents of 40 words each; 60 documents that differ from one of these in a few words; 60 copies of
+-- document 7 with another last word, which make large buckets; a chain of 40 documents, where each differs from the
+-- one before it by three words; 15 copies each of documents 10 and 11; and two empty and three short texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 150) id,

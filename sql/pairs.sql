@@ -1,7 +1,8 @@
 -- lsh_pairs(): all near-duplicate pairs of a query's rows, compared with what plain SQL finds.
 
--- 200 different documents of 40 words each; 60 near-copies of some of them; 60 copies of one document with one word
--- changed, which make large buckets; 20 copies each of two documents, one of them in capitals; and some empty texts.
+-- 200 different documents of 40 words each; 60 documents that differ from one of these in a few words; 60 copies of one
+-- document with another last word, which make large buckets; 20 copies each of two documents, one of them in capitals;
+-- and some empty texts.
 CREATE TABLE documents (id int PRIMARY KEY, body text);
 INSERT INTO documents
 SELECT id, string_agg(left(md5(id || ' ' || word), 3 + word % 5), ' ' ORDER BY word) FROM generate_series(1, 200) id,

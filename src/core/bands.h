@@ -1,6 +1,7 @@
-// Signature -> band keys. A band is `rows` consecutive slots, and equal keys stand for equal slots in the same band.
-// Slots after the last band are not used. (Banding is described in Leskovec, Rajaraman, Ullman: Mining of Massive
-// Datasets, 3.4.)
+// Signature -> band keys. A band is `rows` consecutive slots. Equal keys stand for equal slots in the same band, except
+// for collisions. Chance hardly makes any, but the keys of two different bands of three bytes are equal if their bytes
+// differ in the right way: XXH3 adds the seed, which is the band's number, to the last of them. Slots after the last
+// band are not used. (Banding is described in Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, 3.4.)
 #pragma once
 
 #include "core/codec.h"

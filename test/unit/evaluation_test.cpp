@@ -87,6 +87,7 @@ TEST(evaluation, counts_what_brute_force_counts)
             continue;
         given.task.exact = true;
         given.task.whole_slots = true;
+        given.task.recall = bulk::truth_recall;
         given.task.threshold = round % 3 == 0 ? 0.8 : 0.3;
         given.task.max_bucket = 0;
         const int hashes = given.task.scheme.num_hashes;
@@ -114,6 +115,7 @@ TEST(evaluation, uses_fewer_anchors_for_many_pairs)
     given.task.threshold = 0.5;
     given.task.exact = true;
     given.task.whole_slots = true;
+    given.task.recall = bulk::truth_recall;
     for (int i = 0; i < 300; i++)
         given.texts.push_back("one text that all rows have in common, and a number: " + std::to_string(i % 250));
     anchors = draw(random, given.count(), 260);

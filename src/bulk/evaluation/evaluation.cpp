@@ -1,7 +1,8 @@
 // One of equal rows, whether they are anchors or not, is the leader and represents all of them, so thousands of copies
-// of a text are compared as fast as one. True pairs are found with enough bands to lose hardly any pair; rows that
-// share a band key are verified as in lsh_pairs(). The bands are processed one by one: a table of the anchors' slots is
-// made, and each row is looked up in it. A pair counts only in the first band whose key its rows share.
+// of a text are compared as fast as one. True pairs are found with enough bands to lose hardly any pair, as the task's
+// recall says; rows that share a band key are verified as in lsh_pairs(). The bands are processed one by one: a table
+// of the anchors' slots is made, and each row is looked up in it. A pair counts only in the first band whose key its
+// rows share.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -15,9 +16,6 @@
 namespace minhash::bulk {
 
 namespace {
-
-// The recall of the bands that are used to search for the true pairs.
-constexpr double truth_recall = 1 - 1e-6;
 
 // If bands had fewer slots, nearly every row would share a band with every other.
 constexpr int least_rows = 3;
@@ -204,7 +202,7 @@ void add_all_candidates(evaluation& self)
 void find_candidates(evaluation& self)
 {
     const task& task = self.rows->task;
-    const band_choice shape = choose_by_recall(task.threshold, task.scheme.num_hashes, truth_recall);
+    const band_choice shape = choose_by_recall(task.threshold, task.scheme.num_hashes, task.recall);
     if (shape.rows < least_rows) {
         add_all_candidates(self);
         return;
@@ -369,6 +367,7 @@ evaluation_result
 evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<setting> settings, std::size_t most_pairs)
 {
     assert(rows.task.whole_slots || rows.kept.bits == bits_per_slot);
+    assert(rows.task.recall >= truth_recall);
     host& owner = *rows.owner;
     start_steps(rows);
     evaluation self = {};

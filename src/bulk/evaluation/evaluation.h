@@ -31,6 +31,9 @@ struct evaluation_result {
 // If there may be more true pairs than this, the number of anchors is halved until there cannot be.
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
+// The least recall of the task: the true pairs must lack hardly any.
+constexpr double truth_recall = 1 - 1e-6;
+
 // Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows, in any order; the task
 // is exact.
 evaluation_result evaluate(row_set& rows,

@@ -181,6 +181,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
     wanted.shape = {1, 1}; // any valid shape will do: bands are compared by their slots, not by keys
+    wanted.recall = bulk::truth_recall;
     wanted.verify = verification::exact;
     wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";
     wanted.whole_slots = true;

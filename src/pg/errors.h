@@ -17,6 +17,8 @@ namespace minhash::pg {
 [[noreturn]] void fail_range(const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
 [[noreturn]] void fail_fraction(const char* name, double value, const char* range);
 [[noreturn]] void fail_choice(const char* name, text* given, const char* choices);
+
+// For a recall that no combination of bands and rows reaches.
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);
 
 // For a call that gives one of bands and rows, but not the other.

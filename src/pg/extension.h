@@ -1,4 +1,5 @@
-// Lookups in the catalogue: the extension's type, names quoted for SQL, and the output and order of types.
+// Lookups in the catalogue: the extension's type, names quoted for SQL, and how values of a type are written and
+// ordered.
 #pragma once
 
 #include "pg/glue.h"

@@ -303,7 +303,7 @@ BEGIN
     END LOOP;
     EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
 
-    -- The following statements sort as much as building an index does, so they may use as much memory.
+    -- The INSERT sorts as much as building an index does, so it may use as much memory.
     IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
         PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
     END IF;

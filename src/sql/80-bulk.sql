@@ -180,7 +180,8 @@ COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], int
 
 -- Many users first try the names of a table and of its columns as arguments. The parser would only say that no function
 -- matches, or that several do. So these functions catch such calls, and say what to write. Only a literal without a
--- type converts to _lsh_column. So if the second argument has a type, it still gives the type of ids.
+-- type converts to _lsh_column. So if the second argument has a type, the call means the function whose second argument
+-- gives the type of ids.
 
 CREATE TYPE _lsh_column;
 CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin'

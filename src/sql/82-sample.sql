@@ -237,7 +237,7 @@ BEGIN
             INTO found, wedges
             USING sampled, threshold, verify, num_hashes, shingle_size, unit, fold, bag;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        -- When one group is left out, (19/20)^2 of the pairs and (19/20)^3 of the wedges are expected to be left.
+        -- When one group is left out, (19/20)^2 of the pairs and (19/20)^3 of the wedges are expected to remain.
         SELECT sqrt((1 - share) * 0.95 * 20 * var_pop(f / 0.95 ^ 2)),
             sqrt((1 - share) * 0.95 * 20 * var_pop(w / 0.95 ^ 3))
         INTO pair_error, wedge_error FROM unnest(found[2:], wedges[2:]) AS u(f, w);

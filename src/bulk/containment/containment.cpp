@@ -113,7 +113,7 @@ void count_shingles(containment_part& self)
     }
 }
 
-// Notes size, digest and witnesses of the current row. The witnesses are appended to the store.
+// Records the size, the digest and the witnesses of the current row. The witnesses are appended to the store.
 void note_row(containment_part& self, witness_choice& choice, byte_store& store)
 {
     const std::uint32_t row = self.in_hand;

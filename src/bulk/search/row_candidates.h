@@ -89,7 +89,7 @@ void each_part(row_candidates& all, std::uint32_t number, Take&& take)
 constexpr std::size_t fetched_ahead = 4;
 
 // Calls take(other, similarity) for those of the others that are near the row, except if skip(other). Signatures are
-// compared first, and are prefetched; then, for texts, sets are compared.
+// prefetched and compared first. In exact tasks, the sets of the rows that may be near are compared afterwards.
 template <typename Skip, typename Take>
 void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {

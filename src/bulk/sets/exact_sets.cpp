@@ -147,7 +147,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row in `fresh` by itself, without a leader.
+// Keeps the row that is in `fresh`, but by itself: without a leader (kept_rows.h).
 void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = state.fresh.elements();
@@ -273,7 +273,8 @@ struct answer {
     std::size_t looked_at;
 };
 
-// Counts those of the elements that the set also has, and adds their number to `shared`.
+// Counts how many of the elements are also in the set, on top of the `shared` counted before. Stops once `asked` is
+// answered.
 answer count_in(host& owner,
                 const distinct_elements& set,
                 std::span<const std::uint64_t> elements,
@@ -317,7 +318,8 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
     return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a kept row with the loaded row, which becomes the leader of the kept row if they share enough.
+// Compares a kept row with the loaded row. The loaded row becomes the kept row's leader if they share enough, the kept
+// row has no leader, and the loaded row has met `least_met` such rows before.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(state, record);

@@ -73,8 +73,8 @@ std::uint32_t row_count(const bulk_call& call);
 // The engine's task for rows with this scheme; an ERROR if the call asks for something that such rows cannot do.
 bulk::task make_task(const bulk_call& call, const scheme& scheme);
 
-// Chooses the hashes, bands and rows that the call leaves open, from the rows that were read. There must be at least
-// one.
+// Chooses the numbers of hashes, bands and rows per band that the call leaves open, by a sample of the query's rows. At
+// least one row must have been read.
 void choose_by_sample(bulk_call& call);
 
 } // namespace minhash::pg

@@ -26,7 +26,7 @@ enum evaluate_argument {
     arg_evaluated_threshold,
     arg_evaluated_bands,
     arg_evaluated_rows,
-    arg_evaluated_scheme, // the first of seven
+    arg_evaluated_scheme, // the first of a scheme's seven
 };
 
 constexpr std::size_t most_settings = 100;

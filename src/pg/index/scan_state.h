@@ -40,7 +40,7 @@ struct scan_state {
     std::size_t wanted;     // how many rows the next search keeps; 0: all
     std::uint64_t compared; // look.work.compared before this scan
 
-    // What may be returned now: these rows of look.found, or all rows of its sort.
+    // What may be returned now: the rows of look.found from `at` to before `end`, or all rows of its sort.
     std::size_t at;
     std::size_t end;
     rank last; // the row returned last from the sort; 0: none

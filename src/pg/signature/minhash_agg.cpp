@@ -26,7 +26,7 @@ struct growing_set {
     minhash::scheme scheme;
     bool integers;          // waiting members are integers, not hashed yet
     std::uint32_t waiting;  // how many members are not absorbed into the slots yet
-    std::uint32_t room;     // how many members fit into `members`; more than are waiting
+    std::uint32_t room;     // how many members fit into `members`; between calls, more than `waiting`
     std::uint64_t* members; // the waiting members
     std::uint32_t* slots;   // the signature of all absorbed members; null if there are none
 };

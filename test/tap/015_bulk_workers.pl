@@ -11,19 +11,18 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use Waiting;
+use Workers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "log_statement = none\njit = off\nsynchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\n");
 $node->start;
-# texts: 8 MB in families of three, some empty or NULL; alike: so many comparisons that they never end; same: all equal.
+# texts: 8 MB in families of three, some empty or NULL; same: all equal.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE texts AS SELECT n AS id,
     CASE WHEN n % 97 = 0 THEN ' ' WHEN n % 89 <> 0 THEN string_agg(md5(concat(n / 3, word)), ' ') || n % 3 END AS body
     FROM generate_series(1, 8000) n, generate_series(1, 30) word GROUP BY n;
-CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
-    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
 CREATE TABLE same AS SELECT n AS id, repeat('the same for all of them ', 40) AS body FROM generate_series(1, 5000) n;
 CREATE TABLE written (id int);
 CREATE FUNCTION write_row(int) RETURNS int LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS
@@ -32,12 +31,7 @@ CREATE FUNCTION fail_late(int) RETURNS int LANGUAGE sql AS 'SELECT $1 / ($1 - 70
 ANALYZE;
 SQL
 
-# The workers of bulk functions that PostgreSQL shows.
-sub workers
-{
-    return split /\n/, $node->safe_psql('postgres',
-        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid IS NOT NULL");
-}
+create_alike($node);
 
 # Queries whose results must not depend on workers.
 my $pairs = q{SELECT md5(string_agg(p::text, ',')) || count(*) FROM lsh_pairs('SELECT id, body FROM texts') p};
@@ -71,7 +65,7 @@ is(result(2, q{SELECT count(DISTINCT cluster_id) FROM lsh_clusters('TABLE same')
 is(result(2, q{SELECT count(*) FROM lsh_pairs('SELECT id, body FROM texts WHERE id = 1')}), 0, 'one row');
 is(result(2, q{SELECT count(*) FROM lsh_clusters('SELECT 1, repeat(body, 5000) FROM texts WHERE id = 1', singletons => true)}),
     1, 'one large row');
-ok(holds_soon(sub { !workers() }), 'no worker is left');
+ok(holds_soon(sub { !workers_of($node) }), 'no worker is left');
 
 # Rows of the query's tables are read again, by workers, too: rows of this transaction, old versions of rows that the
 # query itself changes, rows of two tables, compressed values, and pages that are not in shared buffers. Rows of
@@ -124,7 +118,7 @@ BEGIN
 END $$;
 SQL
 is(() = $err =~ /WARNING:  caught/g, 3, 'an error of the query is caught');
-ok(holds_soon(sub { !workers() }), 'and no worker is left');
+ok(holds_soon(sub { !workers_of($node) }), 'and no worker is left');
 
 # Tests a server that has no worker to give.
 is(result(4, "SET max_parallel_workers = 0; $pairs"), $alone{$pairs}, 'max_parallel_workers is 0');
@@ -134,26 +128,9 @@ is(result(4, $pairs), $alone{$pairs}, 'max_worker_processes is 0');
 $node->append_conf('postgresql.conf', 'max_worker_processes = 10');
 $node->restart;
 
-# Runs a long call in its own session, disturbs it when its workers run, and returns its output.
-sub disturb
-{
-    my ($settings, $what) = @_;
-    my ($in, $said, $failed) = ("SELECT pg_backend_pid();\n$none 3; $settings;\n"
-          . "SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, verify => 'exact', bands => 128, rows => 1);\n", '', '');
-    my $session = IPC::Run::start([ 'psql', '-XqAt', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres') ],
-        '<', \$in, '>', \$said, '2>', \$failed);
-    ok(holds_soon(sub { $session->pump_nb; scalar(my @all = workers()) == 3 }), 'workers run');
-    sleep 0.3;
-    $session->pump_nb;
-    my ($pid) = $said =~ /^(\d+)/;
-    $what->($pid);
-    $session->finish;
-    return $failed;
-}
-
-my $cancelled = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") });
+my $cancelled = disturb_call($node, 'SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") });
 like($cancelled, qr/57014: canceling statement due to user request/, 'a call is cancelled');
-ok(holds_soon(sub { !workers() }), 'no worker is left');
+ok(holds_soon(sub { !workers_of($node) }), 'no worker is left');
 # Workers end before the transaction does, because the end of the transaction releases the rows that they read. Here,
 # that end waits for a server that does not answer.
 my $far = q{CREATE EXTENSION IF NOT EXISTS postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw
@@ -161,34 +138,34 @@ my $far = q{CREATE EXTENSION IF NOT EXISTS postgres_fdw; CREATE SERVER far FOREI
     CREATE FOREIGN TABLE far (id int) SERVER far OPTIONS (table_name 'written')};
 $node->safe_psql('postgres', sprintf($far, $node->host, $node->port));
 my ($gone, $state);
-my $late = disturb('BEGIN; SELECT count(*) FROM far', sub {
+my $late = disturb_call($node, 'BEGIN; SELECT count(*) FROM far', sub {
     my ($pid) = @_;
     my $other = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'postgres_fdw'");
     kill 'STOP', $other;
     $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-    for (1 .. 250) { last if ($gone = !workers()); sleep 0.02; }
+    for (1 .. 250) { last if ($gone = !workers_of($node)); sleep 0.02; }
     $state = $node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid");
     kill 'CONT', $other;
 });
 ok($gone, 'workers are gone');
 is($state, 'active', 'before the transaction has ended');
 like($late, qr/57014: canceling statement/, 'which was cancelled');
-my $timed_out = disturb("SET statement_timeout = '6s'", sub { }); # even a busy machine shows its workers before that
+my $timed_out = disturb_call($node, "SET statement_timeout = '6s'", sub { }); # even a busy machine shows its workers before that
 like($timed_out, qr/57014: canceling statement due to statement timeout/, 'a call takes too long');
-ok(holds_soon(sub { !workers() }), 'no worker is left');
-my $terminated = disturb('SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });
+ok(holds_soon(sub { !workers_of($node) }), 'no worker is left');
+my $terminated = disturb_call($node, 'SELECT 1', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") });
 like($terminated, qr/57P01: terminating connection/, 'a session is terminated');
-ok(holds_soon(sub { !workers() }), 'no worker is left');
+ok(holds_soon(sub { !workers_of($node) }), 'no worker is left');
 my $log_before = -s $node->logfile;
-my $lost = disturb('SELECT 1', sub { kill 'TERM', (workers())[0] });
+my $lost = disturb_call($node, 'SELECT 1', sub { kill 'TERM', (workers_of($node))[0] });
 like($lost, qr/57P01: terminating background worker "parallel worker"|55000: lost connection to parallel worker/,
     'a worker is terminated');
-ok(holds_soon(sub { !workers() }), 'the others end');
+ok(holds_soon(sub { !workers_of($node) }), 'the others end');
 is(result(2, $pairs), $alone{$pairs}, 'the next call works');
 ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$none 3; SET temp_file_limit = '20MB'; "
       . "SET maintenance_work_mem = '1MB'; SELECT count(*) FROM lsh_pairs('TABLE alike')");
 like($err, qr/53400: temporary file size exceeds/, 'temp_file_limit holds');
-ok(holds_soon(sub { !workers() }), 'no worker is left');
+ok(holds_soon(sub { !workers_of($node) }), 'no worker is left');
 
 # A call that works logs nothing.
 my $logged = -s $node->logfile;

@@ -12,6 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use Waiting;
+use Workers;
 
 plan skip_all => 'no /proc' if !-r '/proc/self/status';
 
@@ -23,8 +24,6 @@ $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
 CREATE TABLE few AS SELECT n AS id, repeat(md5(n::text), 5) AS body FROM generate_series(1, 10) n;
-CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
-    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
 CREATE FUNCTION slow(id int) RETURNS int LANGUAGE plpgsql AS
     'BEGIN IF id % 3 = 0 THEN PERFORM pg_sleep(1.2); END IF; RETURN id; END';
 CREATE FUNCTION held(id int) RETURNS int LANGUAGE plpgsql AS
@@ -34,6 +33,7 @@ CREATE FUNCTION failing() RETURNS int LANGUAGE plpgsql AS
      EXCEPTION WHEN division_by_zero THEN RETURN 1; END';
 ANALYZE;
 SQL
+create_alike($node);
 
 sub title_of
 {
@@ -129,13 +129,11 @@ sub wait_event_of
 my $shown = '';
 for my $attempt (1 .. 5)
 {
-    ($output) = '';
+    my $output = '';
     my ($session, $pid) = start_session('SET max_parallel_maintenance_workers = 2; '
           . q{SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, bands => 128, rows => 1)}, \$output);
     my @workers;
-    ok(holds_soon(sub {
-        @workers = split /\n/, $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid");
-        @workers == 2 }), 'workers run');
+    ok(holds_soon(sub { (@workers = workers_of($node)) == 2 }), 'workers run');
     kill 'STOP', @workers;
     my $asked;
     holds_soon(sub {

@@ -6,35 +6,26 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 use Waiting;
+use Workers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 10\nrestart_after_crash = on\nshared_buffers = '8MB'\n");
 $node->start;
-# alike: so many comparisons that they never end.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
-CREATE TABLE alike AS SELECT n AS id, words || md5(n::text) AS body
-    FROM generate_series(1, 20000) n, (SELECT string_agg(md5(word::text), ' ') AS words FROM generate_series(1, 300) word) w;
 CREATE TABLE texts AS SELECT n AS id, md5((n / 2)::text) || md5((n / 2)::text) || n % 2 AS body FROM generate_series(1, 200000) n;
-VACUUM ANALYZE;
-CHECKPOINT;
 SQL
+create_alike($node);
+$node->safe_psql('postgres', $_) for ('VACUUM ANALYZE', 'CHECKPOINT');
 my $pairs = q{SET client_min_messages = warning; SELECT count(*) FROM lsh_pairs('SELECT id, minhash(body) FROM texts', threshold => 0.5)};
 my $right = $node->safe_psql('postgres', $pairs);
 cmp_ok($right, '>', 95000, 'pairs are found');
-
-sub workers
-{
-    return split /\n/, $node->safe_psql('postgres',
-        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid IS NOT NULL");
-}
 
 sub left_behind
 {
@@ -44,7 +35,7 @@ sub left_behind
 sub is_right_again
 {
     my ($after) = @_;
-    ok(holds_soon(sub { !workers() }), "$after: no worker is left");
+    ok(holds_soon(sub { !workers_of($node) }), "$after: no worker is left");
     is(join(' ', left_behind()), '', "$after: no file is left");
     is($node->safe_psql('postgres', "SET max_parallel_maintenance_workers = 2; $pairs"), $right, "$after: the next call is right");
 }
@@ -90,33 +81,20 @@ for my $workers (0, 2)
     is_right_again("no memory, $workers workers");
 }
 
-# Starts a call that never ends by itself, disturbs it when its workers run, and returns its errors.
-sub disturb
-{
-    my ($what) = @_;
-    my ($in, $said, $failed) = ("SET max_parallel_maintenance_workers = 3; SET client_min_messages = warning;\n"
-          . "SELECT count(*) FROM lsh_pairs('TABLE alike', threshold => 0.99, bands => 128, rows => 1);\n", '', '');
-    my $session = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres') ], '<', \$in, '>', \$said, '2>', \$failed);
-    ok(holds_soon(sub { $session->pump_nb; scalar(my @all = workers()) == 3 }), 'workers run');
-    $what->();
-    $session->finish;
-    return $failed;
-}
-
-my $lost = disturb(sub { kill 'KILL', (workers())[0] });
+my $lost = disturb_call($node, 'SELECT 1', sub { kill 'KILL', (workers_of($node))[0] });
 like($lost, qr/crash of another server process|server closed the connection/, 'a worker is killed');
 ok(holds_soon(sub { my ($code) = $node->psql('postgres', 'SELECT 1'); $code == 0 }), 'the server starts again');
 is_right_again('after a kill');
 
 for my $mode ('fast', 'immediate')
 {
-    my $ended = disturb(sub { $node->stop($mode) });
+    my $ended = disturb_call($node, 'SELECT 1', sub { $node->stop($mode) });
     like($ended, qr/terminating connection|server closed the connection/, "$mode shutdown ends the call");
     $node->start;
     is_right_again("after $mode shutdown");
 }
-my $ended = disturb(sub {
-    my $pid = $node->safe_psql('postgres', 'SELECT DISTINCT leader_pid FROM pg_stat_activity WHERE leader_pid IS NOT NULL');
+my $ended = disturb_call($node, 'SELECT 1', sub {
+    my ($pid) = @_;
     system_or_bail('pg_ctl', '-D', $node->data_dir, '-m', 'smart', '-W', 'stop');
     sleep 0.5;
     ok(-e $node->data_dir . '/postmaster.pid', 'smart shutdown waits for the call');

@@ -576,7 +576,7 @@ class Oracle:
         keys_of = dict(self.run(f'SELECT number, lsh_band_keys({self.signature}, {bands}, {rows}) FROM'
                                 ' (SELECT DISTINCT ON (number) number, n FROM numbers) s JOIN input USING (n)'))
         together = truth.shared_elements([list(enumerate(keys_of[number])) for number in range(len(self.sizes))])
-        return [(a, b) for a, b in self.near if a == b or (min(a, b), max(a, b)) in together]
+        return [pair for pair in self.near if pair[0] == pair[1] or pair in together]
 
     def compare_evaluation(self, query):
         """lsh_evaluate() with all rows as anchors, and with some, of the last pairs' bands and rows."""

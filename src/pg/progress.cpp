@@ -49,22 +49,25 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-// Estimates the time left. For the present phase, it follows from the phase's own pace, once a tenth of it is done. For
-// later phases, it follows from their costs, at the pace of earlier phases with known costs.
-double time_left(const progress& call, const step_cost& expected, double share, double elapsed)
+struct remaining_time {
+    double measured; // microseconds, from the pace of the current phase
+    double expected; // microseconds, from costs alone
+};
+
+// Estimates the time left in a phase that has been running for `elapsed` microseconds and is done to this share, and in
+// later phases. A phase's cost depends on how similar the rows are and on whether they are in memory, so its own pace
+// tells more, once it is known.
+remaining_time time_left(const step_cost& cost, double share, double elapsed)
 {
-    constexpr double enough = 0.1;
-    const double cost = call.costs_before + expected.phase * share;
-    const double whole = call.costs_before + expected.phase + expected.after;
-    const double pace =
-        cost > enough * whole ? (call.time_before + (expected.phase > 0 ? elapsed : 0)) / cost : 1 / nanoseconds;
-    const double of_phase = share >= enough || expected.phase == 0 ? (share > 0 ? elapsed / share - elapsed : 0)
-                                                                   : expected.phase * (1 - share) * pace;
-    return of_phase + expected.after * pace;
+    constexpr double enough = 0.05;
+    const double after = cost.after / nanoseconds;
+    if (share >= enough || cost.phase == 0)
+        return {share > 0 ? elapsed / share - elapsed : 0, after};
+    return {0, after + cost.phase * (1 - share) / nanoseconds};
 }
 
 // The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
-// a tenth is done, the text includes the time left.
+// a tenth is done, the text includes the time left, unless too much of that is no more than expected.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);
@@ -74,11 +77,14 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
     const double of_phase = static_cast<double>(done) / static_cast<double>(total);
     const double elapsed = static_cast<double>(now - call.phase_began);
     double left = of_phase > 0 ? elapsed / of_phase - elapsed : 0;
+    bool sure = elapsed >= seconds;
     const char* text;
     double share = of_phase;
     if (step.cost) {
         const double all = static_cast<double>(now - call.began);
-        left = time_left(call, *step.cost, of_phase, elapsed);
+        const auto [measured, expected] = time_left(*step.cost, of_phase, elapsed);
+        left = measured + expected;
+        sure = step.cost->counted && expected <= measured / 2;
         share = call.share = Max(call.share, all / (all + left));
         text = psprintf("%d%% of %s%llu rows (%s)",
                         static_cast<int>(share * 100),
@@ -94,9 +100,7 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
                         static_cast<int>(share * 100));
     }
     constexpr double enough = 0.1;
-    if (share < enough || (!step.cost && elapsed < seconds))
-        return text;
-    return psprintf("%s, about %.0f s left", text, left / seconds);
+    return share >= enough && sure ? psprintf("%s, about %.0f s left", text, left / seconds) : text;
 }
 
 } // namespace
@@ -127,14 +131,8 @@ void show_progress(progress& call, const progress_step& step)
     if ((call.due == 0 && !step.begins) || !is_wanted() || call.title == nullptr)
         return;
     const TimestampTz now = GetCurrentTimestamp();
-    if (step.begins) {
-        if (call.phase_cost > 0) {
-            call.costs_before += call.phase_cost;
-            call.time_before += static_cast<double>(now - call.phase_began);
-        }
-        call.phase_cost = step.cost ? step.cost->phase : 0;
+    if (step.begins)
         call.phase_began = now;
-    }
     if (now - call.began < title_interval * 1000L)
         return;
     call.due = 0;

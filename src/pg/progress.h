@@ -21,6 +21,7 @@ struct step_cost {
     std::uint64_t rows;
     double phase;
     double after;
+    bool counted;
 };
 
 // How much of a phase is done, and what the phase costs, if that is known.
@@ -39,10 +40,7 @@ struct progress {
     const char* title;              // the title of the process before the call
     TimestampTz began;
     TimestampTz phase_began;
-    double phase_cost;   // the cost of the current phase
-    double costs_before; // the costs of the ended phases, as far as they are known
-    double time_before;  // how long those phases took
-    double share;        // the share of the call that is done; it never falls
+    double share; // the share of the call that is done; it never falls
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };

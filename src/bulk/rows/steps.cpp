@@ -61,10 +61,6 @@ void share_rows(row_set& rows)
     shared.count = rows.count;
     shared.first_count = rows.first_count;
     shared.memory = rows.budget->limit;
-    if (const auto& plan = rows.task.plan) {
-        shared.foretold_cost = plan->verifying;
-        shared.foretold_candidates = plan->candidates * rows.count;
-    }
     shared.texts = rows.signer != nullptr;
     if (rows.task.scoped) {
         std::copy_n(rows.scopes.values, rows.count, allocate_shared<std::uint32_t>(owner, shared.scopes, rows.count));
@@ -101,14 +97,15 @@ std::optional<expected_cost> cost_of(const row_set& rows, step what)
     const std::optional<bands_plan>& plan = rows.task.plan;
     if (!plan)
         return std::nullopt;
-    const double verifying = rows.shared->foretold_cost;
+    const bool counted = rows.shared->counts != 0 && what > step::collect;
+    const double verifying = counted ? verifying_cost(*plan, rows.count, count_candidates(rows)) : plan->verifying;
     const bool last = what == step::verify_pairs || what == step::connect_rows;
     const double cost = what == step::sign      ? plan->signing
                         : what == step::collect ? plan->banding
                         : last                  ? verifying
                                                 : 0;
     const double after = last ? 0 : verifying + (what < step::collect ? plan->banding : 0);
-    return expected_cost{rows.count, cost / rows.shared->processes, after / rows.shared->processes};
+    return expected_cost{rows.count, cost / rows.shared->processes, after / rows.shared->processes, counted};
 }
 
 } // namespace
@@ -153,17 +150,27 @@ void do_step(row_set& rows, step what)
     owner.cost.reset();
 }
 
-void expect_candidates(row_set& rows, std::uint64_t recorded)
+candidate_counts count_candidates(const row_set& rows)
 {
-    if (rows.member != 0 || !rows.task.plan)
+    candidate_counts all = {};
+    const auto* const counts = find_shared<candidate_counts>(rows, rows.shared->counts);
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
+        all.pairs += counts[member].pairs;
+        all.likely += counts[member].likely;
+        all.bucket_pairs += counts[member].bucket_pairs;
+    }
+    return all;
+}
+
+void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units)
+{
+    assert(done > 0 && done <= units);
+    std::optional<expected_cost>& cost = rows.owner->cost;
+    if (rows.member != 0 || !cost)
         return;
-    shared_rows& shared = *rows.shared;
-    const double of_all = static_cast<double>(recorded) * shared.processes;
-    if (shared.foretold_candidates == 0 || of_all <= shared.foretold_candidates)
-        return;
-    shared.foretold_cost *= of_all / shared.foretold_candidates;
-    shared.foretold_candidates = of_all;
-    rows.owner->cost->after = shared.foretold_cost / shared.processes;
+    const double share = static_cast<double>(done) / static_cast<double>(units);
+    cost->after = verifying_cost(*rows.task.plan, rows.count, counts) / share / rows.shared->processes;
+    cost->counted = true;
 }
 
 void help(host& owner, shared_number number, std::uint32_t member)

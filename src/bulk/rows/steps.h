@@ -38,8 +38,6 @@ struct shared_rows {
     std::uint32_t processes; // how many processes take part in steps
     bool helped;             // workers are waiting for the next step
     std::size_t memory;      // how much memory all processes may use
-    double foretold_cost;    // the predicted cost of verifying candidates; only process 0 knows it
-    double foretold_candidates;
 
     bulk::step step;         // the current step
     std::uint64_t next_unit; // the next unit of the current step; atomic
@@ -72,6 +70,7 @@ struct shared_rows {
     int range_bits;
     std::uint32_t range_count;
     shared_number candidates;        // notes of each member's stores
+    shared_number counts;            // each member's candidate_counts
     shared_number large_bucket_list; // notes of each member's large_bucket
     shared_number large_bucket_rows; // notes of the rows of these buckets
 
@@ -112,9 +111,11 @@ void do_part(row_set& rows);
 // Does a step, with all processes. Only process 0 calls it.
 void do_step(row_set& rows, step what);
 
-// Tells the host how many candidates this process has recorded so far. If they are more than the sample predicted,
-// verifying will cost more.
-void expect_candidates(row_set& rows, std::uint64_t recorded);
+// The candidates of all processes.
+candidate_counts count_candidates(const row_set& rows);
+
+// Tells the host what verifying will cost, if these are the candidates of `done` of the step's units.
+void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
 // Called in process `member`. Does its part of the current step, in a phase of its own host and with its own row_set.
 void help(host& owner, shared_number rows, std::uint32_t member);

@@ -47,6 +47,12 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
+// How many slices all bands have.
+inline std::uint64_t unit_count(const row_set& rows)
+{
+    return static_cast<std::uint64_t>(rows.task.shape.bands) << rows.shared->slice_bits;
+}
+
 // Takes the next slice of a band, and calls visit(std::span<const std::uint32_t>) for its buckets. Returns false if no
 // slice is left for this process.
 template <typename Visit>
@@ -54,7 +60,7 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 {
     const row_set& rows = *walk.rows;
     const int bits = rows.shared->slice_bits;
-    const std::uint64_t units = static_cast<std::uint64_t>(rows.task.shape.bands) << bits;
+    const std::uint64_t units = unit_count(rows);
     const std::uint64_t unit = next_unit(rows);
     if (unit >= units)
         return false;

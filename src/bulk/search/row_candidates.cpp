@@ -26,7 +26,7 @@ struct collector {
     growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, by places in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
-    std::uint64_t recorded; // the number of candidates
+    candidate_counts counts;
 };
 
 // The note of the candidates that a member has collected for a range.
@@ -40,7 +40,15 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     assert(row != met && row < all.rows->count);
     const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
     append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
-    all.recorded++;
+}
+
+// Records a pair. How many pairs are likely to be near is known from one of 64.
+void record_pair(collector& all, std::uint32_t row, std::uint32_t met)
+{
+    constexpr std::uint64_t one_of = 64;
+    record_candidate(all, row, met);
+    if (all.counts.pairs++ % one_of == 0 && may_be_near(all.check, row, met))
+        all.counts.likely += one_of;
 }
 
 // Whether two rows of a bucket, by their places in it, are known to have shared an earlier bucket.
@@ -57,12 +65,12 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
         return;
     const row_set& rows = *all.rows;
     if (rows.rights == nullptr) {
-        record_candidate(all, bucket[a], bucket[b]);
+        record_pair(all, bucket[a], bucket[b]);
         return;
     }
     for (const auto& [left, right] : {std::pair(bucket[a], bucket[b]), {bucket[b], bucket[a]}})
         if (is_left(rows, left) && is_right(rows, right) && verifies(rows, left, right))
-            record_candidate(all, left, right);
+            record_pair(all, left, right);
 }
 
 // Notes in which bucket each of these rows was before, and that now they share this one.
@@ -114,9 +122,13 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
         return;
     const auto count = static_cast<std::uint32_t>(all.large_buckets->size / sizeof(at));
     append(*all.large_buckets, &at, sizeof(at));
+    std::uint64_t lefts = 0;
     for (const std::uint32_t row : bucket)
-        if (is_left(rows, row))
+        if (is_left(rows, row)) {
             record_candidate(all, row, bucket_mark | (count * rows.shared->processes + rows.member));
+            lefts++;
+        }
+    all.counts.bucket_pairs += rows.rights == nullptr ? lefts * (lefts - 1) / 2 : lefts * at.count;
 }
 
 void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
@@ -191,6 +203,7 @@ void leave_stores(const collector& all)
         leave_store(all.ranges[range], note_of(rows, rows.member, range));
     leave_store(rows, all.large_buckets, rows.shared->large_bucket_list);
     leave_store(rows, all.large_rows, rows.shared->large_bucket_rows);
+    find_shared<candidate_counts>(rows, rows.shared->counts)[rows.member] = all.counts;
 }
 
 } // namespace
@@ -201,6 +214,7 @@ void collect_candidates(row_set& rows, bool for_clusters)
     shared.for_clusters = for_clusters;
     choose_ranges(shared);
     allocate_shared<store_note>(*rows.owner, shared.candidates, shared.processes * std::size_t{shared.range_count});
+    allocate_shared<candidate_counts>(*rows.owner, shared.counts, shared.processes);
     expect_stores(rows, shared.large_bucket_list);
     expect_stores(rows, shared.large_bucket_rows);
     do_step(rows, step::collect);
@@ -212,8 +226,9 @@ void collect_of_units(row_set& rows)
     start_collector(all, rows);
     bucket_walk walk;
     start_walk(walk, rows, rows.leader);
+    std::uint64_t units = 0;
     while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
-        expect_candidates(rows, all.recorded);
+        expect_candidates(rows, all.counts, ++units, unit_count(rows));
     leave_stores(all);
 }
 

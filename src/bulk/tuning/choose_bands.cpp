@@ -114,17 +114,32 @@ bands_plan foretell(const bands_wanted& wanted,
     const double rows = std::max(wanted.rows, 1.0);
     const double signing = rows * num_hashes * costs.hash;
     const double banding = rows * shape.bands * costs.band + meetings * costs.meeting;
-    const double verifying = candidates * costs.look + rests * (num_hashes - start) * costs.slot + checks * costs.check;
+    const double rest = (num_hashes - start) * costs.slot;
+    const double verifying = candidates * costs.look + rests * rest + checks * costs.check;
     return {
         .num_hashes = num_hashes,
         .shape = shape,
         .candidates = candidates / rows,
         .checks = checks / rows,
+        .meetings = meetings,
         .cost = signing + banding + verifying,
         .signing = signing,
         .banding = banding,
         .verifying = verifying,
+        .look = costs.look,
+        .check = rest + (wanted.exact ? costs.check : 0),
     };
+}
+
+double verifying_cost(const bands_plan& plan, double rows, const candidate_counts& counts) noexcept
+{
+    const double of_pairs =
+        static_cast<double>(counts.pairs) * plan.look + static_cast<double>(counts.likely) * plan.check;
+    // Rows of large buckets have not been compared, so these pairs are as near as the sample's. They are verified once,
+    // however many buckets they share.
+    const double candidates = plan.candidates * rows;
+    const double of_bucket_pair = candidates == 0 ? plan.look : plan.verifying / std::max(candidates, plan.meetings);
+    return of_pairs + static_cast<double>(counts.bucket_pairs) * of_bucket_pair;
 }
 
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept

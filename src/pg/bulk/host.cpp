@@ -88,7 +88,7 @@ void report_progress(bulk::host& host, const char* phase, std::uint64_t done, st
     bulk_host& self = self_of(host);
     progress_step step = {phase, phase != self.phase, done, total, self.estimated, {}};
     if (self.cost)
-        step.cost = {self.cost->rows, self.cost->phase, self.cost->after};
+        step.cost = {self.cost->rows, self.cost->phase, self.cost->after, self.cost->counted};
     show_progress(self.shown, step);
 }
 

@@ -67,7 +67,7 @@ remaining_time time_left(const step_cost& cost, double share, double elapsed)
 }
 
 // The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
-// a tenth is done, the text includes the time left, unless too much of that is no more than expected.
+// a tenth is done, the text includes the time left, if candidates have been counted and two thirds of it are measured.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

@@ -25,7 +25,7 @@ struct expected_cost {
     std::uint64_t rows; // the number of rows in the call
     double phase;
     double after;
-    bool counted; // whether candidates have been counted, at least in part; otherwise `after` is no more than a guess
+    bool counted; // whether candidates have been counted, at least in part
 };
 
 struct host {

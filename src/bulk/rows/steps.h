@@ -114,7 +114,8 @@ void do_step(row_set& rows, step what);
 // The candidates of all processes.
 candidate_counts count_candidates(const row_set& rows);
 
-// Tells the host what verifying will cost, if these are the candidates of `done` of the step's units.
+// Tells the host what verifying will cost. `counts` are the candidates that this process found in `done` units; all
+// processes have `units` units.
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
 // Called in process `member`. Does its part of the current step, in a phase of its own host and with its own row_set.

@@ -47,7 +47,7 @@ void record_pair(collector& all, std::uint32_t row, std::uint32_t met)
 {
     constexpr std::uint64_t one_of = 64;
     record_candidate(all, row, met);
-    if (all.counts.pairs++ % one_of == 0 && may_be_near(all.check, row, met))
+    if (++all.counts.pairs % one_of == 0 && may_be_near(all.check, row, met))
         all.counts.likely += one_of;
 }
 

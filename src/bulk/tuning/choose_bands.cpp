@@ -135,8 +135,8 @@ double verifying_cost(const bands_plan& plan, double rows, const candidate_count
 {
     const double of_pairs =
         static_cast<double>(counts.pairs) * plan.look + static_cast<double>(counts.likely) * plan.check;
-    // Rows of large buckets have not been compared, so these pairs are as near as the sample's. They are verified once,
-    // however many buckets they share.
+    // Pairs of large buckets are taken to be as near as the sample's. They are verified once, however many buckets they
+    // share. For clusters this is too much, because a row skips those that it is connected with.
     const double candidates = plan.candidates * rows;
     const double of_bucket_pair = candidates == 0 ? plan.look : plan.verifying / std::max(candidates, plan.meetings);
     return of_pairs + static_cast<double>(counts.bucket_pairs) * of_bucket_pair;

@@ -75,12 +75,12 @@ struct bands_plan {
     double candidates; // the expected number for each row
     double checks;     // the expected number of candidates compared by their texts, for each row
     double meetings;   // the expected number of meetings, which counts a candidate once for each band that it shares
-    double cost;       // the cost of all rows in nanoseconds: the sum of the three below
+    double cost;       // the cost of all rows in nanoseconds: the sum of the next three
     double signing;
     double banding;
     double verifying;
     double look;  // the cost of a candidate
-    double check; // how much more a candidate costs if the start of its signature is near enough
+    double check; // how much more a candidate costs if its signatures allow its rows to be near
 };
 
 // The recall for which bands are chosen, so that the promised recall is reached. Results scatter around the expected
@@ -91,10 +91,10 @@ double recall_to_expect(double promised) noexcept;
 // The cheapest choice that reaches the wanted recall at the threshold.
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
-// The candidates that a process has collected.
+// The candidates that a process has collected. A pair that was met in several bands may count several times.
 struct candidate_counts {
     std::uint64_t pairs;        // pairs from small buckets
-    std::uint64_t likely;       // about how many of them have signatures whose starts are near enough
+    std::uint64_t likely;       // about how many of them have signatures that allow them to be near
     std::uint64_t bucket_pairs; // pairs of rows of large buckets
 };
 

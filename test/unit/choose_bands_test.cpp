@@ -130,11 +130,11 @@ TEST(choose_bands, counted_candidates_cost_what_was_predicted)
     const bands_plan plan = choose_by_cost(wanted_of(rows, 0.3, 0.9975), sample_of({0.05, 0.1}, 1000, random), costs);
     EXPECT_GE(plan.meetings, plan.candidates * rows);
     const auto met = static_cast<std::uint64_t>(plan.meetings);
-    EXPECT_NEAR(verifying_cost(plan, rows, {0, 0, met}), plan.verifying, 0.001 * plan.verifying);
-    EXPECT_EQ(verifying_cost(plan, rows, {0, 0, 0}), 0);
+    EXPECT_NEAR(verifying_cost(plan, {0, 0, met}), plan.verifying, 0.001 * plan.verifying);
+    EXPECT_EQ(verifying_cost(plan, {0, 0, 0}), 0);
     // Pairs that are likely to be near are compared by the rest of their signatures and by their texts.
-    EXPECT_EQ(verifying_cost(plan, rows, {1000, 0, 0}), 1000 * costs.look);
-    EXPECT_GT(verifying_cost(plan, rows, {1000, 1000, 0}), 1000 * (costs.look + costs.check));
+    EXPECT_EQ(verifying_cost(plan, {1000, 0, 0}), 1000 * costs.look);
+    EXPECT_GT(verifying_cost(plan, {1000, 1000, 0}), 1000 * (costs.look + costs.check));
 }
 
 TEST(choose_bands, promises_leave_room_for_chance)

@@ -91,6 +91,19 @@ void open_views(row_set& rows)
     rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
 }
 
+// The candidates of all processes.
+candidate_counts count_candidates(const row_set& rows)
+{
+    candidate_counts all = {};
+    const auto* const counts = find_shared<candidate_counts>(rows, rows.shared->counts);
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
+        all.pairs += counts[member].pairs;
+        all.likely += counts[member].likely;
+        all.bucket_pairs += counts[member].bucket_pairs;
+    }
+    return all;
+}
+
 // The expected cost of a step and of those after it.
 std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
@@ -98,7 +111,7 @@ std::optional<expected_cost> cost_of(const row_set& rows, step what)
     if (!plan)
         return std::nullopt;
     const bool counted = rows.shared->counts != 0 && what > step::collect;
-    const double verifying = counted ? verifying_cost(*plan, rows.count, count_candidates(rows)) : plan->verifying;
+    const double verifying = counted ? verifying_cost(*plan, count_candidates(rows)) : plan->verifying;
     const bool last = what == step::verify_pairs || what == step::connect_rows;
     const double cost = what == step::sign      ? plan->signing
                         : what == step::collect ? plan->banding
@@ -150,18 +163,6 @@ void do_step(row_set& rows, step what)
     owner.cost.reset();
 }
 
-candidate_counts count_candidates(const row_set& rows)
-{
-    candidate_counts all = {};
-    const auto* const counts = find_shared<candidate_counts>(rows, rows.shared->counts);
-    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
-        all.pairs += counts[member].pairs;
-        all.likely += counts[member].likely;
-        all.bucket_pairs += counts[member].bucket_pairs;
-    }
-    return all;
-}
-
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units)
 {
     assert(done > 0 && done <= units);
@@ -169,7 +170,7 @@ void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint6
     if (rows.member != 0 || !cost)
         return;
     const double share = static_cast<double>(done) / static_cast<double>(units);
-    cost->after = verifying_cost(*rows.task.plan, rows.count, counts) / share / rows.shared->processes;
+    cost->after = verifying_cost(*rows.task.plan, counts) / share / rows.shared->processes;
     cost->counted = true;
 }
 

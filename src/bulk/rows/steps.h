@@ -111,9 +111,6 @@ void do_part(row_set& rows);
 // Does a step, with all processes. Only process 0 calls it.
 void do_step(row_set& rows, step what);
 
-// The candidates of all processes.
-candidate_counts count_candidates(const row_set& rows);
-
 // Tells the host what verifying will cost. `counts` are the candidates that this process found in `done` units; all
 // processes have `units` units.
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);

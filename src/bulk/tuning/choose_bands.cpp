@@ -131,14 +131,13 @@ bands_plan foretell(const bands_wanted& wanted,
     };
 }
 
-double verifying_cost(const bands_plan& plan, double rows, const candidate_counts& counts) noexcept
+double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept
 {
     const double of_pairs =
         static_cast<double>(counts.pairs) * plan.look + static_cast<double>(counts.likely) * plan.check;
     // Pairs of large buckets are taken to be as near as the sample's. They are verified once, however many buckets they
     // share. For clusters this is too much, because a row skips those that it is connected with.
-    const double candidates = plan.candidates * rows;
-    const double of_bucket_pair = candidates == 0 ? plan.look : plan.verifying / std::max(candidates, plan.meetings);
+    const double of_bucket_pair = plan.meetings == 0 ? plan.look : plan.verifying / plan.meetings;
     return of_pairs + static_cast<double>(counts.bucket_pairs) * of_bucket_pair;
 }
 

@@ -99,7 +99,7 @@ struct candidate_counts {
 };
 
 // The cost of verifying these candidates, in nanoseconds.
-double verifying_cost(const bands_plan& plan, double rows, const candidate_counts& counts) noexcept;
+double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept;
 
 // The predicted cost of a certain number of hashes, and of certain bands and rows.
 bands_plan foretell(const bands_wanted& wanted,

@@ -53,8 +53,10 @@ int main(int argc, char** argv)
 
     const double start = cpu_seconds();
     bulk::bands_plan given = {};
-    if (argc > 6)
-        given = {std::atoi(argv[4]), {std::atoi(argv[5]), std::atoi(argv[6])}, 0, 0, 0, 0, 0, 0};
+    if (argc > 6) {
+        given.num_hashes = std::atoi(argv[4]);
+        given.shape = {std::atoi(argv[5]), std::atoi(argv[6])};
+    }
     bulk::memory_budget budget = bulk::make_budget(host, memory);
     bulk::row_set& rows = bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});
     const double taken = cpu_seconds();

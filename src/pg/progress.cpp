@@ -54,20 +54,36 @@ struct remaining_time {
     double expected; // microseconds, from costs alone
 };
 
-// Estimates the time left in a phase that has been running for `elapsed` microseconds and is done to this share, and in
-// later phases. A phase's cost depends on how similar the rows are and on whether they are in memory, so its own pace
-// tells more, once it is known.
-remaining_time time_left(const step_cost& cost, double share, double elapsed)
+// The time left in the phase that is done to this share, from its pace: that of its last quarter or more, because the
+// pace changes. (When candidates are verified, rows have fewer and fewer.)
+double left_of_phase(progress& call, double share, TimestampTz now)
+{
+    auto& [older, newer] = call.marks;
+    if (now - newer.at >= (now - call.phase_began) / 4) {
+        older = newer;
+        newer = {now, share};
+    }
+    const progress_mark& since = share > older.share ? older : progress_mark{call.phase_began, 0};
+    return static_cast<double>(now - since.at) / (share - since.share) * (1 - share);
+}
+
+// Estimates the time left in a phase that is done to this share, and in later phases. A phase's cost depends on how
+// similar the rows are and on whether they are in memory, so its own pace tells more, once it is known. Empty if
+// neither the pace nor the cost is known.
+std::optional<remaining_time> time_left(progress& call, const step_cost& cost, double share, TimestampTz now)
 {
     constexpr double enough = 0.05;
     const double after = cost.after / nanoseconds;
-    if (share >= enough || cost.phase == 0)
-        return {share > 0 ? elapsed / share - elapsed : 0, after};
-    return {0, after + cost.phase * (1 - share) / nanoseconds};
+    if (share >= enough || (share > 0 && !cost.phase))
+        return remaining_time{left_of_phase(call, share, now), after};
+    if (!cost.phase)
+        return std::nullopt;
+    return remaining_time{0, after + *cost.phase * (1 - share) / nanoseconds};
 }
 
 // The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
-// a tenth is done, the text includes the time left, if candidates have been counted and two thirds of it are measured.
+// a tenth is done, the text includes the time left; that of the call only if candidates have been counted and two
+// thirds of it are measured.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);
@@ -75,32 +91,29 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
     if (total == 0)
         return done == 0 ? step.phase : psprintf("%s: %llu", step.phase, done);
     const double of_phase = static_cast<double>(done) / static_cast<double>(total);
-    const double elapsed = static_cast<double>(now - call.phase_began);
-    double left = of_phase > 0 ? elapsed / of_phase - elapsed : 0;
-    bool sure = elapsed >= seconds;
-    const char* text;
-    double share = of_phase;
-    if (step.cost) {
-        const double all = static_cast<double>(now - call.began);
-        const auto [measured, expected] = time_left(*step.cost, of_phase, elapsed);
-        left = measured + expected;
-        sure = step.cost->counted && expected <= measured / 2;
-        share = call.share = Max(call.share, all / (all + left));
-        text = psprintf("%d%% of %s%llu rows (%s)",
-                        static_cast<int>(share * 100),
-                        step.estimated ? "about " : "",
-                        static_cast<unsigned long long>(step.cost->rows),
-                        step.phase);
-    } else {
-        text = psprintf("%s: %llu of %s%llu (%d%%)",
-                        step.phase,
-                        done,
-                        step.estimated ? "about " : "",
-                        total,
-                        static_cast<int>(share * 100));
-    }
+    const char* const about = step.estimated ? "about " : "";
     constexpr double enough = 0.1;
-    return share >= enough && sure ? psprintf("%s, about %.0f s left", text, left / seconds) : text;
+    if (!step.cost) {
+        const char* const text =
+            psprintf("%s: %llu of %s%llu (%d%%)", step.phase, done, about, total, static_cast<int>(of_phase * 100));
+        if (of_phase < enough || now - call.phase_began < seconds)
+            return text;
+        const double left = left_of_phase(call, of_phase, now) / seconds;
+        return psprintf("%s, about %.0f s left in this step", text, Max(1, left));
+    }
+    const auto rest = time_left(call, *step.cost, of_phase, now);
+    if (rest) {
+        const double all = static_cast<double>(now - call.began);
+        call.share = Max(call.share, all / (all + rest->measured + rest->expected));
+    }
+    const char* const text = psprintf("%d%% of %s%llu rows (%s)",
+                                      static_cast<int>(call.share * 100),
+                                      about,
+                                      static_cast<unsigned long long>(step.cost->rows),
+                                      step.phase);
+    if (!step.cost->counted || !rest || rest->expected > rest->measured / 2 || call.share < enough)
+        return text;
+    return psprintf("%s, about %.0f s left", text, Max(1, (rest->measured + rest->expected) / seconds));
 }
 
 } // namespace
@@ -116,6 +129,7 @@ void start_progress(progress& fresh, MemoryContext memory)
     const char* const title = get_ps_display(&length);
     fresh.title = MemoryContextStrdup(memory, pnstrdup(title, static_cast<Size>(length)));
     fresh.began = fresh.phase_began = GetCurrentTimestamp();
+    fresh.marks[0] = fresh.marks[1] = {fresh.began, 0};
     fresh.next_notice = TimestampTzPlusMilliseconds(fresh.began, progress_interval * 1000L);
     fresh.outer = innermost;
     fresh.at_end.func = end;
@@ -131,8 +145,10 @@ void show_progress(progress& call, const progress_step& step)
     if ((call.due == 0 && !step.begins) || !is_wanted() || call.title == nullptr)
         return;
     const TimestampTz now = GetCurrentTimestamp();
-    if (step.begins)
+    if (step.begins) {
         call.phase_began = now;
+        call.marks[0] = call.marks[1] = {now, 0};
+    }
     if (now - call.began < title_interval * 1000L)
         return;
     call.due = 0;

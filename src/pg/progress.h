@@ -19,7 +19,7 @@ namespace minhash::pg {
 // What a phase, and the phases after it, will cost (bulk/memory/host.h).
 struct step_cost {
     std::uint64_t rows;
-    double phase;
+    std::optional<double> phase;
     double after;
     bool counted;
 };
@@ -34,13 +34,20 @@ struct progress_step {
     std::optional<step_cost> cost;
 };
 
+// How much of the phase was done at some moment.
+struct progress_mark {
+    TimestampTz at;
+    double share;
+};
+
 struct progress {
     volatile std::sig_atomic_t due; // whether it is time to show something
     progress* outer;                // the call in whose query this one runs, or null
     const char* title;              // the title of the process before the call
     TimestampTz began;
     TimestampTz phase_began;
-    double share; // the share of the call that is done; it never falls
+    progress_mark marks[2]; // earlier moments of the phase, from which its pace is known
+    double share;           // the share of the call that is done; it never falls
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };

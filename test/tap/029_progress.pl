@@ -78,7 +78,7 @@ sub hold
 
 # The title of the process changes every second.
 my ($title, $event, $output) = hold(q{SELECT count(*) FROM lsh_pairs('SELECT held(id), body FROM few')});
-like($title, qr/SELECT: reading rows: 3 of about 10 \(30%\), about \d+ s left(?: waiting)?$/, 'ps shows how far a call is');
+like($title, qr/SELECT: reading rows: 3 of about 10 \(30%\), about \d+ s left in this step(?: waiting)?$/, 'ps shows how far a call is');
 is($event, 'advisory', 'and pg_stat_activity what its query waits for');
 unlike($output, qr/NOTICE/, 'nothing is said before ten seconds have passed');
 

@@ -96,7 +96,9 @@ TEST(bulk_failures, phases_are_reported)
               (std::vector<std::string>{"signing rows",
                                         "looking for rows that are the same",
                                         "looking for candidates",
-                                        "verifying candidates"}));
+                                        "verifying candidates",
+                                        "returning pairs of equal rows",
+                                        "returning pairs"}));
     host.phases.clear();
     call.what = job::clusters;
     ASSERT_EQ(run(host, call_engine, call), finished);

@@ -129,8 +129,7 @@ TEST(choose_bands, counted_candidates_cost_what_was_predicted)
     const double rows = 100e3;
     const bands_plan plan = choose_by_cost(wanted_of(rows, 0.3, 0.9975), sample_of({0.05, 0.1}, 1000, random), costs);
     EXPECT_GE(plan.meetings, plan.candidates * rows);
-    const auto met = static_cast<std::uint64_t>(plan.meetings);
-    EXPECT_NEAR(verifying_cost(plan, {0, 0, met}), plan.verifying, 0.001 * plan.verifying);
+    EXPECT_NEAR(verifying_cost(plan, {0, 0, plan.meetings}), plan.verifying, 0.001 * plan.verifying);
     EXPECT_EQ(verifying_cost(plan, {0, 0, 0}), 0);
     // Pairs that are likely to be near are compared by the rest of their signatures and by their texts.
     EXPECT_EQ(verifying_cost(plan, {1000, 0, 0}), 1000 * costs.look);

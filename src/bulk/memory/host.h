@@ -22,8 +22,8 @@ using shared_number = std::uint64_t;
 
 // How long the current phase, and all later phases, will probably keep each process busy, in nanoseconds.
 struct expected_cost {
-    std::uint64_t rows; // the number of rows in the call
-    double phase;
+    std::uint64_t rows;          // the number of rows in the call
+    std::optional<double> phase; // empty: not known
     double after;
     bool counted; // whether candidates have been counted, at least in part
 };

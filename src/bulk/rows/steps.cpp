@@ -104,21 +104,45 @@ candidate_counts count_candidates(const row_set& rows)
     return all;
 }
 
+// The expected cost of returning the pairs to the user, which one process does.
+double cost_of_pairs(const row_set& rows, const candidate_counts& counts)
+{
+    return rows.shared->for_clusters ? 0 : counts.likely * emitting_cost;
+}
+
 // The expected cost of a step and of those after it.
 std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
     const std::optional<bands_plan>& plan = rows.task.plan;
     if (!plan)
         return std::nullopt;
-    const bool counted = rows.shared->counts != 0 && what > step::collect;
-    const double verifying = counted ? verifying_cost(*plan, count_candidates(rows)) : plan->verifying;
-    const bool last = what == step::verify_pairs || what == step::connect_rows;
-    const double cost = what == step::sign      ? plan->signing
-                        : what == step::collect ? plan->banding
-                        : last                  ? verifying
-                                                : 0;
-    const double after = last ? 0 : verifying + (what < step::collect ? plan->banding : 0);
-    return expected_cost{rows.count, cost / rows.shared->processes, after / rows.shared->processes, counted};
+    const double processes = rows.shared->processes;
+    expected_cost expected = {};
+    expected.rows = rows.count;
+    expected.counted = rows.shared->counts != 0 && what > step::collect;
+    double verifying = plan->verifying;
+    if (expected.counted) {
+        const candidate_counts counts = count_candidates(rows);
+        verifying = verifying_cost(*plan, counts);
+        expected.after = cost_of_pairs(rows, counts);
+    }
+    switch (what) {
+    case step::sign:
+        expected.phase = plan->signing / processes;
+        expected.after += (plan->banding + verifying) / processes;
+        break;
+    case step::collect:
+        expected.phase = plan->banding / processes;
+        expected.after += verifying / processes;
+        break;
+    case step::verify_pairs:
+    case step::connect_rows:
+        expected.phase = verifying / processes;
+        break;
+    default:
+        expected.after += (verifying + (what < step::collect ? plan->banding : 0)) / processes;
+    }
+    return expected;
 }
 
 } // namespace
@@ -170,7 +194,8 @@ void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint6
     if (rows.member != 0 || !cost)
         return;
     const double share = static_cast<double>(done) / static_cast<double>(units);
-    cost->after = verifying_cost(*rows.task.plan, counts) / share / rows.shared->processes;
+    cost->after =
+        (verifying_cost(*rows.task.plan, counts) / rows.shared->processes + cost_of_pairs(rows, counts)) / share;
     cost->counted = true;
 }
 

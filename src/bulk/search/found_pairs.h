@@ -54,6 +54,16 @@ void each_range(found_pairs& found, Verify&& verify)
     }
 }
 
+// How many pairs were found.
+inline std::uint64_t count_found(const row_set& rows)
+{
+    std::uint64_t count = 0;
+    for (const found_range& range :
+         std::span(find_shared<found_range>(rows, rows.shared->ranges), rows.shared->range_count))
+        count += range.count;
+    return count;
+}
+
 // Passes a pair to the caller of the engine.
 inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pair)
 {

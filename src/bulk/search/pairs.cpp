@@ -94,6 +94,17 @@ void verify_candidates(void* of,
         add_pair(self.found, self.of_row.values[i]);
 }
 
+// Tells the host what it will take to emit the pairs of all ranges, when this process has come to the end of the range
+// before this one. The other processes are taken to have found as many pairs.
+void expect_emitting(const found_pairs& found, std::uint32_t range)
+{
+    const row_set& rows = *found.rows;
+    if (rows.member != 0 || !rows.owner->cost)
+        return;
+    const double pairs = static_cast<double>(found.store->size / sizeof(found_pair)) * rows.shared->processes;
+    rows.owner->cost->after = pairs * rows.shared->range_count / range * emitting_cost;
+}
+
 void find_rights(row_set& rows)
 {
     assert(rows.first_count <= rows.count);
@@ -111,10 +122,39 @@ void verify_units(row_set& rows)
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
     start_found(self.found, rows);
-    each_range(self.found,
-               [&self](std::uint32_t range) { each_row(self.candidates, range, &self, verify_candidates); });
+    each_range(self.found, [&self](std::uint32_t range) {
+        each_row(self.candidates, range, &self, verify_candidates);
+        expect_emitting(self.found, range + 1);
+    });
     end_found(self.found);
 }
+
+namespace {
+
+// Emits the pairs of equal rows, and then those that were found.
+void emit_pairs(row_set& rows, pair_sink emit)
+{
+    host& owner = *rows.owner;
+    const std::uint64_t found = count_found(rows);
+    const double cost = static_cast<double>(found) * emitting_cost;
+    if (rows.task.plan)
+        owner.cost = {rows.count, std::nullopt, cost, true};
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        report(owner, "returning pairs of equal rows", row, rows.count);
+        if (rows.leader[row] == row && rows.next[row] != no_row)
+            emit_all(rows, emit, {row, row, 1});
+    }
+    if (rows.task.plan)
+        owner.cost = {rows.count, cost, 0, true};
+    std::uint64_t emitted = 0;
+    each_found(rows, [&](const found_pair& near) {
+        report(owner, "returning pairs", emitted++, found);
+        emit_all(rows, emit, near);
+    });
+    owner.cost.reset();
+}
+
+} // namespace
 
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
@@ -126,13 +166,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     expect_pairs(rows);
     do_step(rows, step::verify_pairs);
     end_steps(rows);
-
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(*rows.owner);
-        if (rows.leader[row] == row && rows.next[row] != no_row)
-            emit_all(rows, emit, {row, row, 1});
-    }
-    each_found(rows, [&](const found_pair& near) { emit_all(rows, emit, near); });
+    emit_pairs(rows, emit);
     return rows.shared->large_buckets;
 }
 

@@ -18,6 +18,7 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 // The state of a process while it collects.
 struct collector {
     row_set* rows;
+    bucket_walk walk;
     verifier check;
     byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
     std::uint32_t* bucket_of; // the number of the last bucket that had each row; 0: none yet
@@ -26,6 +27,7 @@ struct collector {
     growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, by places in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
+    std::uint64_t meetings; // how often two rows shared a small bucket
     candidate_counts counts;
 };
 
@@ -42,13 +44,17 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
 }
 
-// Records a pair. How many pairs are likely to be near is known from one of 64.
-void record_pair(collector& all, std::uint32_t row, std::uint32_t met)
+// Counts two rows that share a bucket. How many different pairs there are, and how many of them are likely to be near,
+// is estimated from one meeting of 256: two rows that share n bands meet n times, so each meeting counts 1 / n.
+void count_meeting(collector& all, std::uint32_t row, std::uint32_t met)
 {
-    constexpr std::uint64_t one_of = 64;
-    record_candidate(all, row, met);
-    if (++all.counts.pairs % one_of == 0 && may_be_near(all.check, row, met))
-        all.counts.likely += one_of;
+    constexpr std::uint64_t one_of = 256;
+    if (++all.meetings % one_of != 0)
+        return;
+    const double share = static_cast<double>(one_of) / std::max(1, count_shared_bands(all.check, row, met));
+    all.counts.pairs += share;
+    if (may_be_near(all.check, row, met))
+        all.counts.likely += share;
 }
 
 // Whether two rows of a bucket, by their places in it, are known to have shared an earlier bucket.
@@ -61,16 +67,19 @@ bool were_together(const collector& all, std::size_t a, std::size_t b)
 // Records two rows of a bucket, by their places in it, unless they shared an earlier bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
-    if (were_together(all, a, b))
-        return;
     const row_set& rows = *all.rows;
+    const auto record = [&](std::uint32_t row, std::uint32_t met) {
+        count_meeting(all, row, met);
+        if (!were_together(all, a, b))
+            record_candidate(all, row, met);
+    };
     if (rows.rights == nullptr) {
-        record_pair(all, bucket[a], bucket[b]);
+        record(bucket[a], bucket[b]);
         return;
     }
     for (const auto& [left, right] : {std::pair(bucket[a], bucket[b]), {bucket[b], bucket[a]}})
         if (is_left(rows, left) && is_right(rows, right) && verifies(rows, left, right))
-            record_pair(all, left, right);
+            record(left, right);
 }
 
 // Notes in which bucket each of these rows was before, and that now they share this one.
@@ -96,9 +105,9 @@ bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
     for (std::size_t a = 0; a < bucket.size() && count <= most; a++) {
         pause(*all.rows->owner);
         each_likely(all.check, a, bucket.size(), [&](std::size_t b) {
-            if (any_number)
+            if (any_number || were_together(all, a, b))
                 record_two(all, bucket, a, b);
-            else if (!were_together(all, a, b) && ++count <= most)
+            else if (++count <= most)
                 all.likely.values[count - 1] = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)};
         });
     }
@@ -123,12 +132,14 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
     const auto count = static_cast<std::uint32_t>(all.large_buckets->size / sizeof(at));
     append(*all.large_buckets, &at, sizeof(at));
     std::uint64_t lefts = 0;
+    std::uint64_t both = 0; // rows that are left and right; each verifies those after it
     for (const std::uint32_t row : bucket)
         if (is_left(rows, row)) {
             record_candidate(all, row, bucket_mark | (count * rows.shared->processes + rows.member));
             lefts++;
+            both += is_right(rows, row);
         }
-    all.counts.bucket_pairs += rows.rights == nullptr ? lefts * (lefts - 1) / 2 : lefts * at.count;
+    all.counts.bucket_pairs += static_cast<double>(lefts * at.count - both * (both + 1) / 2);
 }
 
 void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
@@ -183,6 +194,7 @@ void start_collector(collector& all, row_set& rows)
 {
     all = {};
     all.rows = &rows;
+    start_walk(all.walk, rows, rows.leader);
     start_verifier(all.check, rows);
     memory_budget& budget = *rows.budget;
     const std::uint32_t ranges = rows.shared->range_count;
@@ -224,10 +236,8 @@ void collect_of_units(row_set& rows)
 {
     collector all;
     start_collector(all, rows);
-    bucket_walk walk;
-    start_walk(walk, rows, rows.leader);
     std::uint64_t units = 0;
-    while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
+    while (walk_next(all.walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
         expect_candidates(rows, all.counts, ++units, unit_count(rows));
     leave_stores(all);
 }

@@ -18,7 +18,7 @@ struct verifier {
     std::uint32_t least_equal;    // the fewest equal slots of near rows; in exact tasks, few near rows have fewer
     scheme start;                 // the scheme of the slots that are compared first
     std::uint32_t least_at_start; // the same for these first slots alone; at most least_equal
-    void* slots[3];               // buffers for signatures that are in a file
+    void* slots[4];               // buffers for signatures that are in a file
     std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
@@ -39,6 +39,9 @@ void accept_all(verifier& state);
 
 // Whether the signatures of two rows allow them to be near. This check comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
+
+// How many bands two rows share, as far as the bits of their slots tell that are kept.
+int count_shared_bands(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // gather_starts() copies the starts of many rows' signatures side by side, and each_likely() compares these starts
 // alone. can_gather() says whether slots have 8 bits; otherwise gathering is not worth it.

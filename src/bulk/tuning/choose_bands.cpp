@@ -133,12 +133,11 @@ bands_plan foretell(const bands_wanted& wanted,
 
 double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept
 {
-    const double of_pairs =
-        static_cast<double>(counts.pairs) * plan.look + static_cast<double>(counts.likely) * plan.check;
+    const double of_pairs = counts.pairs * plan.look + counts.likely * plan.check;
     // Pairs of large buckets are taken to be as near as the sample's. They are verified once, however many buckets they
     // share. For clusters this is too much, because a row skips those that it is connected with.
     const double of_bucket_pair = plan.meetings == 0 ? plan.look : plan.verifying / plan.meetings;
-    return of_pairs + static_cast<double>(counts.bucket_pairs) * of_bucket_pair;
+    return of_pairs + counts.bucket_pairs * of_bucket_pair;
 }
 
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept

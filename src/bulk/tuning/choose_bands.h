@@ -91,12 +91,15 @@ double recall_to_expect(double promised) noexcept;
 // The cheapest choice that reaches the wanted recall at the threshold.
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
-// The candidates that a process has collected. A pair that was met in several bands may count several times.
+// About how many candidates a process has collected.
 struct candidate_counts {
-    std::uint64_t pairs;        // pairs from small buckets
-    std::uint64_t likely;       // about how many of them have signatures that allow them to be near
-    std::uint64_t bucket_pairs; // pairs of rows of large buckets
+    double pairs;        // different pairs of small buckets
+    double likely;       // those of them whose signatures allow them to be near
+    double bucket_pairs; // pairs of rows of large buckets; a pair counts for each bucket that it shares
 };
+
+// The cost of returning a pair to the user, in nanoseconds (test/bench/RESULTS.md).
+constexpr double emitting_cost = 400;
 
 // The cost of verifying these candidates, in nanoseconds.
 double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept;

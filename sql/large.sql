@@ -101,3 +101,16 @@ FROM lsh_pairs('SELECT id * 10000000000 + place, passage FROM passages', thresho
      JOIN passages a ON a.id = left_id / 10000000000 AND a.place = left_id % 10000000000
      JOIN passages b ON b.id = right_id / 10000000000 AND b.place = right_id % 10000000000
 WHERE a.id <> b.id ORDER BY 1, 2;
+
+-- A hundred megabytes of texts that cannot be read again do not fit into memory, so they are written to a file.
+CREATE TEMP TABLE long_texts AS
+SELECT n, repeat((SELECT string_agg(md5(concat(n, ' ', w)), ' ') FROM generate_series(1, 40) AS w), 6) AS body
+FROM generate_series(1, 6000) AS n;
+SET maintenance_work_mem = '64MB';
+\set VERBOSITY terse
+SELECT count(*) AS pairs, count(*) FILTER (WHERE right_id <> left_id + 1) AS wrong, min(similarity) > 0.99 AS near
+FROM lsh_pairs('SELECT 2 * n + copy AS id, body || copy FROM long_texts, generate_series(0, 1) AS copy',
+               threshold => 0.9);
+DROP TABLE long_texts;
+\set VERBOSITY default
+RESET maintenance_work_mem;

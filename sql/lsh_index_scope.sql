@@ -89,13 +89,15 @@ DROP INDEX tickets_scope;
 
 -- A scope can have every type that has an operator class, and can be a domain or a text with another collation.
 CREATE DOMAIN short AS text CHECK (length(VALUE) < 100);
-CREATE FUNCTION pg_temp.try(type text, expression text, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.try(type text, expression text, sought text, OUT rows bigint, OUT same boolean)
+    LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TEMP TABLE typed AS SELECT id, (%s)::%s AS scope, sig FROM tickets', expression, type);
     CREATE INDEX ON typed USING lsh (scope, sig);
     ANALYZE typed;
-    SELECT b.* INTO rows, same FROM pg_temp.both_ways('SELECT id FROM typed
-        WHERE scope = (SELECT scope FROM typed WHERE id = 13) AND sig % (SELECT sig FROM typed WHERE id = 13)') b;
+    SELECT b.* INTO rows, same FROM pg_temp.both_ways(format('SELECT id FROM typed
+        WHERE scope = (SELECT scope::%s FROM typed WHERE id = 13) AND sig %% (SELECT sig FROM typed WHERE id = 13)',
+        sought)) b;
     PERFORM lsh_check('typed_scope_sig_idx', heap => true);
     DROP TABLE typed;
 END $$;
@@ -109,7 +111,12 @@ SELECT type, t.* FROM (VALUES
     ('inet', '''10.0.0.0''::inet + id % 9'), ('cidr', '(''10.0.0.'' || id % 9)::cidr'),
     ('macaddr', '''08:00:2b:01:02:0'' || id % 9'), ('jsonb', 'to_jsonb(id % 9)'), ('short', 'id % 9'),
     ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
-    ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression) t;
+    ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression, type) t;
+-- The value that is sought can have another type. The index uses it if the operator is added to the family.
+SELECT t.* FROM pg_temp.try('real', 'id % 9 - 4.5', 'double precision') t;
+ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD OPERATOR 4 = (real, double precision);
+SELECT t.* FROM pg_temp.try('real', 'id % 9 - 4.5', 'double precision') t;
+ALTER OPERATOR FAMILY lsh_equality_ops USING lsh DROP OPERATOR 4 (real, double precision);
 
 -- An index with the maximum number of columns, and with the signature in each position.
 CREATE FUNCTION pg_temp.try_wide(place int, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$

@@ -54,12 +54,12 @@ struct remaining_time {
     double expected; // microseconds, from costs alone
 };
 
-// The time left in the phase that is done to this share, from its pace: that of its last quarter or more, because the
+// The time left in the phase that is done to this share, from its pace: that of its last eighth or more, because the
 // pace changes. (When candidates are verified, rows have fewer and fewer.)
 double left_of_phase(progress& call, double share, TimestampTz now)
 {
     auto& [older, newer] = call.marks;
-    if (now - newer.at >= (now - call.phase_began) / 4) {
+    if (now - newer.at >= (now - call.phase_began) / 8) {
         older = newer;
         newer = {now, share};
     }

@@ -112,7 +112,7 @@ void do_part(row_set& rows);
 void do_step(row_set& rows, step what);
 
 // Tells the host what verifying will cost. `counts` are the candidates that this process found in `done` units; all
-// processes have `units` units.
+// processes have `units` units. It counts as known once about half of them are done.
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
 // Called in process `member`. Does its part of the current step, in a phase of its own host and with its own row_set.

@@ -54,8 +54,14 @@ struct remaining_time {
     double expected; // microseconds, from costs alone
 };
 
-// The time left in the phase that is done to this share, from its pace: that of its last eighth or more, because the
-// pace changes. (When candidates are verified, rows have fewer and fewer.)
+void begin_phase(progress& call, TimestampTz now)
+{
+    call.phase_began = now;
+    call.marks[0] = call.marks[1] = {now, 0};
+}
+
+// The time left in the phase that is done to this share. The pace of its last eighth to quarter decides, because the
+// pace changes: when candidates are verified, later rows have fewer.
 double left_of_phase(progress& call, double share, TimestampTz now)
 {
     auto& [older, newer] = call.marks;
@@ -82,8 +88,8 @@ std::optional<remaining_time> time_left(progress& call, const step_cost& cost, d
 }
 
 // The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
-// a tenth is done, the text includes the time left; that of the call only if candidates have been counted and two
-// thirds of it are measured.
+// a tenth is done, the text includes the time left. The time left of the whole call appears only once candidates have
+// been counted, and while at least two thirds of it follow from the pace of the phase.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);
@@ -128,8 +134,8 @@ void start_progress(progress& fresh, MemoryContext memory)
     int length;
     const char* const title = get_ps_display(&length);
     fresh.title = MemoryContextStrdup(memory, pnstrdup(title, static_cast<Size>(length)));
-    fresh.began = fresh.phase_began = GetCurrentTimestamp();
-    fresh.marks[0] = fresh.marks[1] = {fresh.began, 0};
+    fresh.began = GetCurrentTimestamp();
+    begin_phase(fresh, fresh.began);
     fresh.next_notice = TimestampTzPlusMilliseconds(fresh.began, progress_interval * 1000L);
     fresh.outer = innermost;
     fresh.at_end.func = end;
@@ -145,10 +151,8 @@ void show_progress(progress& call, const progress_step& step)
     if ((call.due == 0 && !step.begins) || !is_wanted() || call.title == nullptr)
         return;
     const TimestampTz now = GetCurrentTimestamp();
-    if (step.begins) {
-        call.phase_began = now;
-        call.marks[0] = call.marks[1] = {now, 0};
-    }
+    if (step.begins)
+        begin_phase(call, now);
     if (now - call.began < title_interval * 1000L)
         return;
     call.due = 0;

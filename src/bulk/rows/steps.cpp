@@ -117,6 +117,7 @@ std::optional<expected_cost> cost_of(const row_set& rows, step what)
     if (!plan)
         return std::nullopt;
     const double processes = rows.shared->processes;
+    const bool last = what == step::verify_pairs || what == step::connect_rows;
     expected_cost expected = {};
     expected.rows = rows.count;
     expected.counted = rows.shared->counts != 0 && what > step::collect;
@@ -126,22 +127,13 @@ std::optional<expected_cost> cost_of(const row_set& rows, step what)
         verifying = verifying_cost(*plan, counts);
         expected.after = cost_of_pairs(rows, counts);
     }
-    switch (what) {
-    case step::sign:
+    if (what == step::sign)
         expected.phase = plan->signing / processes;
-        expected.after += (plan->banding + verifying) / processes;
-        break;
-    case step::collect:
+    else if (what == step::collect)
         expected.phase = plan->banding / processes;
-        expected.after += verifying / processes;
-        break;
-    case step::verify_pairs:
-    case step::connect_rows:
+    else if (last)
         expected.phase = verifying / processes;
-        break;
-    default:
-        expected.after += (verifying + (what < step::collect ? plan->banding : 0)) / processes;
-    }
+    expected.after += ((what < step::collect ? plan->banding : 0) + (last ? 0 : verifying)) / processes;
     return expected;
 }
 

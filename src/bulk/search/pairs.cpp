@@ -137,15 +137,17 @@ void emit_pairs(row_set& rows, pair_sink emit)
     host& owner = *rows.owner;
     const std::uint64_t found = count_found(rows);
     const double cost = static_cast<double>(found) * emitting_cost;
-    if (rows.task.plan)
-        owner.cost = {rows.count, std::nullopt, cost, true};
+    const auto expect = [&](std::optional<double> phase, double after) {
+        if (rows.task.plan)
+            owner.cost = {rows.count, phase, after, true};
+    };
+    expect(std::nullopt, cost);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         report(owner, "returning pairs of equal rows", row, rows.count);
         if (rows.leader[row] == row && rows.next[row] != no_row)
             emit_all(rows, emit, {row, row, 1});
     }
-    if (rows.task.plan)
-        owner.cost = {rows.count, cost, 0, true};
+    expect(cost, 0);
     std::uint64_t emitted = 0;
     each_found(rows, [&](const found_pair& near) {
         report(owner, "returning pairs", emitted++, found);

@@ -18,7 +18,6 @@ constexpr std::uint32_t bucket_mark = most_rows + 1;
 // The state of a process while it collects.
 struct collector {
     row_set* rows;
-    bucket_walk walk;
     verifier check;
     byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
     std::uint32_t* bucket_of; // the number of the last bucket that had each row; 0: none yet
@@ -64,7 +63,7 @@ bool were_together(const collector& all, std::size_t a, std::size_t b)
     return before[a] == before[b] && before[a] != 0;
 }
 
-// Records two rows of a bucket, by their places in it, unless they shared an earlier bucket.
+// Counts two rows of a bucket, by their places in it, and records them unless they shared an earlier bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
     const row_set& rows = *all.rows;
@@ -194,7 +193,6 @@ void start_collector(collector& all, row_set& rows)
 {
     all = {};
     all.rows = &rows;
-    start_walk(all.walk, rows, rows.leader);
     start_verifier(all.check, rows);
     memory_budget& budget = *rows.budget;
     const std::uint32_t ranges = rows.shared->range_count;
@@ -236,8 +234,10 @@ void collect_of_units(row_set& rows)
 {
     collector all;
     start_collector(all, rows);
+    bucket_walk walk;
+    start_walk(walk, rows, rows.leader);
     std::uint64_t units = 0;
-    while (walk_next(all.walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
+    while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
         expect_candidates(rows, all.counts, ++units, unit_count(rows));
     leave_stores(all);
 }

@@ -8,9 +8,9 @@ namespace minhash {
 
 namespace {
 
-constexpr double normal_quantile = 1.959963984540054; // the quantile of 0.975
+constexpr double normal_quantile = 1.959963984540054; // the 0.975 quantile
 
-// The quantile of 0.975 of Student's distribution, by the Cornish-Fisher expansion. Below three degrees of freedom the
+// The 0.975 quantile of Student's t distribution, by the Cornish-Fisher expansion. Below three degrees of freedom the
 // expansion is too small, so the quantile comes from tables.
 double student_quantile(double freedom) noexcept
 {

@@ -247,7 +247,7 @@ std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32
     return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
 }
 
-// How many pairs of rows of one leader contain an anchor. Such pairs share every band.
+// How many pairs of rows with the same leader contain an anchor. Such pairs share every band.
 std::uint64_t pairs_within(const evaluation& self)
 {
     std::uint64_t pairs = 0;

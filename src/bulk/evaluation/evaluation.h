@@ -4,8 +4,9 @@
 // contain an anchor. Anchors use rows better than a sample does: a sample of one row in 100 has one of 10,000 true
 // pairs, but if the same rows are anchors, one true pair in 50 contains an anchor.
 //
-// The error of the share is estimated from how much it differs between anchors, because pairs of one anchor are not
-// independent. This is how cluster samples are treated (Cochran 1977: Sampling Techniques, section 2.11 on ratios).
+// The error of the share is estimated from how much the share varies between anchors, because pairs with the same
+// anchor are not independent. This is how cluster samples are treated (Cochran 1977: Sampling Techniques, section 2.11
+// on ratios).
 #pragma once
 
 #include "bulk/rows/rows.h"

@@ -1,8 +1,8 @@
 // The rows that the engine works on, numbered from 0 in order of arrival. On arrival, only a row's document is stored
 // (a text, or the slots of a signature), or the place where the host can read the document again. When all rows have
 // come, a sample of them decides the number of hashes, and bands and rows. Then all processes together make the
-// signatures and the halves of the band keys (steps.h), which have their own stores. Only the host knows the users' ids
-// of the rows.
+// signatures and the band keys, of which 32 bits are kept (steps.h); both have stores of their own. Only the host knows
+// the users' ids of the rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"

@@ -1,5 +1,4 @@
-// Documents that are far, as those of a table larger than memory, are read once, before rows are compared
-// (candidates.h).
+// Far documents, such as those of a table larger than memory, are read once, before rows are compared (candidates.h).
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>

@@ -34,8 +34,8 @@ constexpr std::size_t small_bucket = 32;
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
-// Collects the candidates of rows whose twins have been found. For clusters, a bucket also counts as large if many of
-// its pairs may be near.
+// Collects candidates. Call this after find_twins(): twins are left out, because their leaders represent them. For
+// clusters, a bucket also counts as large if many of its pairs may be near.
 void collect_candidates(row_set& rows, bool for_clusters);
 
 // Prepares to read the collected candidates.

@@ -18,9 +18,9 @@ constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 // How many elements are compared before the next check whether the rest can still matter.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself gets a second record, relative to a leader (kept_rows.h), only after that leader has met
-// `least_met` rows that share at least half of their elements with it. If rows have few candidates, it is not worth
-// making a record that is faster to compare.
+// A row that is kept by itself gets a second record, relative to a leader (kept_rows.h), only if that leader was
+// compared before with `least_met` rows that share at least half of their elements with the leader. If rows have few
+// candidates, it is not worth making a record that is faster to compare.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }

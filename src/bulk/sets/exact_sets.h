@@ -9,9 +9,10 @@
 //
 // Let two rows of one leader have the sets L - r1 + a1 and L - r2 + a2, where L is the leader's set. They share the
 // elements of L whose bits are set in both rows, and the elements that a1 and a2 share. A second set of bits in each
-// row limits how many elements a1 and a2 can share. So comparing copies of one text that differ in a few words costs
-// little more than comparing these words. If two rows have no common leader, the list of one row is looked up in a
-// table of the other, until it is certain whether they reach the wanted similarity.
+// row, set by hashes of its other elements, gives an upper bound on how many elements a1 and a2 share. So comparing
+// copies of one text that differ in a few words costs little more than comparing these words. If two rows have no
+// common leader, the list of one row is looked up in a table of the other, until it is certain whether they reach the
+// wanted similarity.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"

@@ -75,7 +75,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
     return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
 }
 
-// Throws the elements at all slots, in rounds `first` to `last`.
+// Throws the elements in rounds `first` to `last`, whatever the slots that they hit hold.
 template <u32 first, u32 last>
 MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {

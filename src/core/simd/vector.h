@@ -277,7 +277,7 @@ MINHASH_INLINE vec spread(vec value, u32 bits)
 // A mask for the first `count` of eight bytes.
 MINHASH_INLINE u64 byte_mask(std::size_t count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
 
-// Every second lane of two vectors in a row, from lane `first` on.
+// Every second lane of `a` followed by `b`, beginning with lane `first`.
 template <int first, int... lane>
 MINHASH_INLINE vec every_second(vec a, vec b, std::integer_sequence<int, lane...>)
 {

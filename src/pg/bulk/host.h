@@ -21,7 +21,7 @@ struct ParallelContext;
 
 namespace minhash::pg {
 
-constexpr int most_members = 64; // the most processes of a call
+constexpr int most_members = 64; // the most processes that a call can have, its own included
 
 struct shared_call;
 

@@ -61,7 +61,8 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run, and those of its pages of records (consecutive, from `first` on) whose leaves are being written.
+    // The run that is being made, and the part of it whose leaves are being written: `pages` consecutive pages of
+    // records, from block `first` on.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;

@@ -333,7 +333,8 @@ void forget_rewriting(Relation index, meta& now)
     return holds_lock(tag, ExclusiveLock);
 }
 
-// Does a bounded part of the work. Returns whether there was any. If `short_tail`, a tail of any length becomes a run.
+// Does a bounded part of the work. Returns whether there was any. If `short_tail`, even a short tail becomes a run,
+// except for its open page.
 bool merge_some(Relation index, worker who, bool short_tail)
 {
     Assert(has_locked_runs(index));
@@ -393,8 +394,9 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or up to a limit, because writers add work meanwhile. At first, the pages that the
-// tail has at the start become runs, even the last few of them. Pages that are added later need not become runs.
+// Takes turns until nothing is left, or up to a limit, because writers add work meanwhile. Unless `begins_merges`, all
+// pages that the tail has now, except the open one, become runs, even if they are few. Pages that are added later need
+// not become runs.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

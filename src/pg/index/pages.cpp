@@ -102,7 +102,7 @@ bool is_possible_tree(const Tree& tree, const meta& value)
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether the runs of each merge are neighbours, no run is part of an unknown merge, and the list of dead trees has
+// Whether each merge has runs, which are neighbours, no run is part of an unknown merge, and the list of dead trees has
 // room for the runs of all merges.
 bool have_runs(const meta& value)
 {

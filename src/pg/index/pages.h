@@ -28,7 +28,7 @@ bool is_kind(Page page, page_kind kind);
 // Whether a page is new or was freed.
 bool is_free(Page page);
 
-// The number of blocks. While it is read, no other session adds a block.
+// The number of blocks, read while no other session can add one, so that no counted block is new and not yet locked.
 BlockNumber count_blocks(Relation index);
 
 // The supply of new pages of a build. Its processes take them in block order, beginning after the meta page. The file

@@ -91,7 +91,7 @@ const std::uint8_t* make_query(const search& look, const signature& value)
     return record;
 }
 
-// The similarity from which on the index of a constraint refuses a row.
+// The least similarity at which a constraint's index refuses a row.
 double refused_from(const search& look)
 {
     if (look.now.threshold == no_threshold)

@@ -185,8 +185,8 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
     return buffer;
 }
 
-// Reads the record numbers of up to `most` entries of a range. It starts at a pinned leaf, which it releases. Returns
-// false if the run's pages are gone.
+// Reads the record numbers of up to `most` entries of a range. `buffer` is the leaf to start at, pinned but not locked;
+// it is released. Returns false if the run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
@@ -341,9 +341,9 @@ bool try_all(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Starts again from the current meta page, because pages were found that have been replaced. If the meta page has not
-// changed, these pages were not replaced, but are missing: an ERROR. Rows in a bitmap or in a sort stay, because both
-// ignore duplicates.
+// Starts again from the current meta page, because it has come across pages that have been replaced. If the meta page
+// has not changed, these pages were not replaced, but are missing: an ERROR. Rows in a bitmap or in a sort stay,
+// because both ignore duplicates.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;

@@ -82,7 +82,7 @@ MINHASH_FUNCTION(minhash_truncate)
     value.scheme.num_hashes = static_cast<std::uint16_t>(num_hashes);
     if (!whole.empty())
         value.slots = whole.slots.first(static_cast<std::size_t>(num_hashes));
-    if (are_empty(value.slots)) // in signatures of other systems, perhaps only later slots are filled
+    if (are_empty(value.slots)) // signatures from other systems may have only later slots filled
         value.slots = {};
     return make_signature(value);
 }

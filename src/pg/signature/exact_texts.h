@@ -37,7 +37,8 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
 // Adds a shingle's bytes to `work`. After about a megabyte, checks for cancel, and starts counting again.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 
-// Finds the differences of two texts whose shingles have been counted, in the order of one of the texts.
+// Walks through one of two texts whose shingles have been counted, and finds, in order, the parts that the other text
+// lacks.
 struct difference_walk {
     exact_texts* texts;
     int which; // which of the two texts: 0 or 1

@@ -147,7 +147,8 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
-        // With one key, a scan would not call gin_minhash_triconsistent() before it finds a row.
+        // A single key is given twice: with one key, a scan would call gin_minhash_triconsistent(), which says that the
+        // recall is low, only once it has found a row.
         keys = {keys.data(), 2};
         keys[1] = keys[0];
     }

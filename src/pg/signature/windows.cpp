@@ -3,6 +3,7 @@
 #include "pg/errors.h"
 #include "pg/text_reader.h"
 
+#include <algorithm>
 #include <climits>
 
 extern "C" {
@@ -47,6 +48,20 @@ int count_characters(const char* at, const char* end)
     return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
+text* copy_passage(const char* at, const char* end)
+{
+    text* const passage = static_cast<text*>(palloc(end - at + VARHDRSZ));
+    SET_VARSIZE(passage, end - at + VARHDRSZ);
+    for (char* to = VARDATA(passage); at < end;) {
+        const std::ptrdiff_t bytes = std::min(end - at, slice);
+        memcpy(to, at, bytes);
+        to += bytes;
+        at += bytes;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return passage;
+}
+
 } // namespace
 
 // lsh_windows(document, words, step) -> (position, passage) rows
@@ -71,7 +86,7 @@ MINHASH_FUNCTION(lsh_windows)
             last = skip_word(next, end);
         position += count_characters(counted, first);
         counted = first;
-        text* const passage = cstring_to_text_with_len(first, static_cast<int>(last - first));
+        text* const passage = copy_passage(first, last);
         put_row(result, {Int32GetDatum(position), PointerGetDatum(passage)});
         pfree(passage);
         if (skip_space(last, end) == end)
